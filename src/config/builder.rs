@@ -42,6 +42,7 @@ impl<'l> Builder<'l> {
 
     pub(super) fn finish(self) -> Definition {
         Definition {
+            files: Vec::new(),
             members: self.members,
             origins: self.origins,
         }
@@ -119,6 +120,11 @@ impl<'l> Builder<'l> {
 
     /// Takes a mapping over as it is: its placeholders are expanded where it is used, with the variables of each value's layer.
     pub(super) fn later(&mut self, name: &str, value: &Merged) {
+        if let Merged::Leaf { layer, .. } = value {
+            // What is no mapping is refused, and its file named.
+            let file = self.file(*layer);
+            self.from(name, ValueOrigin::Layer { file });
+        }
         for (key, value) in value.members() {
             let origin = self.deferred(value.layer());
             self.from(&format!("{name}.{key}"), origin);

@@ -64,7 +64,7 @@ impl Layers {
     }
 
     /// The layers, the highest first.
-    fn all(&self) -> Result<&[Layer], ConfigFault> {
+    pub(super) fn all(&self) -> Result<&[Layer], ConfigFault> {
         let read = self.read.get_or_init(|| Self::read(&self.locations));
         read.as_deref().map_err(Clone::clone)
     }
@@ -100,7 +100,7 @@ impl Layers {
     }
 
     /// The merged definition of that name in that section; none if no layer has it.
-    fn merged(&self, section: &str, name: &str) -> Result<Option<Merged>, ConfigFault> {
+    pub(super) fn merged(&self, section: &str, name: &str) -> Result<Option<Merged>, ConfigFault> {
         let mut found: Option<Merged> = None;
         for (index, layer) in self.all()?.iter().enumerate() {
             let Some(value) = layer.value.get(section).and_then(|all| all.get(name)) else {
@@ -131,7 +131,7 @@ impl Layers {
     }
 
     /// What makes a definition of these layers.
-    fn builder(&self) -> Result<Builder<'_>, String> {
+    pub(super) fn builder(&self) -> Result<Builder<'_>, String> {
         let layers = self.all().map_err(|fault| fault.to_string())?;
         Ok(Builder::new(
             layers,
@@ -175,7 +175,7 @@ impl Layers {
     }
 
     /// The file of a layer, as messages name it.
-    fn file_of(&self, layer: usize) -> String {
+    pub(super) fn file_of(&self, layer: usize) -> String {
         let layer = self.all().ok().and_then(|layers| layers.get(layer));
         layer.map_or_else(String::new, |layer| layer.path.display().to_string())
     }
@@ -217,9 +217,27 @@ impl Definitions for Layers {
         let at = format!("{section}.{name}");
         let located =
             |fault: DefinitionFault| fault.render(scope, name, &at, &self.file_of(fault.layer));
-        definition(self.builder()?, wanted, &merged)
-            .map(Some)
-            .map_err(located)
+        let found = definition(self.builder()?, wanted, &merged).map_err(located)?;
+        let files = self.all().map_err(|fault| fault.to_string())?.iter();
+        let files = files.filter(|layer| {
+            let all = layer.value.get(section);
+            all.is_some_and(|all| all.get(entry).is_some())
+        });
+        let files = files.map(|layer| layer.path.display().to_string());
+        let files = files.collect();
+        Ok(Some(Definition { files, ..found }))
+    }
+
+    fn unbound_queues(
+        &self,
+        queues: &[&str],
+        is_named: &dyn Fn(DefinitionKind, &str) -> bool,
+    ) -> Vec<String> {
+        self.unbound(queues, is_named).unwrap_or_default()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.unknown_sections().unwrap_or_default()
     }
 
     /// A contract that takes nothing from the layers is what it says, wherever it is run; a caller who names a file with `--config`
@@ -256,7 +274,7 @@ fn sections(layers: &[Layer]) -> Vec<&str> {
 }
 
 /// The names in that section of all layers, each once.
-fn names<'l>(layers: &'l [Layer], section: &str) -> Vec<&'l str> {
+pub(super) fn names<'l>(layers: &'l [Layer], section: &str) -> Vec<&'l str> {
     let all = layers
         .iter()
         .filter_map(|layer| layer.value.get(section)?.as_object());

@@ -17,6 +17,7 @@ mod layer;
 mod layers;
 mod merged;
 mod names;
+mod sections;
 mod shown;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,11 @@ pub(super) const SECTIONS: [&str; 7] = [
     DEFAULTS_SECTION,
 ];
 
+/// The section of what is kept of runs.
+pub(super) const PERSISTENCE: &str = "persistence";
+/// The sections of other programs, of which nothing but [`PERSISTENCE`] counts here.
+pub(super) const OF_OTHERS: [&str; 4] = ["api", PERSISTENCE, "slack", "telemetry"];
+
 /// Names of parameters in a layer that are written otherwise in a contract file.
 const PARAMETERS: [(&str, &str); 5] = [
     ("maxOutputTokens", "max_output_tokens"),

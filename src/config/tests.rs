@@ -11,6 +11,7 @@ use crate::driver::Environment;
 
 mod providers;
 mod servers;
+mod whole;
 
 /// Folders for every place.
 struct Fixture(TempDir);

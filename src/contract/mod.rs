@@ -158,13 +158,14 @@ pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::InputSpec;
 pub(crate) use spec::{
     AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, IncludedText, KNOBS,
-    NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, with_includes, with_includes_below,
+    NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule, with_includes,
+    with_includes_below,
 };
 pub(crate) use spec::{
     AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator,
     FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
     Setting, TargetSpec, ValueOrigin, WorkflowSpec, agent_profile_schema, contract_file_schema,
-    task_of, tool_spec, with_pins, workflow_file_schema,
+    suggest, task_of, tool_spec, with_pins, workflow_file_schema,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub use targets::ProviderType;

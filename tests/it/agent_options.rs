@@ -256,6 +256,34 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
     }
     let left = desk.ends(&["run", "a.ai", "x", "--format", "pdf", "--dry-run"], 4);
     assert!(left.err.contains("final_report.format"), "{}", left.err);
+    // Each fault names the option as it was typed.
+    assert!(left.err.contains("--> --format pdf\n"), "{}", left.err);
+    for (typed, expect) in [
+        (
+            &["--override", "temperature"][..],
+            "--> --override temperature\n",
+        ),
+        (
+            &["--set", "prompt.FORMAT=zzz"],
+            "--> --set prompt.FORMAT=zzz\n",
+        ),
+        (&["--models", ""], "a name is missing"),
+        (&["--save", "-"], "it is no file"),
+    ] {
+        let left = desk.ends(&[&["run", "a.ai", "x", "--dry-run"], typed].concat(), 4);
+        assert!(left.err.contains(expect), "{typed:?}: {}", left.err);
+        assert!(!left.err.contains("--set key"), "{}", left.err);
+    }
+    let left = desk.ends(
+        &["run", "You are brief.", " ", "--models", "demo/script"],
+        4,
+    );
+    assert!(
+        left.err.contains("the task beside it is empty"),
+        "{}",
+        left.err
+    );
+    assert!(!left.err.contains("FILE"), "{}", left.err);
 }
 
 /// 001 §2: a schema is looked for beside the agent first, then where the command was typed, in JSON or else in YAML.
@@ -276,6 +304,21 @@ fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
     wants("beside");
     desk.write("sub/in.txt", "a: [");
     wants("it is no JSON and no YAML");
+    // What may hold secrets is no schema, also where a link leads to it.
+    desk.write(".ssh/id", "required: [canary-key]");
+    let ask = |name: &str, expect: &str| {
+        desk.write("sub/a.ai", &agent.replace("in.txt", name));
+        let left = desk.ends(&["run", "sub/a.ai", "{}", "--dry-run"], 4);
+        assert!(left.err.contains(expect), "{}", left.err);
+        assert!(!left.said().contains("canary-key"), "{}", left.said());
+    };
+    ask("../.ssh/id", "is hidden: such files may hold secrets");
+    ask("x.env", "is a file of variables");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("../.ssh/id", desk.path("sub/plain.yaml")).unwrap();
+        ask("plain.yaml", "which is hidden: such files may hold secrets");
+    }
 }
 
 /// 001 §3: what each placeholder is; those of the place are for prompts of the command line alone.

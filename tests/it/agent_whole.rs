@@ -85,6 +85,10 @@ fn desk(port: u16) -> Desk {
             "told": server(&[&fixture("telling_server.py")]),
             "diary": server(&[&fixture("diary_server.py"), "diary.txt", "d"]),
         },
+        "persistence": {"sessionsDir": "./ses"},
+        "restTools": {"near": {
+            "description": "Near.", "method": "GET", "url": "http://127.0.0.1:9/",
+        }},
     });
     desk.write(
         ".ai-agent.json",
@@ -111,7 +115,7 @@ fn has_python() -> bool {
     found
 }
 
-/// 001/12.snapshots.2
+/// 001/12.snapshots.2, 001/11.direct.11
 /// 001/2.file.1, 001/2.file.4, 001/3.prompt.1, 001/3.prompt.4, 001/6.providers.1, 001/7.env.1, 001/1.running.3
 #[test]
 fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server() {
@@ -121,7 +125,7 @@ fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server()
     let heads: Arc<Mutex<Vec<String>>> = Arc::default();
     let desk = desk(model(Arc::clone(&heads)));
     let run = ["run", "a.ai", TASK, "--run-id", "r", "--json"];
-    let more = ["--trace-llm", "--trace-mcp", "--sessions-dir", "ses"];
+    let more = ["--trace-llm", "--trace-mcp"];
     let left = desk.run(&[&run[..], &more].concat());
     assert_eq!(left.code, 0, "{}", left.err);
     let result = left.document();
@@ -228,6 +232,8 @@ const MISTAKES: &[Mistake] = &[
     (".ai-agent.json", "\"command\": \"python3\"", "\"command\": \"pythn3\"", 3, &["a.ai:6:9", "the tool server `told` is not available", "failed to find the command \"pythn3\""]),
     (".ai-agent.json", "\"command\": \"python3\"", "\"queue\": \"slow\", \"command\": \"python3\"", 4, &["a.ai:6:9", "no queue `slow` is defined"]),
     (".ai-agent.json", "\"command\": \"python3\"", "\"enabled\": false, \"command\": \"python3\"", 4, &["a.ai:6:9", "the server is switched off"]),
+    ("a.ai", "[told, diary__note0]", "[told, rest__near]", 3, &["a.ai:6:15", "failed to reach tools.rest.near: 127.0.0.1", "`loopback: true`"]),
+    (".ai-agent.json", "\"Near.\"", "\"Near.\", \"queue\": \"slow\"", 4, &["restTools.near.queue in ", "no queue `slow` is defined"]),
     (".ai-agent.env", "MODEL_URL=", "MODEL_URL:", 4, &[".ai-agent.env", "line 1"]),
 ];
 

@@ -27,6 +27,14 @@ impl From<DurabilityArg> for Durability {
     }
 }
 
+/// One name of a list.
+pub(in crate::cli) fn list_item(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a name is missing; leave the option out to change nothing".to_owned()),
+        name => Ok(name.to_owned()),
+    }
+}
+
 /// The number of an entry.
 pub(in crate::cli) fn entry_number(text: &str) -> Result<u64, String> {
     text.parse()

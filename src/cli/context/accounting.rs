@@ -1,8 +1,10 @@
 //! The options that say what is reported of a run beside its result.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::driver::LLM_TRACE;
 use crate::tools::MCP_TRACE;
@@ -15,7 +17,7 @@ use crate::tools::MCP_TRACE;
 )]
 pub(in crate::cli) struct AccountingArgs {
     /// Add a line for each request and each call to this file, instead of accounting.jsonl in the state folder
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = written())]
     pub(in crate::cli) billing_file: Option<PathBuf>,
     /// Write every step to stderr, also in a pipe
     ///
@@ -48,15 +50,25 @@ impl AccountingArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct KeptArgs {
     /// Write the conversation of a run that succeeded to this file, as a JSON array
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = written())]
     pub(in crate::cli) save: Option<PathBuf>,
     /// The same into a folder below this one that has the name of the first run of its line
-    #[arg(long, hide_short_help = true, value_name = "DIR")]
+    #[arg(long, hide_short_help = true, value_name = "DIR", value_parser = written())]
     pub(in crate::cli) save_all: Option<PathBuf>,
     /// Write a snapshot of the session into this folder, as RUN.json.gz of the first run of its line
-    #[arg(long, hide_short_help = true, value_name = "DIR")]
+    #[arg(long, hide_short_help = true, value_name = "DIR", value_parser = written())]
     pub(in crate::cli) sessions_dir: Option<PathBuf>,
     /// Print the tree of turns, requests and calls at the end, on stderr
     #[arg(long, hide_short_help = true)]
     pub(in crate::cli) show_tree: bool,
+}
+
+/// Reads the path of what is to be written.
+fn written() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|path: OsString| {
+        if path == "-" {
+            return Err("it is no file; --json prints the result, with the conversation");
+        }
+        Ok(PathBuf::from(path))
+    })
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::app::App;
 use crate::contract::{
     AgentFiles, AgentForm, AgentSource, FORMAT, IncludedText, PROMPT_SET, ReportFormat,
-    prompt_names,
+    prompt_names, unread_rule,
 };
 use crate::store::open_given;
 
@@ -169,11 +169,16 @@ impl AgentFiles for Beside<'_> {
 
     fn schema(&self, path: &str) -> Result<Value, String> {
         let beside = self.folder.join(path);
-        let found = if beside.is_file() {
-            beside
+        let (folder, found) = if beside.is_file() {
+            (self.folder, beside)
         } else {
-            self.cwd.join(path)
+            (self.cwd, self.cwd.join(path))
         };
+        let without_links = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (real, real_folder) = (without_links(&found), without_links(folder));
+        if let Some(rule) = unread_rule(path, (&found, &real), (folder, &real_folder)) {
+            return Err(rule);
+        }
         let text = text_of(&found)?;
         if let Ok(schema) = serde_json::from_str(&text) {
             return Ok(schema);

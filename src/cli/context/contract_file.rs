@@ -12,6 +12,7 @@ use crate::cli::context::secrets;
 use crate::cli::context::trust::{AgentBelow, ReadContract};
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
+use crate::config::Layers;
 use crate::contract::{ContractSpec, PinnedOffers};
 use crate::driver::RunRequest;
 use crate::message::Digest;
@@ -274,6 +275,7 @@ impl ContractFile {
             parsed.map_err(|errors| self.not_read(text, errors))?
         };
         secrets::learn(&spec, &app.environment);
+        self.learn_sessions(app, &layers, &spec)?;
         if spec
             .tools
             .servers
@@ -283,6 +285,24 @@ impl ContractFile {
             spec.pinned = self.pinned();
         }
         Ok(spec)
+    }
+
+    /// Takes the folder of snapshots from the layers, where the file takes anything from them.
+    fn learn_sessions(
+        &self,
+        app: &App,
+        layers: &Layers,
+        spec: &ContractSpec,
+    ) -> Result<(), CliError> {
+        let counts = self.config.is_some() || !spec.origins.is_empty();
+        if self.reading == Reading::Command
+            && counts
+            && let Some(folder) = layers.sessions_dir()?
+        {
+            // Of several files that a command reads the first one counts.
+            let _ = app.sessions.set(folder);
+        }
+        Ok(())
     }
 
     /// The file beside this one that holds what its servers offered when their pins were taken.

@@ -13,9 +13,10 @@ use super::error::{Findings, IncludedPlace, Origin, SourceRange, SpecErrors};
 use super::file::NO_PROVIDER;
 use super::fill::{child, fill, no_targets, target};
 use super::form::Choice;
-use super::keys::{FILE, FINAL_REPORT, TARGET};
+use super::keys::{FILE, FINAL_REPORT, TARGET, TOOLS};
 use super::parse::{Whole, file_stem};
 use super::reporter::Reporter;
+use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use super::{overrides, secrets, tree};
 use crate::contract::{AgentLink, AgentProfile, Completion, ReportFormat, ToolTransport};
@@ -95,6 +96,13 @@ impl ContractSpec {
             None
         });
         let kept = of_prompt.get(FORMAT).map(|word| (*word).to_owned());
+        let kept = kept.filter(|word| {
+            let is_known = format_named(word).is_some();
+            if !is_known {
+                refuse_format(sets, word, &findings);
+            }
+            is_known
+        });
         let format = kept
             .or(wanted)
             .unwrap_or_else(|| source.format.as_str().to_owned());
@@ -115,7 +123,8 @@ impl ContractSpec {
         spec.input = read.front.input;
         spec.profile = read.front.profile.map(Box::new);
         for clamped in &mut spec.clamped {
-            if let Some((path, rest)) = clamped.split_once(" is ") {
+            let path = clamped.split_once(" is ");
+            if let Some((path, rest)) = path.filter(|(path, _)| !path.contains(' ')) {
                 *clamped = format!("{} is {rest}", shown_path(path, source.form));
             }
         }
@@ -195,7 +204,7 @@ impl ContractSpec {
         (rule, help): (String, Option<String>),
     ) -> Option<SpecErrors> {
         let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
-        let read = source.tree(text, sets, &AnyServer, &Findings::new(text, sets));
+        let read = source.tree(text, sets, &AnyServer(path), &Findings::new(text, sets));
         let root = read.root.as_ref()?;
         let found = path.split('.').try_fold(root, Node::below);
         // What is wrong with a provider is at the model that is asked there.
@@ -358,6 +367,25 @@ fn format_named(word: &str) -> Option<ReportFormat> {
     all.find(|format| format.as_str() == word)
 }
 
+/// Refuses a form that an override gives and that is none.
+fn refuse_format(sets: &[String], word: &str, findings: &Findings<'_>) {
+    let begin = format!("{PROMPT_SET}{FORMAT}=");
+    let is_it = |set: &String| set.starts_with(&begin);
+    let Some(index) = sets.iter().rposition(is_it) else {
+        return;
+    };
+    let base = begin.len();
+    let place = Origin::Set { index, base }.place(0, word.len());
+    let known = ReportFormat::ALL.map(ReportFormat::as_str);
+    let rule = format!("expected one of {}", known.join(", "));
+    findings.add(
+        &place,
+        begin.trim_end_matches('='),
+        rule,
+        suggest(word, known.into_iter()),
+    );
+}
+
 /// The word that a file has for a value.
 fn word<T: Choice + PartialEq>(value: T) -> Option<&'static str> {
     let found = T::WORDS.iter().find(|(_, known)| *known == value);
@@ -389,12 +417,21 @@ fn values_of_prompt(sets: &[String]) -> BTreeMap<&str, &str> {
     values.collect()
 }
 
-/// Every name is a tool server's.
-struct AnyServer;
+/// Every name is a tool server's, but for that of the web service that this path leads to.
+struct AnyServer<'p>(&'p str);
 
-impl Definitions for AnyServer {
-    fn find(&self, _: DefinitionKind, _: &str) -> Result<Option<Definition>, String> {
-        Ok(Some(Definition::default()))
+impl Definitions for AnyServer<'_> {
+    fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
+        let section = match wanted {
+            DefinitionKind::RestTool => TOOLS.rest.name,
+            DefinitionKind::Openapi => TOOLS.openapi.name,
+            _ => return Ok(Some(Definition::default())),
+        };
+        let tools = self.0.strip_prefix(FILE.tools.name);
+        let of_kind = tools.and_then(|path| path.strip_prefix('.')?.strip_prefix(section));
+        let below = of_kind.and_then(|path| path.strip_prefix('.')?.strip_prefix(name));
+        let is_it = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        Ok(is_it.then(Definition::default))
     }
 
     fn defaults(&self, _: bool) -> Result<Option<Definition>, String> {

@@ -27,6 +27,8 @@ pub(crate) enum DefinitionKind {
 /// A definition from outside the file, in the file's own form.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Definition {
+    /// The files that have a part of it.
+    pub(crate) files: Vec<String>,
     /// The definition: keys of the file's form.
     pub(crate) members: Map<String, Value>,
     /// Where each value is from, by its dotted path in the definition.
@@ -54,6 +56,21 @@ pub(crate) trait Definitions {
     /// Why what there is cannot be used: where, and which rule.
     fn report_format(&self) -> Result<Option<String>, String> {
         Ok(None)
+    }
+
+    /// What binds a tool to a queue that is nowhere, of all that the file does not name itself: a rule each. `queues` are those of the file,
+    /// `is_named` what it names.
+    fn unbound_queues(
+        &self,
+        _queues: &[&str],
+        _is_named: &dyn Fn(DefinitionKind, &str) -> bool,
+    ) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What is hardly meant as it is written there, in words.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Whether models come from elsewhere where the file names none: an agent that is called has those of the caller.

@@ -293,6 +293,11 @@ impl<'a> Findings<'a> {
         self.clamped.borrow_mut().push(text);
     }
 
+    /// Something else is hardly meant as it is written.
+    pub(super) fn note(&self, text: String) {
+        self.clamped.borrow_mut().push(text);
+    }
+
     /// What is taken otherwise than it is written.
     pub(super) fn take_clamped(&self) -> Vec<String> {
         self.clamped.take()

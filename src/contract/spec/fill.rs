@@ -59,6 +59,9 @@ pub(super) fn fill(
         }
     }
     filler.defaults(root);
+    if !filler.origins.is_empty() {
+        filler.judge_whole(root);
+    }
     if known.models_elsewhere() {
         findings.waive(&no_targets());
     }
@@ -120,15 +123,20 @@ impl Filler<'_> {
             }
         };
         let origins = std::mem::take(&mut found.origins);
+        let files = std::mem::take(&mut found.files).join(" and ");
         let Some(node) = found.node(place) else {
             let rule = "the definition outside the file cannot be read";
             self.findings.add(place, &dotted, rule, None);
             return;
         };
-        match target(root, &path, place) {
-            Some(target) => lay_under(target, node),
+        let is_whole = match target(root, &path, place) {
+            Some(target) => {
+                let is_whole = entries(target).is_empty();
+                lay_under(target, node);
+                is_whole
+            }
             None => return,
-        }
+        };
         for (key, origin) in origins {
             let path = if key.is_empty() {
                 dotted.clone()
@@ -136,6 +144,10 @@ impl Filler<'_> {
                 format!("{dotted}.{key}")
             };
             self.from(path, origin);
+        }
+        // A key that it lacks is in no file. After the others: the first that is known counts.
+        if is_whole && !files.is_empty() {
+            self.findings.defined_outside(&dotted, &files);
         }
     }
 
@@ -183,6 +195,29 @@ impl Filler<'_> {
 }
 
 impl Filler<'_> {
+    /// Judges what is defined outside the file and the file does not name (000 §7).
+    fn judge_whole(&self, root: &Node) {
+        let queues = child(root, FILE.queues.name).map(entries);
+        let queues = queues.unwrap_or_default().iter();
+        let queues: Vec<&str> = queues.map(|(key, _)| key.text.as_str()).collect();
+        let is_named = |kind, name: &str| {
+            let section = match kind {
+                DefinitionKind::Openapi => TOOLS.openapi.name,
+                DefinitionKind::RestTool => TOOLS.rest.name,
+                _ => TOOLS.mcp.name,
+            };
+            let mut named = below_tools(root, section).iter();
+            named.any(|(key, _)| key.text == name)
+        };
+        let place = Origin::File.place(0, 0);
+        for rule in self.known.unbound_queues(&queues, &is_named) {
+            self.findings.add(&place, "", rule, None);
+        }
+        for note in self.known.notes() {
+            self.findings.note(note);
+        }
+    }
+
     /// Fills in what the file leaves out. A value of the file always counts, null too: it switches a
     /// parameter off.
     fn defaults(&mut self, root: &mut Node) {

@@ -68,8 +68,8 @@ mod workflow_file;
 
 pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, NO_MODEL, PROFILE_SET, PROMPT_SET};
 pub(crate) use agent_file::{
-    AgentFiles, AgentForm, IncludeFault, IncludedText, KNOBS, prompt_names, with_includes,
-    with_includes_below,
+    AgentFiles, AgentForm, IncludeFault, IncludedText, KNOBS, prompt_names, unread_rule,
+    with_includes, with_includes_below,
 };
 pub(crate) use agent_spec::{AgentDefinition, AgentSpec};
 pub use contract_spec::ContractSpec;
@@ -89,5 +89,6 @@ pub(in crate::contract) use keys::{
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;
 pub(crate) use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
+pub(crate) use suggest::suggest;
 pub(crate) use transport::{McpSpec, McpTransport, OAuthSpec};
 pub(crate) use workflow_file::{WorkflowSpec, tool_spec};

@@ -25,7 +25,7 @@ pub(super) fn apply_some<'s>(
         let base = whole_set.len() - set.len();
         let whole = Origin::Set { index, base };
         let Some((key, value)) = set.split_once('=') else {
-            let help = "write --set key=value".to_owned();
+            let help = "write key=value".to_owned();
             findings.add(&whole.place(0, set.len()), "", "no `=` in it", Some(help));
             continue;
         };

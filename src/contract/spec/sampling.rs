@@ -13,6 +13,8 @@ use super::tree::{Kind, Node};
 use super::words::{Caching, Level};
 use crate::contract::ReasoningValue;
 
+/// What other programs call a parameter that has no value.
+const UNDEFINED: &str = "undefined";
 /// The longest word of a reasoning mapping.
 const MAX_WORD: usize = 64;
 
@@ -74,7 +76,14 @@ fn setting<T: Read, U, V>(
     if off || node.is_null() {
         return Setting::Off;
     }
-    let read = T::read(node, &section.reporter.below(key.name));
+    let reporter = section.reporter.below(key.name);
+    if matches!(&node.kind, Kind::Scalar { text, .. } if text == UNDEFINED) {
+        let rule = format!("expected a value, got {}", reporter.describe(node));
+        let help = format!("a word switches it off: {}", OFF_WORDS.join(", "));
+        reporter.refuse(node, rule, Some(help));
+        return Setting::Unset;
+    }
+    let read = T::read(node, &reporter);
     read.map_or(Setting::Unset, |read| Setting::Value(value(read)))
 }
 

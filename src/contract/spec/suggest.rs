@@ -63,7 +63,7 @@ pub(super) fn elsewhere(path: &str, key: &str) -> Option<String> {
 }
 
 /// `did you mean …` for a word that is nearly one of `known`.
-pub(super) fn suggest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<String> {
+pub(crate) fn suggest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<String> {
     let bare = fold(word);
     let limit = (bare.chars().count() / 3).max(1);
     known

@@ -59,7 +59,7 @@ impl Definitions for Layer {
         };
         Ok(Some(Definition {
             members: serde_json::from_str(members).unwrap(),
-            origins: BTreeMap::new(),
+            ..Definition::default()
         }))
     }
 

@@ -101,6 +101,7 @@ impl Read for Headers {
         if let Kind::Map(entries) = &node.kind {
             for (key, _) in entries.iter().filter(|(key, _)| !is_header_name(&key.text)) {
                 let rule = "not a header name";
+                let reporter = reporter.below(&key.text);
                 reporter
                     .findings
                     .add(&key.place, &reporter.path, rule, None);

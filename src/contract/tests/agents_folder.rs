@@ -110,6 +110,7 @@ impl Definitions for Folder<'_> {
         Ok(Some(Definition {
             members,
             origins: origins(["type"]),
+            ..Definition::default()
         }))
     }
 
@@ -125,6 +126,7 @@ impl Definitions for Folder<'_> {
         Ok(Some(Definition {
             members: members.clone(),
             origins: origins(paths.iter().map(String::as_str)),
+            ..Definition::default()
         }))
     }
 

@@ -134,7 +134,11 @@ impl RunInput {
             Some(file) => Prompt::of_file(file, text),
             None => Prompt::argument(text),
         });
-        let task = Some(task_of(app, user)?);
+        let task = task_of(app, user)?;
+        if task.trim().is_empty() {
+            return Err(InputFault::NoTaskBeside.into());
+        }
+        let task = Some(task);
         Ok(Self { named, task })
     }
 }

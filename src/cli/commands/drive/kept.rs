@@ -11,7 +11,7 @@ use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::session_runs::SessionRuns;
 use crate::cli::ui::escape::line;
 use crate::message::RunId;
-use crate::telemetry::{AgentResult, SessionSnapshot, SnapshotReason};
+use crate::telemetry::{AgentResult, BillingFile, SessionSnapshot, SnapshotReason};
 
 /// Writes and shows what the options of the command ask for. Of a run that has not ended there is nothing to keep. What cannot be written
 /// keeps nothing else from being written.
@@ -46,7 +46,7 @@ pub(in crate::cli) fn keep_step(app: &App, run_id: &RunId, path: &str) -> Result
 
 fn is_kept(app: &App) -> bool {
     let kept = &app.accounting.kept;
-    kept.show_tree || kept.sessions_dir.is_some() || kept.save_all.is_some()
+    kept.show_tree || app.sessions_dir().is_some() || kept.save_all.is_some()
 }
 
 fn keep_session(app: &App, runs: &SessionRuns) -> Result<(), CliError> {
@@ -58,7 +58,7 @@ fn keep_session(app: &App, runs: &SessionRuns) -> Result<(), CliError> {
             app.screen.write_err(&format!("{}\n", line(&shown)));
         }
     }
-    let folder = kept.sessions_dir.as_ref();
+    let folder = app.sessions_dir();
     let snapshot = folder.map(|folder| snapshots::keep(folder, runs, SnapshotReason::Final));
     let folder = kept.save_all.as_ref();
     let saved = folder.map(|folder| save_all(&folder.join(runs.origin.as_str()), runs));
@@ -107,10 +107,12 @@ pub(in crate::cli) fn unwritable(app: &App) -> Vec<CliError> {
     };
     let files = [&kept.save, &app.accounting.billing_file];
     let files = files.into_iter().flatten().filter_map(|path| beside(path));
-    let folders = [&kept.sessions_dir, &kept.save_all];
-    let folders = folders.into_iter().flatten();
-    let folders = folders.filter_map(|path| within(path));
-    let faults = files.chain(folders);
+    let folders = [app.sessions_dir(), kept.save_all.as_deref()];
+    let folders = folders.into_iter().flatten().filter_map(within);
+    let billing = app.accounting.billing_file.as_ref();
+    let billing = billing.map(|path| app.cwd.join(path));
+    let billing = billing.and_then(|path| Some((path.clone(), BillingFile::refusal(&path)?)));
+    let faults = files.chain(folders).chain(billing);
     faults
         .map(|(path, reason)| SystemFault::CannotWrite { path, reason }.into())
         .collect()

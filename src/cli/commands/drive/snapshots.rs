@@ -23,13 +23,13 @@ pub(super) struct Snapshots {
 }
 
 impl Snapshots {
-    /// Those that the command line asks for.
+    /// Those that the command line or the layers ask for.
     pub(super) fn of(app: &App) -> Result<Option<Self>, CliError> {
-        let Some(folder) = &app.accounting.kept.sessions_dir else {
+        let Some(folder) = app.sessions_dir() else {
             return Ok(None);
         };
         Ok(Some(Self {
-            folder: folder.clone(),
+            folder: folder.to_owned(),
             first: None,
             store: app.store_path()?,
         }))

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 use crate::cli::commands::many::LimitArgs;
-use crate::cli::commands::values::run_id;
+use crate::cli::commands::values::{list_item, run_id};
 use crate::cli::context::as_typed::remember;
 use crate::cli::context::knobs::{KnobArgs, listed_knobs};
 use crate::contract::AGENT_SET;
@@ -30,6 +30,7 @@ pub(in crate::cli) struct AgentArgs {
         long,
         value_name = "PROVIDER/MODEL,…",
         value_delimiter = ',',
+        value_parser = list_item,
         hide_short_help = true,
         conflicts_with = "contracts"
     )]
@@ -39,6 +40,7 @@ pub(in crate::cli) struct AgentArgs {
         long,
         value_name = "SERVER,…",
         value_delimiter = ',',
+        value_parser = list_item,
         hide_short_help = true,
         conflicts_with = "contracts"
     )]
@@ -68,9 +70,7 @@ impl AgentArgs {
     /// The same as overrides of the file.
     pub(in crate::cli) fn sets(&self) -> Vec<String> {
         let list = |key: &str, words: &[String]| {
-            let words = words.iter().map(|word| word.trim());
-            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-            let list = serde_json::to_string(&words).unwrap_or_default();
+            let list = serde_json::to_string(words).unwrap_or_default();
             (!words.is_empty()).then(|| format!("{AGENT_SET}{key}={list}"))
         };
         let overrides = self.overrides.iter();

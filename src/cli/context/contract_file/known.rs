@@ -33,6 +33,25 @@ impl Definitions for Known<'_> {
         self.layers.defaults(uses_layers)
     }
 
+    fn unbound_queues(
+        &self,
+        queues: &[&str],
+        is_named: &dyn Fn(DefinitionKind, &str) -> bool,
+    ) -> Vec<String> {
+        match self.reading {
+            Reading::Command | Reading::Delegate => self.layers.unbound_queues(queues, is_named),
+            // It is judged where the file itself is.
+            Reading::Definition => Vec::new(),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.reading {
+            Reading::Command => self.layers.notes(),
+            Reading::Delegate | Reading::Definition => Vec::new(),
+        }
+    }
+
     fn report_format(&self) -> Result<Option<String>, String> {
         match self.reading {
             Reading::Command => self.layers.report_format(),

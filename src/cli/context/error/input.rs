@@ -128,6 +128,9 @@ pub(in crate::cli) enum InputFault {
     /// The caller: the text of the task cannot be read.
     #[error("read the task from {from}: {reason}")]
     Task { from: String, reason: String },
+    /// The caller: the second of two texts is empty.
+    #[error("run the system prompt: the task beside it is empty")]
+    NoTaskBeside,
     /// The caller: no conversation that a run can begin with.
     #[error("read the saved conversation {}: {reason}", path.display())]
     Saved { path: PathBuf, reason: String },
@@ -220,6 +223,9 @@ impl Advice for InputFault {
             }
             Self::Task { from, .. } if from != STDIN && !Path::new(from).exists() => {
                 "@ before a word names a file; a text that begins so: --task - takes it from standard input"
+            }
+            Self::NoTaskBeside => {
+                "the second text is the task: monolith run \"You answer in one sentence.\" \"What is a hash chain?\" --models PROVIDER/MODEL"
             }
             Self::OneInputTwice => "give the other one as @FILE",
             Self::TwoTasks => "give it as an argument, or with --task",

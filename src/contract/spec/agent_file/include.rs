@@ -150,8 +150,8 @@ struct Inliner<'f> {
     out: IncludedText,
 }
 
-/// Why a file is not included.
-const RULE: &str = "such files may hold secrets and are not included";
+/// Why a file is not read.
+const RULE: &str = "such files may hold secrets and are not read";
 
 impl Inliner<'_> {
     /// Appends a text; `open` are the files that are being included, the outermost first.
@@ -215,18 +215,15 @@ impl Inliner<'_> {
             .checked_sub(1)
             .ok_or_else(|| format!("more than {MAX_INCLUDES} includes"))?;
         let path = file.parent().unwrap_or(Path::new("")).join(name);
-        if is_hidden(Path::new(name)) {
-            return Err(format!("`{name}` is hidden: {RULE}"));
+        if let Some(rule) = hidden_rule(name) {
+            return Err(rule);
         }
         let found = self.files.text(&path);
         let (real, text) =
             found.map_err(|fault| format!("`{name}` cannot be included: {fault}"))?;
-        if holds_variables(Path::new(name)) || holds_variables(&real) {
-            return Err(format!("`{name}` is a file of variables: {RULE}"));
-        }
-        if self.is_hidden_behind_a_link(&path, &real) {
-            let real = real.display();
-            return Err(format!("`{name}` leads to {real}, which is hidden: {RULE}"));
+        let folder = (self.named_folder.as_path(), self.folder.as_path());
+        if let Some(rule) = unread_rule(name, (&path, &real), folder) {
+            return Err(rule);
         }
         if self.is_confined && !real.starts_with(&self.folder) {
             return Err(format!(
@@ -238,15 +235,6 @@ impl Inliner<'_> {
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
         Ok(((path, real), text))
-    }
-
-    /// Whether a link leads to what may not be named: a hidden file, or one in a hidden folder. Folders that the agent's own stands in
-    /// may be hidden, and so may those of a path that leads through no link.
-    fn is_hidden_behind_a_link(&self, named: &Path, real: &Path) -> bool {
-        let below = named.strip_prefix(&self.named_folder);
-        let expected = below.map_or(named.to_owned(), |below| self.folder.join(below));
-        let seen = real.strip_prefix(&self.folder).unwrap_or(real);
-        without_dots(&expected) != real && is_hidden(seen)
     }
 
     /// Appends what stands in a file's text from that byte on.
@@ -273,6 +261,39 @@ impl Inliner<'_> {
         }
         Ok(())
     }
+}
+
+/// Why a file that an agent refers to by that name is not read: it may hold secrets. It is known as it is named and without links, and so is
+/// the folder that its path begins in; none where it may be read.
+pub(crate) fn unread_rule(
+    name: &str,
+    (named, real): (&Path, &Path),
+    folder: (&Path, &Path),
+) -> Option<String> {
+    if holds_variables(Path::new(name)) || holds_variables(real) {
+        return Some(format!("`{name}` is a file of variables: {RULE}"));
+    }
+    if is_hidden_behind_a_link((named, real), folder) {
+        let real = real.display();
+        return Some(format!("`{name}` leads to {real}, which is hidden: {RULE}"));
+    }
+    hidden_rule(name)
+}
+
+fn hidden_rule(name: &str) -> Option<String> {
+    is_hidden(Path::new(name)).then(|| format!("`{name}` is hidden: {RULE}"))
+}
+
+/// Whether a link leads to what may not be named: a hidden file, or one in a hidden folder. Folders that the agent's own stands in
+/// may be hidden, and so may those of a path that leads through no link.
+fn is_hidden_behind_a_link(
+    (named, real): (&Path, &Path),
+    (named_folder, folder): (&Path, &Path),
+) -> bool {
+    let below = named.strip_prefix(named_folder);
+    let expected = below.map_or(named.to_owned(), |below| folder.join(below));
+    let seen = real.strip_prefix(folder).unwrap_or(real);
+    without_dots(&expected) != real && is_hidden(seen)
 }
 
 /// Where the next include begins, and in which form.

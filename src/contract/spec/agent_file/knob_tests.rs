@@ -182,6 +182,15 @@ fn a_knob_is_switched_off_by_a_word() {
     let sampling = &zero.targets[0].sampling;
     assert_eq!(sampling.reasoning_tokens, Some(0));
     assert!(sampling.max_output_tokens_unsent);
+    let said = refused("---\nmodels: [openai/m]\nmaxOutputTokens: undefined\n---\nHi");
+    let words = [
+        "error: maxOutputTokens: ",
+        "switches it off: ",
+        "unset",
+        "off",
+        "none",
+    ];
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
 }
 
 /// 001 §3: front matter is read after its includes, and a fault names the file that it stands in.

@@ -58,7 +58,7 @@ impl Definitions for Layer {
         };
         Ok(Some(Definition {
             members,
-            origins: BTreeMap::new(),
+            ..Definition::default()
         }))
     }
 
@@ -67,7 +67,7 @@ impl Definitions for Layer {
         members.insert("max_turns".to_owned(), json!(6));
         Ok(Some(Definition {
             members,
-            origins: BTreeMap::new(),
+            ..Definition::default()
         }))
     }
 }
@@ -384,7 +384,7 @@ fn includes_are_put_in_their_places_before_anything_is_read() {
     let refused = |text: &str| flat(text).unwrap_err().to_string();
     assert_eq!(
         refused("x\n${include:.env}"),
-        "top/a.ai:2: `.env` is hidden: such files may hold secrets and are not included"
+        "top/a.ai:2: `.env` is hidden: such files may hold secrets and are not read"
     );
     assert_eq!(
         refused("${include:none.md}"),

@@ -1,0 +1,128 @@
+//! What the layers say as a whole, whatever a contract names: bindings to queues (000 §7), unknown sections, and where snapshots go.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::fault::{ConfigFault, DefinitionFault};
+use super::layers::{Layers, names};
+use super::names::{OF_OTHERS, PERSISTENCE, SECTIONS};
+use crate::contract::{DefinitionKind, QueueTerms, suggest};
+
+/// The sections whose entries wait in queues, and what each entry is called in a message.
+const BOUND: [(&str, DefinitionKind, &str); 3] = [
+    ("mcpServers", DefinitionKind::Server, "mcp"),
+    ("restTools", DefinitionKind::RestTool, "restTool"),
+    ("openapiSpecs", DefinitionKind::Openapi, "openapiSpec"),
+];
+/// The key of `persistence` that names the folder of snapshots.
+const SESSIONS_DIR: &str = "sessionsDir";
+
+impl Layers {
+    /// Each binding to a queue that neither the layers define nor `own`: what the layers come to counts, and of a layer that another one
+    /// overrides only the rest. What `is_named` is judged where it is named; a server that is switched off is none.
+    pub(super) fn unbound(
+        &self,
+        own: &[&str],
+        is_named: &dyn Fn(DefinitionKind, &str) -> bool,
+    ) -> Result<Vec<String>, ConfigFault> {
+        let layers = self.all()?;
+        let defined = names(layers, "queues");
+        let Ok(builder) = self.builder() else {
+            return Ok(Vec::new());
+        };
+        let mut rules = Vec::new();
+        for (section, kind, scope) in BOUND {
+            for name in names(layers, section) {
+                if is_named(kind, name) {
+                    continue;
+                }
+                let Some(merged) = self.merged(section, name)? else {
+                    continue;
+                };
+                let enabled = merged.member("enabled");
+                if enabled.is_some_and(|enabled| enabled.value() == json!(false)) {
+                    continue;
+                }
+                let Some(bound) = merged.member("queue") else {
+                    continue;
+                };
+                // A variable that is missing is a fault of whoever names the tool.
+                let Ok((Value::String(queue), origin)) = builder.expanded("queue", bound) else {
+                    continue;
+                };
+                let known = |queue: &str| defined.contains(&queue) || own.contains(&queue);
+                if queue == QueueTerms::DEFAULT || known(&queue) {
+                    continue;
+                }
+                let missing = if origin.is_expanded() {
+                    "of the name that a variable holds".to_owned()
+                } else {
+                    format!("`{queue}`")
+                };
+                let fault = DefinitionFault {
+                    key: "queue".to_owned(),
+                    layer: bound.layer(),
+                    rule: format!(
+                        "no queue {missing} is defined under `queues`; define it there, or leave `queue` out"
+                    ),
+                    variable: None,
+                };
+                let at = format!("{section}.{name}");
+                let file = self.file_of(bound.layer());
+                rules.push(fault.render(scope, name, &at, &file));
+            }
+        }
+        Ok(rules)
+    }
+
+    /// The sections that mean nothing and are called nearly as one that does.
+    pub(super) fn unknown_sections(&self) -> Result<Vec<String>, ConfigFault> {
+        let known = || SECTIONS.into_iter().chain(OF_OTHERS);
+        let mut notes = Vec::new();
+        for layer in self.all()? {
+            let sections = layer.value.as_object().into_iter().flatten();
+            let sections = sections.map(|(name, _)| name.as_str());
+            for name in sections.filter(|name| known().all(|known| known != *name)) {
+                if let Some(meant) = suggest(name, known()) {
+                    let file = layer.path.display();
+                    notes.push(format!("{file}: `{name}` means nothing there; {meant}"));
+                }
+            }
+        }
+        Ok(notes)
+    }
+
+    /// The folder of snapshots (001 §12), where a layer names one. It begins in the folder of that layer.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] where what stands there names no folder.
+    pub(crate) fn sessions_dir(&self) -> Result<Option<PathBuf>, ConfigFault> {
+        let Some(merged) = self.merged(PERSISTENCE, SESSIONS_DIR)? else {
+            return Ok(None);
+        };
+        let at = format!("{PERSISTENCE}.{SESSIONS_DIR}");
+        let file = PathBuf::from(self.file_of(merged.layer()));
+        let refuse = |rule: &str| ConfigFault {
+            path: file.clone(),
+            rule: format!("{at}: {rule}"),
+        };
+        let builder = self.builder().map_err(|rule| refuse(&rule))?;
+        let expanded = builder.expanded(SESSIONS_DIR, &merged);
+        let expanded = expanded.map_err(|fault| match fault.variable {
+            Some(name) => refuse(&format!(
+                "the variable ${{{name}}} is not set; {}",
+                fault.rule
+            )),
+            None => refuse(&fault.rule),
+        });
+        match expanded?.0 {
+            Value::Null => Ok(None),
+            Value::String(path) if !path.trim().is_empty() => {
+                let folder = file.parent().map(|folder| folder.join(&path));
+                Ok(Some(folder.unwrap_or_else(|| path.into())))
+            }
+            _ => Err(refuse("it is no path of a folder")),
+        }
+    }
+}
