@@ -412,6 +412,19 @@ x";
     ] {
         assert!(left.said().contains(part), "{part}: {}", left.said());
     }
+    // What came up of the servers and what did not, each with its place, the service behind an id of an operation, too.
+    let said = left.said();
+    assert!(
+        said.contains("FAILED  the tool server `b`: failed to find"),
+        "{said}"
+    );
+    assert!(said.contains("        at a.ai:3:24\n"), "{said}");
+    assert!(!said.contains("--start-servers"), "{said}");
+    let check = desk.ends(&["contract", "check", "a.ai", "--start-servers"], 4);
+    for part in ["MISS1", "nosuch-c", "sub/third.ai: ", "gone.ai"] {
+        assert!(check.said().contains(part), "{part}: {}", check.said());
+    }
+    assert!(!check.err.contains("HERE_KEY"), "{}", check.err);
     for once in ["HERE_KEY` ", "MISS1"] {
         let times = left.err.matches(&format!("error: {once}")).count();
         assert!(times <= 1, "{once}: {}", left.err);

@@ -22,6 +22,8 @@ use crate::kernel::BringUpFault;
 /// The contract that a file gives, without a run.
 #[derive(Debug)]
 pub(crate) struct Preview {
+    /// Whether every server was started that could be.
+    pub(crate) are_started: bool,
     /// The contract; its servers count as unavailable if they were not started.
     pub(crate) contract: ExecutionContract,
     /// What did not come up; sorted by server.
@@ -144,6 +146,7 @@ async fn made(
     }
     let faults = offer.faults_under(spec, &contract);
     Ok(Preview {
+        are_started: which != ServersToStart::Builtin,
         tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
         model_faults: found.model_faults(&contract),
         reach: found.reach(&contract, workspace.path()),

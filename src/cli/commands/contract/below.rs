@@ -11,7 +11,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::contract::{ContractSpec, DelegationGrant, Delegator, ExecutionContract};
-use crate::driver::{DriverError, unset_by_itself, unset_keys};
+use crate::driver::{DriverError, Reach, unset_by_itself, unset_keys};
 use crate::kernel::{BringUpFault, CheckName};
 
 /// How many files of agents are judged.
@@ -23,16 +23,33 @@ pub(super) struct Beside {
     pub(super) checks: Vec<CheckedBelow>,
     /// What was found already, in words: an agent that has it from its caller has the same fault.
     known: BTreeSet<String>,
+    /// Whether a run is judged, which needs its keys.
+    of_a_run: bool,
     seen: BTreeSet<PathBuf>,
     pub(super) unmet: Vec<CliError>,
 }
 
 impl Beside {
-    /// Nothing but those faults.
-    pub(super) fn of(unmet: Vec<CliError>) -> Self {
+    /// Nothing but those faults of a run.
+    pub(super) fn of_a_run(unmet: Vec<CliError>) -> Self {
         Self {
+            of_a_run: true,
             unmet,
             ..Self::default()
+        }
+    }
+
+    /// The keys that a run under such a contract lacks.
+    pub(super) fn unset_keys(
+        &self,
+        app: &App,
+        spec: &ContractSpec,
+        reach: &Reach,
+    ) -> Vec<DriverError> {
+        if self.of_a_run {
+            unset_keys(spec, &app.environment, reach)
+        } else {
+            Vec::new()
         }
     }
 
@@ -111,7 +128,7 @@ impl Beside {
             }
         };
         self.add(file, std::mem::take(&mut preview.unmet));
-        let unset = unset_keys(spec, &app.environment, &preview.reach);
+        let unset = self.unset_keys(app, spec, &preview.reach);
         self.add(file, unset);
         let name = file.name().display().to_string();
         // What a server lacks that was left out is said already.

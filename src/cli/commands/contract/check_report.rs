@@ -109,17 +109,19 @@ impl CheckReport {
         let mut exit = unmet.first().map_or(Exit::OK, Exit::from);
         let mut checks = Vec::new();
         for check in dry_precheck(preview) {
-            let not_known = not_known(preview, &check);
+            let down = down(preview, &check);
+            let not_known = not_known(preview, &check).filter(|_| down.is_none());
             if !check.ok && not_known.is_none() && exit == Exit::OK {
                 exit = code_of(check.name);
             }
             checks.push(Checked {
                 name: check.name,
                 ok: not_known.is_none().then_some(check.ok),
-                detail: match (check.ok, not_known) {
-                    (_, Some(why)) => why.to_owned(),
-                    (true, None) => title_of(check.name).to_owned(),
-                    (false, None) => check.detail,
+                detail: match (check.ok, not_known, down) {
+                    (_, _, Some(down)) => down,
+                    (_, Some(why), None) => why.to_owned(),
+                    (true, None, None) => title_of(check.name).to_owned(),
+                    (false, None, None) => check.detail,
                 },
             });
         }
@@ -254,12 +256,27 @@ pub(super) fn not_known(preview: &Preview, check: &Check) -> Option<&'static str
     }
     let fault = (!check.ok).then_some(check.detail.as_str());
     match check.name {
+        CheckName::Tools if preview.are_started => {
+            Some("tool servers were not started, for they need variables (see the errors)")
+        }
         CheckName::Tools => Some("tool servers were not started (--start-servers)"),
         CheckName::Profile if gate_awaits_tools(&preview.contract, fault) => Some(
             "the token gate is made of the tools, and tool servers were not started (--start-servers)",
         ),
         _ => None,
     }
+}
+
+/// What did not come up of the servers that were started, where others need variables that are not set.
+fn down(preview: &Preview, check: &Check) -> Option<String> {
+    let is_partial = preview.are_started && !preview.not_started.is_empty();
+    if check.name != CheckName::Tools || !is_partial || preview.faults.is_empty() {
+        return None;
+    }
+    let faults = preview.faults.iter();
+    let faults = faults
+        .map(|BringUpFault { detail, server }| format!("the tool server `{server}`: {detail}"));
+    Some(faults.collect::<Vec<_>>().join("; "))
 }
 
 /// What a target cannot send of what the author wrote: of a default nobody expects that it is sent.

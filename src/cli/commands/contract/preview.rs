@@ -82,9 +82,14 @@ pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
     }
     if !preview.not_started.is_empty() {
         let servers = line(&preview.not_started.join(", "));
+        let way = if preview.are_started {
+            "they need variables that are not set"
+        } else {
+            "--start-servers pins them now"
+        };
         let text = format!(
             "note: not started, so without pins: {servers}; the contract of a run has them and another hash \
-             (--start-servers pins them now)\n"
+             ({way})\n"
         );
         app.screen.write_err(&text);
     }

@@ -25,7 +25,7 @@ use crate::cli::ui::screen::Style;
 use crate::contract::{
     ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
 };
-use crate::driver::{Preview, Unmatched, unset_by_itself, unset_keys};
+use crate::driver::{Preview, Unmatched, unset_by_itself};
 use crate::kernel::CheckName;
 
 /// `monolith contract`.
@@ -136,28 +136,44 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     if args.contract.file.is_some() && file.is_workflow() {
         return check_workflow(app, &file, &args.contract, args.json);
     }
+    let read = read(app, &args.contract, "contract check FILE");
+    if args.contract.start_servers {
+        return match read {
+            Ok((file, spec)) => check_started(app, &file, spec, Beside::default(), args.json),
+            Err(fault) => report_check(app, &file, Err(fault), Beside::default(), args.json),
+        };
+    }
     let checked = || {
-        let (file, spec) = read(app, &args.contract, "contract check FILE")?;
+        let (file, spec) = read?;
         let below = file.agents_below(app, &spec)?;
-        let preview = preview_of(app, &file, spec, args.contract.start_servers)?;
+        let preview = preview_of(app, &file, spec, false)?;
         Ok((preview, reached_below(app, &below)?))
     };
     report_check(app, &file, checked(), Beside::default(), args.json)
 }
 
-/// What `contract check --start-servers` says of a file that was read, with what is wrong of the agents that may be called, and with those
-/// other faults of its run.
+/// What a dry run says of a file that was read: what `contract check --start-servers` does, with the keys that a run needs, and with those
+/// other faults of it.
 pub(in crate::cli) fn check_file(
     app: &App,
     file: &ContractFile,
     (spec, others): (ContractSpec, Vec<CliError>),
     json: bool,
 ) -> Result<Exit, CliError> {
-    let mut beside = Beside::of(others);
+    check_started(app, file, spec, Beside::of_a_run(others), json)
+}
+
+/// What is wrong with a file whose tool servers are started, and with the agents that may be called.
+fn check_started(
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+    mut beside: Beside,
+    json: bool,
+) -> Result<Exit, CliError> {
     let checked = match preview_of_possible(app, file, spec.clone()) {
         Ok(mut preview) => {
-            // A run looks up its keys, too.
-            let unset = unset_keys(&spec, &app.environment, &preview.reach);
+            let unset = beside.unset_keys(app, &spec, &preview.reach);
             preview.unmet.extend(unset);
             let found = (file, preview.unmet.as_slice());
             beside.judge(app, found, (&spec, &preview.contract));
