@@ -139,7 +139,7 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     let read = read(app, &args.contract, "contract check FILE");
     if args.contract.start_servers {
         return match read {
-            Ok((file, spec)) => check_started(app, &file, spec, Beside::default(), args.json),
+            Ok((file, spec)) => check_started(app, &file, &spec, Beside::default(), args.json),
             Err(fault) => report_check(app, &file, Err(fault), Beside::default(), args.json),
         };
     }
@@ -157,7 +157,7 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
 pub(in crate::cli) fn check_file(
     app: &App,
     file: &ContractFile,
-    (spec, others): (ContractSpec, Vec<CliError>),
+    (spec, others): (&ContractSpec, Vec<CliError>),
     json: bool,
 ) -> Result<Exit, CliError> {
     check_started(app, file, spec, Beside::of_a_run(others), json)
@@ -167,22 +167,22 @@ pub(in crate::cli) fn check_file(
 fn check_started(
     app: &App,
     file: &ContractFile,
-    spec: ContractSpec,
+    spec: &ContractSpec,
     mut beside: Beside,
     json: bool,
 ) -> Result<Exit, CliError> {
     let checked = match preview_of_possible(app, file, spec.clone()) {
         Ok(mut preview) => {
-            let unset = beside.unset_keys(app, &spec, &preview.reach);
+            let unset = beside.unset_keys(app, spec, &preview.reach);
             preview.unmet.extend(unset);
             let found = (file, preview.unmet.as_slice());
-            beside.judge(app, found, (&spec, &preview.contract));
+            beside.judge(app, found, (spec, &preview.contract));
             // An agent whose file cannot be read is among what is beside it.
-            let below = file.agents_below(app, &spec).unwrap_or_default();
+            let below = file.agents_below(app, spec).unwrap_or_default();
             reached_below(app, &below).map(|below| (preview, below))
         }
         Err(fault) => {
-            beside.add(file, unset_by_itself(&spec, &app.environment));
+            beside.add(file, unset_by_itself(spec, &app.environment));
             Err(fault)
         }
     };

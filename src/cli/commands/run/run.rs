@@ -99,7 +99,7 @@ fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, Cl
 fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
     let json = args.json;
     match read_for_dry_run(app, &mut args) {
-        Ok((file, spec, others)) => check_file(app, &file, (spec, others), json),
+        Ok((file, spec, others)) => check_file(app, &file, (&spec, others), json),
         Err(fault) => refuse_file(app, fault, json),
     }
 }
