@@ -47,7 +47,7 @@ fn a_queue_that_any_tool_of_the_layers_names_is_there_or_nothing_begins() {
     });
     let file = "in /cwd/.ai-agent.json: no queue";
     assert_eq!(
-        bound(&[all.clone()], ""),
+        bound(std::slice::from_ref(&all), ""),
         [
             format!("mcpServers.t.queue {file} `missing` {rule}"),
             format!("mcpServers.v.queue {file} of the name that a variable holds {rule}"),
@@ -59,7 +59,7 @@ fn a_queue_that_any_tool_of_the_layers_names_is_there_or_nothing_begins() {
         "queues: {missing: {concurrent: 1}, nope: {concurrent: 1}, hunter2: {concurrent: 1}}\n";
     assert_eq!(bound(&[all], own), [""; 0]);
     let one = json!({"mcpServers": {"t": {"command": "x", "queue": "missing"}}});
-    let named = bound(&[one.clone()], "tools: {mcp: {t: }}\n");
+    let named = bound(std::slice::from_ref(&one), "tools: {mcp: {t: }}\n");
     let expect =
         "tools.mcp.t.queue: no queue `missing` is defined under `queues` (in /cwd/.ai-agent.json)";
     assert_eq!(named, [expect]);
