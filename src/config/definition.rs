@@ -164,14 +164,17 @@ impl Builder<'_> {
         for (key, value) in given.members() {
             match key.as_str() {
                 "enabled" => {
-                    if value.value() == json!(false) {
-                        return Err(DefinitionFault {
-                            variable: None,
-                            key: key.clone(),
-                            layer: value.layer(),
-                            rule: "the server is switched off".to_owned(),
-                        });
-                    }
+                    let rule = match value.value() {
+                        Value::Bool(true) | Value::Null => continue,
+                        Value::Bool(false) => "the server is switched off",
+                        _ => "expected true or false, without quotes",
+                    };
+                    return Err(DefinitionFault {
+                        variable: None,
+                        key: key.clone(),
+                        layer: value.layer(),
+                        rule: rule.to_owned(),
+                    });
                 }
                 "toolsAllowed" | "tools_allowed" => self.put("tools_allowed", key, value)?,
                 "toolsDenied" | "tools_denied" => self.put("tools_denied", key, value)?,

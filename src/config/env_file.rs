@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::driver::MCP_ROOT;
 
 /// Reads a file of variables (001 §7): `NAME=value` lines, with or without `export`; quotes around a value go; `#` begins a
-/// comment at the beginning of a line, and behind white space after a value without quotes.
+/// comment at the beginning of a line or of a value without quotes, and behind white space after one.
 ///
 /// # Errors
 /// The first line that is none, by its number; never its content.
@@ -17,7 +17,9 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let line = line.strip_prefix("export ").map_or(line, str::trim_start);
+        let exported = line.strip_prefix("export");
+        let exported = exported.filter(|rest| rest.starts_with([' ', '\t']));
+        let line = exported.map_or(line, str::trim_start);
         let number = place + 1;
         let (name, value) = line
             .split_once('=')
@@ -28,7 +30,7 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
                 "line {number}: the text before `=` is no name of a variable"
             ));
         }
-        let value = value_of(value.trim())
+        let value = value_of(value)
             .ok_or_else(|| format!("line {number}: the quote of the value is not closed"))?;
         // A blank root is none: that of the process counts, which is never blank (001 §6).
         if name != MCP_ROOT || !value.trim().is_empty() {
@@ -38,9 +40,12 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(variables)
 }
 
+/// The value of what stands behind `=`.
 fn value_of(text: &str) -> Option<String> {
+    let text = text.trim();
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
-        let comment = text.find(" #").or_else(|| text.find("\t#"));
+        let comments = [" #", "\t#"].iter().filter_map(|mark| text.find(mark));
+        let comment = comments.min().or(text.starts_with('#').then_some(0));
         let value = comment.and_then(|at| text.get(..at)).unwrap_or(text);
         return Some(value.trim_end().to_owned());
     };
@@ -83,6 +88,10 @@ mod tests {
             Ok(&[("A", "x # y"), ("B", "q\""), ("C", "a#b"), ("D", "")]),
         );
         check("A=1\nA=2", Ok(&[("A", "2")]));
+        check(
+            "A= # yours\nB=#none\nexport\tC=a\t# b # c\nexporter=1",
+            Ok(&[("A", ""), ("B", ""), ("C", "a"), ("exporter", "1")]),
+        );
         check("A=1\nsecret", Err("line 2 is not NAME=value"));
         check(
             "a-b=1",

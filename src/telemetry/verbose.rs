@@ -112,8 +112,13 @@ fn result(view: &RunView, number: CallSeq) -> Option<String> {
     let took = took.saturating_sub(execution.began_at_ms);
     let (mark, what) = match (failures::of_execution(execution), execution.result()) {
         (None, Some(result)) if result.cut => {
-            let limit = view.contract().tool_output_budget.max_bytes_per_call;
-            let (bytes, cut) = (result.bytes_out, "the model reads its beginning");
+            let terms = &view.contract().tool_output_budget;
+            let (bytes, limit) = (result.bytes_out, terms.max_bytes_per_call);
+            let cut = if terms.summarizer_model.is_some() {
+                "a summary is asked for"
+            } else {
+                "the model reads its beginning"
+            };
             (
                 "[WRN]",
                 format!("ok, {bytes} bytes, more than {limit}: {cut}"),

@@ -85,6 +85,7 @@ fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared()
         },
         "web": {"type": "remote", "url": "http://w/"},
         "off": {"command": "x", "enabled": false},
+        "odd": {"command": "x", "enabled": "no"},
     }});
     fixture.write("me/.ai-agent/ai-agent.json", &low);
     let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
@@ -105,10 +106,15 @@ fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared()
         }
     ));
     assert!(web.shared);
-    let fault = fixture
-        .spec(&format!("{text}tools: {{mcp: {{off: }}}}\n"))
-        .unwrap_err();
-    assert!(fault.contains("the server is switched off"), "{fault}");
+    // A text is no switch: one that says `no` would leave the server on.
+    for (server, rule) in [
+        ("off", "the server is switched off"),
+        ("odd", "expected true or false, without quotes"),
+    ] {
+        let named = format!("{text}tools: {{mcp: {{{server}: }}}}\n");
+        let fault = fixture.spec(&named).unwrap_err();
+        assert!(fault.contains(rule), "{fault}");
+    }
 }
 
 /// 001 §6: a REST tool of the layers, with the names that other programs have for its keys.

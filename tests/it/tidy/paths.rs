@@ -5,6 +5,8 @@ use super::rust_source::{Form, Name, SourceFile};
 /// The tree of modules, in which a path is followed to the file that defines what it names.
 pub struct Paths<'t> {
     modules: HashMap<Vec<String>, &'t SourceFile>,
+    /// What each file brings in by `use`, by the name that it gets there.
+    uses: HashMap<&'t str, HashMap<&'t str, Vec<&'t Name>>>,
 }
 
 /// What a path leads to.
@@ -35,7 +37,16 @@ pub fn from_root(here: &[String], path: &[String]) -> Option<Vec<String>> {
 impl<'t> Paths<'t> {
     pub fn of(files: &'t [SourceFile]) -> Self {
         let modules = files.iter().map(|file| (file.module(), file)).collect();
-        Self { modules }
+        let mut uses: HashMap<&str, HashMap<&str, Vec<&Name>>> = HashMap::new();
+        for file in files {
+            let uses = uses.entry(&file.path).or_default();
+            for name in file.shipped() {
+                if let Form::Use(alias) = &name.form {
+                    uses.entry(alias).or_default().push(name);
+                }
+            }
+        }
+        Self { modules, uses }
     }
 
     pub fn file(&self, module: &[String]) -> &'t str {
@@ -83,9 +94,9 @@ impl<'t> Paths<'t> {
         if file.items.contains(name) {
             found.push(Target::Item(&file.path));
         }
-        let uses = |alias: &'_ str| {
-            let alias = Form::Use(alias.to_owned());
-            let uses = file.shipped().filter(move |name| name.form == alias);
+        let uses = |alias: &str| {
+            let uses = self.uses.get(&*file.path).and_then(|uses| uses.get(alias));
+            let uses = uses.into_iter().flatten().copied();
             uses.filter(|path| path.segments != [name])
         };
         let brings = |path: &Name| self.follow(module, &path.segments, steps + 1);

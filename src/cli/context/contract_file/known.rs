@@ -39,9 +39,9 @@ impl Definitions for Known<'_> {
         is_named: &dyn Fn(DefinitionKind, &str) -> bool,
     ) -> Vec<String> {
         match self.reading {
-            Reading::Command | Reading::Delegate => self.layers.unbound_queues(queues, is_named),
-            // It is judged where the file itself is.
-            Reading::Definition => Vec::new(),
+            Reading::Command => self.layers.unbound_queues(queues, is_named),
+            // They are judged once, with the queues of the file that the command reads: those count for every agent below it.
+            Reading::Delegate | Reading::Definition => Vec::new(),
         }
     }
 
