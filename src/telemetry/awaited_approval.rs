@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::message::{CallSeq, Digest};
+use crate::message::{CallSeq, Digest, RunId};
 use crate::view::RunView;
 
 /// A call that waits for a person.
@@ -14,6 +14,9 @@ pub struct AwaitedApproval {
     pub name: String,
     /// What an answer is bound to: BLAKE3 over the text of the arguments.
     pub arguments_hash: Digest,
+    /// The run below that asks; none where the run itself does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
 }
 
 impl AwaitedApproval {
@@ -24,6 +27,7 @@ impl AwaitedApproval {
             call,
             name: name.unwrap_or_default(),
             arguments_hash,
+            run_id: None,
         })
     }
 }

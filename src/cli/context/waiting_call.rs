@@ -1,5 +1,6 @@
 //! The call that a run waits with, as a fresh machine finds it from what is stored. Answers nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::app::App;
@@ -127,4 +128,26 @@ impl WaitingCall {
         let root = committed_workspace(&spec, file.folder(), self.workspace?)?;
         Some(Changes::beneath(root, app.withheld().ok()?))
     }
+}
+
+/// Whether a run, or each run below it that is not at its end, waits for a person who has not answered: a process that goes on with it comes
+/// no further. One that has ended, or is not begun, does not wait. `waits` knows the runs whose call waits.
+pub(in crate::cli) fn is_stuck(
+    reader: &mut StoreReader,
+    run_id: &RunId,
+    waits: impl Fn(&RunId) -> bool,
+) -> Result<bool, CliError> {
+    if !reader.is_open(run_id)? {
+        return Ok(false);
+    }
+    let (mut open, mut above) = (vec![run_id.clone()], BTreeSet::new());
+    for below in reader.runs_below(run_id)? {
+        if reader.is_open(&below)? {
+            above.extend(reader.lineage(&below)?.map(|found| found.parent.run_id));
+            open.push(below);
+        }
+    }
+    // One that has open runs below it waits for those.
+    let mut last = open.iter().filter(|run| !above.contains(*run));
+    Ok(last.all(waits))
 }

@@ -295,3 +295,30 @@ fn a_run_below_whose_call_waits_for_its_queue_again_is_not_left_open() {
         desk.ok(&["verify", run, "--tree"]);
     }
 }
+
+/// Among many runs, too, a tree that waits for a person is left as it is: its result names the run below that asks, `resume --all` writes
+/// nothing to any run of it and asks no model, and goes on once a person has answered.
+#[test]
+fn a_tree_of_a_list_that_waits_below_is_left_as_it_is_until_it_is_answered() {
+    let desk = waiting();
+    desk.write(
+        "list.jsonl",
+        r#"{"contract":"lead.yaml","task":"go","run_id":"lead"}"#,
+    );
+    let sizes = || {
+        let runs = ["lead", "lead.1", "lead.1.1"];
+        runs.map(|run| desk.ok(&["export", run]).lines().count())
+    };
+    let left = desk.ends(&["run", "--contracts", "list.jsonl", "--json"], 8);
+    let before = sizes();
+    for again in [left, desk.ends(&["resume", "--all", "--json"], 8)] {
+        let waits = &again.document()["waits_for"];
+        assert_eq!(waits["run_id"], "lead.1.1", "{}", again.said());
+        assert_eq!(waits["name"], "echo");
+        assert!(again.err.contains("approve lead.1.1"), "{}", again.err);
+        assert_eq!(sizes(), before);
+    }
+    answers(&desk, "approve");
+    desk.ends(&["resume", "--all"], 0);
+    desk.proves_tree("lead");
+}

@@ -10,7 +10,10 @@ use serde_json::{Map, Value};
 use super::leaving::LeavingArgs;
 use super::live::Live;
 use super::question::shown;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
 use crate::cli::context::form::{Field, fields, whole};
+use crate::cli::context::waiting_call::{WaitingCall, is_stuck};
 #[cfg(unix)]
 use crate::cli::ui::escape::brief;
 use crate::cli::ui::escape::line;
@@ -297,15 +300,21 @@ fn said(left: Answer) -> Control {
     }
 }
 
-/// Whether a run waits for a person who has not answered: a process that goes on with it would only wait. Takes no answer.
+/// Whether a run, or each run below it that is open, waits for a person who has not answered: a process that goes on with it would only
+/// wait. Takes no answer.
 pub(in crate::cli) fn waits_unanswered(
+    app: &App,
     live: &Live,
     store: &Store,
     run_id: &RunId,
     reopened: &Reopened,
 ) -> bool {
     let Some(order) = reopened.awaited() else {
-        return false;
+        return waits_below(app, run_id, reopened).unwrap_or_else(|fault| {
+            let text = format!("run {run_id}: {}", fault.summary());
+            live.ask(&format!("warning: {}\n", line(&text)));
+            false
+        });
     };
     let call = (order.call, order.arguments_hash);
     let left = store
@@ -316,6 +325,31 @@ pub(in crate::cli) fn waits_unanswered(
         None
     });
     left.is_none()
+}
+
+/// The same of a run that waits for agents alone.
+fn waits_below(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliError> {
+    if reopened.contract().agents.is_empty() || reopened.is_stopping() {
+        return Ok(false);
+    }
+    let waits = calls_below(app, run_id)?;
+    let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
+        return Ok(false);
+    };
+    is_stuck(&mut reader, run_id, |run| {
+        waits.iter().any(|(waiting, _)| waiting == run)
+    })
+}
+
+/// The calls that wait for a person in a run or a workflow and below it, each with its run, but for those that are refused where no person
+/// answers at once.
+pub(in crate::cli) fn calls_below(
+    app: &App,
+    run_id: &RunId,
+) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
+    let mut found = WaitingCall::below(app, run_id)?;
+    found.retain(|(_, call)| refused_now(&call.order).is_none());
+    Ok(found)
 }
 
 /// Reports an answer that cannot be read: it stays there, and the run can be resumed.

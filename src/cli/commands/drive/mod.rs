@@ -27,7 +27,7 @@ mod way_out;
 
 pub(in crate::cli) use self::accounts::Accounts;
 pub(in crate::cli) use self::approval::{
-    agreed, fields_of, left_answer, refused_now, waits_unanswered,
+    agreed, calls_below, fields_of, left_answer, refused_now, waits_unanswered,
 };
 pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{

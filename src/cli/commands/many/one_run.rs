@@ -12,7 +12,8 @@ use super::repeated::Driven;
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
 use crate::cli::commands::drive::{
-    Broken, Ended, LeavingArgs, Live, broken_run, finished_run, keep, left_answer, refused_now,
+    Broken, Ended, LeavingArgs, Live, broken_run, calls_below, finished_run, keep, left_answer,
+    refused_now,
 };
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -22,7 +23,7 @@ use crate::driver::{Observer, Prepared, Worker};
 use crate::kernel::{ClosingReason, EntryDraft, Run};
 use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
-use crate::telemetry::AgentResult;
+use crate::telemetry::{AgentResult, AwaitedApproval};
 use crate::transcript::SealedEntry;
 
 /// What became of a run of a list.
@@ -55,7 +56,8 @@ fn result_of(
     is_recorded: bool,
 ) -> RunResult {
     match outcome.and_then(Ended::agreeing) {
-        Ok(ended) => {
+        Ok(mut ended) => {
+            name_call_below(terms, &mut ended.result);
             // The run has ended all the same.
             if !is_recorded && let Err(fault) = keep(&terms.app, &ended) {
                 fault.show(terms.app.screen);
@@ -72,6 +74,26 @@ fn result_of(
         }) => RunResult::of(terms, &result, is_recorded),
         // What cannot be read is no recorded end.
         Err(Broken { error, .. }) => RunResult::of(terms, &not_begun(place, &error), false),
+    }
+}
+
+/// Names the first call that waits below a run that is left and waits for none itself.
+fn name_call_below(terms: &Terms, result: &mut AgentResult) {
+    if !result.is_suspended() || result.waits_for.is_some() {
+        return;
+    }
+    let Some(run_id) = &result.run_id else { return };
+    match calls_below(&terms.app, run_id) {
+        Ok(found) => {
+            let first = found.into_iter().next();
+            result.waits_for = first.map(|(run_id, call)| AwaitedApproval {
+                arguments_hash: call.order.arguments_hash,
+                call: call.order.call,
+                name: call.order.invocation.name,
+                run_id: Some(run_id),
+            });
+        }
+        Err(fault) => fault.show(terms.app.screen),
     }
 }
 
@@ -136,6 +158,8 @@ pub(super) async fn drive(
         live: live.clone(),
     };
     let mut driving = pin!(worker.drive(prepared, &mut watched));
+    // A second request to leave would leave at once what is in flight.
+    let mut leaves = false;
     let finished = loop {
         tokio::select! {
             biased;
@@ -153,10 +177,11 @@ pub(super) async fn drive(
                     let answer = left_answer(&run, &store, &order, &run_id);
                     let answer = answer.or_else(|| refused_now(&order));
                     // A full queue holds eight requests already.
-                    let _ = match answer {
-                        Some(answer) => control_of_run.try_send(answer),
-                        None => control.try_send(Control::Suspend),
-                    };
+                    match answer {
+                        Some(answer) => drop(control_of_run.try_send(answer)),
+                        None if leaves => {}
+                        None => leaves = control.try_send(Control::Suspend).is_ok(),
+                    }
                 }
             }
         }

@@ -134,7 +134,11 @@ async fn resumed(
     following: &Live,
 ) -> Result<Ended, CliError> {
     let orphan = reopened.is_orphan();
-    let left = !orphan && waits_unanswered(following, worker.store(), &run_id, &reopened);
+    let left = !orphan
+        && tokio::task::block_in_place(|| {
+            let app = &terms.app;
+            waits_unanswered(app, following, worker.store(), &run_id, &reopened)
+        });
     recall(&run_id, &reopened, terms, following)?;
     let prepared = if left {
         // Another process could only record that it came and went.

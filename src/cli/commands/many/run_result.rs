@@ -73,7 +73,10 @@ impl RunResult {
             is_document,
             label: label(result).to_owned(),
             note,
-            run_id: result.run_id.clone(),
+            run_id: waiting_run(result)
+                .map(|(_, waiting)| waiting)
+                .or(result.run_id.as_ref())
+                .cloned(),
             success: result.success,
             suspended: result.is_suspended(),
             text,
@@ -204,9 +207,9 @@ fn lines_for_people(app: &App, result: &AgentResult, is_recorded: bool) -> Strin
         (false, false) => Style::Bad,
     };
     let text = text.replacen(label, &app.screen.paint_out(style, label), 1);
-    match (&result.waits_for, &result.run_id) {
-        (Some(_), Some(run_id)) => format!("{text}\n        {}\n", how_to_answer(app, run_id)),
-        _ => format!("{text}\n"),
+    match waiting_run(result) {
+        Some((_, run_id)) => format!("{text}\n        {}\n", how_to_answer(app, run_id)),
+        None => format!("{text}\n"),
     }
 }
 
@@ -222,12 +225,19 @@ fn first_line(report: &str) -> String {
 
 /// What stderr says of a run that waits for a person, where stdout has documents.
 fn waiting_note(app: &App, result: &AgentResult) -> Option<String> {
-    let (awaited, run_id) = (result.waits_for.as_ref()?, result.run_id.as_ref()?);
+    let (awaited, run_id) = waiting_run(result)?;
     Some(format!(
         "note: run {run_id} waits for an approval of {}; {}\n",
         called(awaited),
         how_to_answer(app, run_id)
     ))
+}
+
+/// The call that waits, and its run, which may stand below the one of the result.
+fn waiting_run(result: &AgentResult) -> Option<(&AwaitedApproval, &RunId)> {
+    let awaited = result.waits_for.as_ref()?;
+    let run_id = awaited.run_id.as_ref().or(result.run_id.as_ref())?;
+    Some((awaited, run_id))
 }
 
 fn called(awaited: &AwaitedApproval) -> String {

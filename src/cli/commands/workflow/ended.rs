@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::waiting::{AwaitedCall, is_stuck};
+use super::waiting::AwaitedCall;
 use crate::agent::{StepView, WorkflowCounters, WorkflowView};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
+use crate::cli::context::waiting_call::is_stuck;
 use crate::cli::context::workflow_entries::view_of;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::seconds;
@@ -90,7 +91,9 @@ impl WorkflowResult {
             let Ok(step) = RunId::try_from(format!("{run_id}.{number}")) else {
                 return Ok(None);
             };
-            if !is_stuck(&mut reader, &step, &waits)? {
+            if !is_stuck(&mut reader, &step, |run| {
+                waits.iter().any(|call| call.run_id == *run)
+            })? {
                 return Ok(None);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::cli::commands::drive::{fields_of, refused_now};
+use crate::cli::commands::drive::{calls_below, fields_of};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
@@ -31,8 +31,7 @@ pub(super) struct AwaitedCall {
 impl AwaitedCall {
     /// The calls that wait in the runs below a workflow, but for those that are refused where no person answers at once.
     pub(super) fn below(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
-        let found = WaitingCall::below(app, workflow)?.into_iter();
-        let found = found.filter(|(_, call)| refused_now(&call.order).is_none());
+        let found = calls_below(app, workflow)?.into_iter();
         let found = found.map(
             |(
                 run_id,
@@ -84,28 +83,6 @@ pub(super) fn answered_below(
         }
     }
     Ok(answered)
-}
-
-/// Whether a run, or each run below it that is not at its end, waits for a person who has not answered: a process that goes on with it comes
-/// no further. One that has ended, or is not begun, does not wait.
-pub(super) fn is_stuck(
-    reader: &mut StoreReader,
-    run_id: &RunId,
-    waits: &[AwaitedCall],
-) -> Result<bool, CliError> {
-    if !reader.is_open(run_id)? {
-        return Ok(false);
-    }
-    let (mut open, mut above) = (vec![run_id.clone()], BTreeSet::new());
-    for below in reader.runs_below(run_id)? {
-        if reader.is_open(&below)? {
-            above.extend(reader.lineage(&below)?.map(|found| found.parent.run_id));
-            open.push(below);
-        }
-    }
-    // One that has open runs below it waits for those.
-    let mut last = open.iter().filter(|run| !above.contains(*run));
-    Ok(last.all(|run| waits.iter().any(|call| call.run_id == *run)))
 }
 
 /// The calls that were under way when the process of a workflow ended: whether they acted is not known.
