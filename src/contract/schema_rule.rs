@@ -1,5 +1,7 @@
 //! The rule of a schema that a value breaks, on one line. Validates nothing.
 
+use std::cmp::Reverse;
+
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
@@ -23,22 +25,52 @@ fn text_of(error: &ValidationError<'_>) -> String {
     let is_other = |error: &ValidationError<'_>| {
         below(error).is_empty() && matches!(error.kind(), ValidationErrorKind::Type { .. })
     };
-    let firsts: Vec<_> = context.iter().filter_map(|branch| branch.first()).collect();
-    let meant = firsts.iter().filter(|error| !is_other(error));
-    match meant.max_by_key(|error| below(error).matches('/').count()) {
-        Some(nearest) => {
-            let (count, at) = (context.len(), below(nearest));
-            let at = if at.is_empty() { at } else { format!("{at}: ") };
-            let text = text_of(nearest);
-            format!("{keyword}: none of {count} fits, the nearest fails: {at}{text}")
-        }
-        None if firsts.is_empty() => format!("{keyword}: {}", error.masked()),
-        None => {
-            let mut all: Vec<String> = firsts.iter().map(|error| text_of(error)).collect();
-            all.dedup();
-            format!("{keyword}: {}", all.join("; "))
-        }
+    let branches = context.iter().filter(|branch| !branch.is_empty());
+    let branches: Vec<&[ValidationError<'_>]> = branches.map(Vec::as_slice).collect();
+    let meant = branches
+        .iter()
+        .filter(|branch| !branch.iter().any(is_other));
+    let meant: Vec<_> = meant.copied().collect();
+    // Another word than the one that distinguishes an alternative chooses another one: it is farther than any other fault.
+    let distance = |branch: &[ValidationError<'_>]| {
+        let depth = branch
+            .first()
+            .map(|error| below(error).matches('/').count());
+        let choices = branch.iter().filter(is_choice).count();
+        (choices, branch.len(), Reverse(depth))
+    };
+    let nearest = meant.iter().map(|branch| distance(branch)).min();
+    let nearest = meant
+        .iter()
+        .filter(|branch| Some(distance(branch)) == nearest);
+    let nearest: Vec<_> = nearest.copied().collect();
+    let rule_at = |error: &ValidationError<'_>| {
+        let at = below(error);
+        let at = if at.is_empty() { at } else { format!("{at}: ") };
+        format!("{at}{}", text_of(error))
+    };
+    let first_of_each = |branches: &[&[ValidationError<'_>]]| {
+        let firsts = branches.iter().filter_map(|branch| branch.first());
+        let mut all: Vec<String> = firsts.map(rule_at).collect();
+        all.dedup();
+        all
+    };
+    let count = context.len();
+    match first_of_each(&nearest).as_slice() {
+        [rule] => format!("{keyword}: none of {count} fits, the nearest fails: {rule}"),
+        [] if branches.is_empty() => format!("{keyword}: {}", error.masked()),
+        [] => format!("{keyword}: {}", first_of_each(&branches).join("; ")),
+        all => format!("{keyword}: none of {count} fits: {}", all.join("; or ")),
     }
+}
+
+/// Whether a value is another one than the only ones that may stand there.
+fn is_choice(error: &&ValidationError<'_>) -> bool {
+    let kind = error.kind();
+    matches!(
+        kind,
+        ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. }
+    )
 }
 
 /// The broken rule on one short line.
@@ -58,7 +90,7 @@ pub(super) fn rule_of(error: &ValidationError<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -84,6 +116,36 @@ mod tests {
         check_of(
             r#"{"to": 7}"#,
             "anyOf: type: value is not of type \"string\"; type: value is not of type \"object\"",
+        );
+    }
+
+    #[test]
+    fn the_alternative_that_its_own_word_chooses_is_the_nearest() {
+        let kind = |word: &str| json!({"const": word});
+        let schema = json!({"anyOf": [
+            {"required": ["kind"], "properties": {"kind": kind("all")}},
+            {"required": ["kind", "id"], "properties": {"kind": kind("one"), "id": {"type": "string"}}},
+        ]});
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let check = |arguments: Value, expect: &str| {
+            let fault = validator.validate(&arguments).unwrap_err();
+            assert_eq!(rule_of(&fault), expect, "{arguments}");
+        };
+        let none = "anyOf: none of 2 fits";
+        check(
+            json!({"kind": "one"}),
+            &format!("{none}, the nearest fails: required: \"id\" is a required property"),
+        );
+        check(
+            json!({"kind": "one", "id": 7}),
+            &format!("{none}, the nearest fails: /id: type: value is not of type \"string\""),
+        );
+        // None is nearer than the other one.
+        check(
+            json!({"kind": "two", "id": "x"}),
+            &format!(
+                "{none}: /kind: const: \"all\" was expected; or /kind: const: \"one\" was expected"
+            ),
         );
     }
 }

@@ -277,14 +277,23 @@ fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) 
     {
         return format!("{scheme} {}", text_of(value, Some("authorization"), found));
     }
-    // `--header=Authorization: VALUE`: an option, with all that follows.
     if let Some((name, value)) = text.split_once('=')
         && is_name(name)
-        && (!has_blank || name.starts_with('-'))
-        && !value.contains(';')
     {
-        let secret = names_a_secret(name).then_some(name);
-        return format!("{name}={}", text_of(value, secret, found));
+        let is_option = name.starts_with('-');
+        // `PASSWORD=VALUE`: the value may hold anything, and ends with the text.
+        if names_a_secret(name) && (is_option || !value.starts_with(char::is_whitespace)) {
+            if is_option || !has_blank {
+                return format!("{name}={}", text_of(value, Some(name), found));
+            }
+            // A command may follow it.
+            words(text, found);
+            return format!("{name}={MASK}");
+        }
+        // `--header=Authorization: VALUE`: an option, with all that follows.
+        if is_option || !has_blank && !value.contains(';') {
+            return format!("{name}={}", text_of(value, None, found));
+        }
     }
     // `Server=db;Pwd=VALUE`
     if text.contains(';') && text.contains('=') && !has_blank {
@@ -407,10 +416,7 @@ mod tests {
             assert_eq!(masked_words(&words), expect);
         };
         check(&["--token", "abc", "x"], &["--token", "***", "x"]);
-        check(
-            &["--pwd", "p1", "--session=s1"],
-            &["--pwd", "***", "--session=***"],
-        );
+        check(&["--pwd", "p1"], &["--pwd", "***"]);
         check(&["-u", "bob:bobpw12345"], &["-u", "bob:***"]);
         check(
             &["--conn", "Server=db;Uid=u;Pwd=v1"],
@@ -419,8 +425,31 @@ mod tests {
         check(&["run --token abcsecret99 --x"], &["run --token *** --x"]);
         check(
             &["-c", "TOKEN=abc exec x", "{\"password\":\"j1\"}"],
-            &["-c", "TOKEN=*** exec x", "{\"password\":\"***\"}"],
+            &["-c", "TOKEN=***", "{\"password\":\"***\"}"],
         );
+        // What it is called decides, whatever stands in it.
+        for word in [
+            "--password=abc1;def9SECRET",
+            "COOKIE=a=1; sid=SECRET98",
+            "DB_PASSWORD=p@ss;w0rdTAIL",
+            "PASSWORD=correct horseTAIL",
+        ] {
+            let name = word.split_once('=').unwrap().0;
+            check(&[word], &[&format!("{name}=***")]);
+        }
+        check(
+            &[
+                "--header=X-Auth: t1; u2SECRET",
+                "--conn=Server=db;Pwd=v1",
+                "A= b",
+            ],
+            &["--header=X-Auth: ***", "--conn=Server=db;Pwd=***", "A= b"],
+        );
+        let mut secret = String::new();
+        masked_text("--password=abc1;def9S", &mut |_, text| {
+            text.clone_into(&mut secret)
+        });
+        assert_eq!(secret, "abc1;def9S");
         check(&["postgres://u:pw@h/db"], &["postgres://h/db"]);
         check(
             &["./mcp.py", "--author", "me you", "a=b c"],
