@@ -26,7 +26,7 @@ const OPEN_VARIABLES: [&str; 15] = [
 /// The fewest characters of a piece of text that may be random.
 const SHORTEST_RANDOM: usize = 16;
 /// The fewest digits of a number that may be a secret.
-const LONGEST_NUMBER: usize = 6;
+const FEWEST_SECRET_DIGITS: usize = 6;
 /// The most bytes of values that are looked for at once: fewer than those of as many lines as a search knows.
 const MOST_AT_ONCE: usize = 16 * 1024;
 
@@ -302,7 +302,8 @@ fn is_ordinary(text: &str) -> bool {
         let is_letters = piece.bytes().all(|b| b.is_ascii_alphabetic());
         let is_lower = rest.bytes().all(|b| b.is_ascii_lowercase());
         let is_upper = piece.bytes().all(|b| b.is_ascii_uppercase());
-        let is_number = piece.len() < LONGEST_NUMBER && piece.bytes().all(|b| b.is_ascii_digit());
+        let is_number =
+            piece.len() < FEWEST_SECRET_DIGITS && piece.bytes().all(|b| b.is_ascii_digit());
         is_letters && (is_lower || is_upper) || is_number
     };
     text.len() < SHORTEST_RANDOM
