@@ -90,7 +90,6 @@ fn perform(
         cwd,
         environment,
         screen,
-        sessions: Arc::default(),
         // Beside a stream on a terminal there must be a place for what is said of it.
         streams: for_people && screen.is_shown() && screen.is_watched(),
         store: cli.store,

@@ -37,6 +37,38 @@ pub fn snapshot(desk: &Desk, name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// 001/12.snapshots.2
+#[test]
+fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
+    let desk = Desk::new();
+    let provider = json!({"type": "scripted", "file": "s.jsonl"});
+    let layer = json!({"persistence": {"sessionsDir": "./ses"}, "providers": {"demo": provider}});
+    let file = "task: hi\ntargets: [{provider: demo, model: script}]\n";
+    // What defines everything takes nothing from the layers.
+    let whole = format!("{file}providers: {{demo: {provider}}}\n");
+    for (folder, file) in [("one", file), ("two", file), ("three", &whole)] {
+        desk.write(&format!("{folder}/.ai-agent.json"), &layer.to_string());
+        desk.write(&format!("{folder}/c.yaml"), file);
+        desk.write(&format!("{folder}/s.jsonl"), &says("Done."));
+    }
+    let lines = ["one", "two", "three"].map(|folder| {
+        let line = json!({"contract": format!("{folder}/c.yaml"), "run_id": folder});
+        format!("{line}\n")
+    });
+    desk.write("list.jsonl", &lines.concat());
+    let ended = desk.run(&["run", "--contracts", "list.jsonl"]);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.out, ended.err);
+    let names = |folder: &str| {
+        let files = std::fs::read_dir(desk.path(&format!("{folder}/ses")));
+        let files = files.into_iter().flatten().map(Result::unwrap);
+        let names = files.map(|file| file.file_name().into_string().unwrap());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names("one"), ["one.json.gz"], "{}", ended.out);
+    assert_eq!(names("two"), ["two.json.gz"], "{}", ended.out);
+    assert!(names("three").is_empty(), "{:?}", names("three"));
+}
+
 /// 001 §11, §12
 /// 001/11.direct.5, 001/11.direct.6, 001/12.snapshots.1
 /// 001/11.direct.11, 001/12.snapshots.2

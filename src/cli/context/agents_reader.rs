@@ -88,7 +88,6 @@ mod tests {
             config: None,
             cwd: folder.to_owned(),
             screen: Screen::of_process(&environment),
-            sessions: std::sync::Arc::default(),
             environment,
             store: None,
             streams: false,

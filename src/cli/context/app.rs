@@ -1,7 +1,6 @@
 //! What every command stands in: the folder, the environment, the streams and the named store. Opens nothing.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 
 use super::accounting::AccountingArgs;
 use crate::cli::ui::command::{command, shell_word};
@@ -22,8 +21,6 @@ pub(in crate::cli) struct App {
     pub(in crate::cli) cwd: PathBuf,
     pub(in crate::cli) environment: Environment,
     pub(in crate::cli) screen: Screen,
-    /// The folder of snapshots that the layers of the first file name which is read.
-    pub(in crate::cli) sessions: Arc<OnceLock<PathBuf>>,
     /// Whether an answer is shown while it arrives.
     pub(in crate::cli) streams: bool,
     /// The store that the caller names.
@@ -33,10 +30,10 @@ pub(in crate::cli) struct App {
 }
 
 impl App {
-    /// Where snapshots go: into the folder that the caller names, else into that of the layers (001 §12); none where neither does.
-    pub(in crate::cli) fn sessions_dir(&self) -> Option<&Path> {
-        let named = self.accounting.kept.sessions_dir.as_deref();
-        named.or_else(|| self.sessions.get().map(PathBuf::as_path))
+    /// Where snapshots of a run go: into the folder that the caller names, else into `own`, that of the layers of its contract (001 §12);
+    /// none where neither does.
+    pub(in crate::cli) fn sessions_dir<'d>(&'d self, own: Option<&'d Path>) -> Option<&'d Path> {
+        self.accounting.kept.sessions_dir.as_deref().or(own)
     }
 
     /// A command to type next; it names the store where this one did.

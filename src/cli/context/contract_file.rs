@@ -275,7 +275,9 @@ impl ContractFile {
             parsed.map_err(|errors| self.not_read(text, errors))?
         };
         secrets::learn(&spec, &app.environment);
-        self.learn_sessions(app, &layers, &spec)?;
+        if self.reading == Reading::Command {
+            spec.sessions_dir = self.sessions_dir(&layers, &spec)?;
+        }
         if spec
             .tools
             .servers
@@ -287,22 +289,15 @@ impl ContractFile {
         Ok(spec)
     }
 
-    /// Takes the folder of snapshots from the layers, where the file takes anything from them.
-    fn learn_sessions(
+    /// The folder of snapshots that the layers name, where the file takes anything from them.
+    fn sessions_dir(
         &self,
-        app: &App,
         layers: &Layers,
         spec: &ContractSpec,
-    ) -> Result<(), CliError> {
+    ) -> Result<Option<PathBuf>, CliError> {
         let counts = self.config.is_some() || !spec.origins.is_empty();
-        if self.reading == Reading::Command
-            && counts
-            && let Some(folder) = layers.sessions_dir()?
-        {
-            // Of several files that a command reads the first one counts.
-            let _ = app.sessions.set(folder);
-        }
-        Ok(())
+        let named = counts.then(|| layers.sessions_dir()).transpose()?;
+        Ok(named.flatten())
     }
 
     /// The file beside this one that holds what its servers offered when their pins were taken.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use super::agent_spec::{AgentSpec, OfferedAs};
 use super::origin::ValueOrigin;
@@ -128,6 +129,8 @@ pub struct ContractSpec {
     pub(crate) pinned: PinnedOffers,
     /// Scripts of scripted providers that stand in no file, by provider.
     pub(crate) scripts: BTreeMap<String, String>,
+    /// The folder of snapshots that its layers of configuration name; none where it takes nothing from them.
+    pub(crate) sessions_dir: Option<PathBuf>,
 }
 
 impl ContractSpec {

@@ -111,6 +111,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             origins: BTreeMap::new(),
             pinned: PinnedOffers::default(),
             scripts: BTreeMap::new(),
+            sessions_dir: None,
         }
     })
 }

@@ -324,7 +324,8 @@ impl Chat<'_> {
             saved: Vec::new(),
             durability: self.durability,
         };
-        let live = Live::accounting(self.app, self.durability)?;
+        let sessions = job.spec.sessions_dir.as_deref();
+        let live = Live::accounting(self.app, sessions, self.durability)?;
         drive_job(self.app, Some(&self.runtime), job, &live)
     }
 

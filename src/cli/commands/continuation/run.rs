@@ -125,6 +125,7 @@ pub(in crate::cli) fn drive_next(
     let rule = proof_rule(&contract).filter(|_| next.states_proof);
     let spec = next.file.read(app)?;
     offer_models(app, &spec)?;
+    let live = Live::accounting(app, spec.sessions_dir.as_deref(), next.durability)?;
     let mut request = next.file.request(app, spec, app.redaction_key()?);
     request.run_id = next.run_id;
     request.invocation = Some(next.file.invocation());
@@ -141,7 +142,6 @@ pub(in crate::cli) fn drive_next(
         without_changes,
     };
     let store = app.open_store(next.durability)?;
-    let live = Live::accounting(app, next.durability)?;
     if let Some(first) = first {
         live.originating_from(first);
     }

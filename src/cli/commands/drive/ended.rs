@@ -1,7 +1,7 @@
 //! What a driven run came to: its result and its view, or the fault that broke it off. Prints nothing.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
@@ -19,6 +19,8 @@ pub(in crate::cli) struct Ended {
     pub(in crate::cli) result: AgentResult,
     /// Where the contract file has what kept the run from its first request.
     pub(super) places: Vec<String>,
+    /// The folder of its snapshots; none where none are kept, or its contract was not read.
+    pub(super) sessions_dir: Option<PathBuf>,
     /// Whether the answer is on the screen already.
     pub(in crate::cli) shown: bool,
     /// Whether it was asked to stop while it was driven.
@@ -33,6 +35,7 @@ impl Ended {
         Self {
             result: AgentResult::of_run(run, &view),
             places: Vec::new(),
+            sessions_dir: None,
             shown: false,
             stopped: false,
             view: Box::new(view),
@@ -44,6 +47,7 @@ impl Ended {
         Self {
             result: AgentResult::suspended(run, &view),
             places: Vec::new(),
+            sessions_dir: None,
             shown: false,
             stopped: false,
             view: Box::new(view),

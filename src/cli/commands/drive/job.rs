@@ -157,6 +157,7 @@ pub(in crate::cli) fn finished_run(live: &Live, finished: &driver::Finished) -> 
     match finished.run.outcome() {
         Some(_) => {
             let mut ended = Ended::of(&finished.run, view);
+            ended.sessions_dir = live.sessions_dir();
             ended.shown = live.has_shown(ended.result.report_text());
             ended
         }

@@ -20,36 +20,41 @@ pub(in crate::cli) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
     let (Some(run_id), Some(_)) = (ended.view.run_id(), ended.view.outcome()) else {
         return Ok(());
     };
-    let of_runs = keep_run(app, run_id);
+    let of_runs = keep_run(app, run_id, ended.sessions_dir.as_deref());
     let path = kept.save.as_ref().filter(|_| ended.result.success);
     let saved = path.map(|path| write(path, &conversation(&ended.result)?));
     all_of(app, [Some(of_runs), saved].into_iter().flatten())
 }
 
 /// The same of a run of the store that has ended, and of the runs of the agents that it called; but for what is kept of one run alone.
-fn keep_run(app: &App, run_id: &RunId) -> Result<(), CliError> {
-    if !is_kept(app) {
+fn keep_run(app: &App, run_id: &RunId, sessions: Option<&Path>) -> Result<(), CliError> {
+    if !is_kept(app, sessions) {
         return Ok(());
     }
     let runs = SessionRuns::read(&app.store_path()?, run_id)?;
-    keep_session(app, &runs)
+    keep_session(app, &runs, sessions)
 }
 
-/// The same of the run of a step, whose place is known: `WORKFLOW:STEP`.
-pub(in crate::cli) fn keep_step(app: &App, run_id: &RunId, path: &str) -> Result<(), CliError> {
-    if !is_kept(app) {
+/// The same of the run of a step, whose place is known: `WORKFLOW:STEP`. `sessions` is the folder of snapshots that the layers of its
+/// contract name.
+pub(in crate::cli) fn keep_step(
+    app: &App,
+    (run_id, path): (&RunId, String),
+    sessions: Option<&Path>,
+) -> Result<(), CliError> {
+    if !is_kept(app, sessions) {
         return Ok(());
     }
-    let runs = SessionRuns::of_step(&app.store_path()?, run_id, path.to_owned())?;
-    keep_session(app, &runs)
+    let runs = SessionRuns::of_step(&app.store_path()?, run_id, path)?;
+    keep_session(app, &runs, sessions)
 }
 
-fn is_kept(app: &App) -> bool {
+fn is_kept(app: &App, sessions: Option<&Path>) -> bool {
     let kept = &app.accounting.kept;
-    kept.show_tree || app.sessions_dir().is_some() || kept.save_all.is_some()
+    kept.show_tree || app.sessions_dir(sessions).is_some() || kept.save_all.is_some()
 }
 
-fn keep_session(app: &App, runs: &SessionRuns) -> Result<(), CliError> {
+fn keep_session(app: &App, runs: &SessionRuns, sessions: Option<&Path>) -> Result<(), CliError> {
     let kept = &app.accounting.kept;
     if kept.show_tree
         && let Some(snapshot) = SessionSnapshot::of(&runs.session, SnapshotReason::Final)
@@ -58,7 +63,7 @@ fn keep_session(app: &App, runs: &SessionRuns) -> Result<(), CliError> {
             app.screen.write_err(&format!("{}\n", line(&shown)));
         }
     }
-    let folder = app.sessions_dir();
+    let folder = app.sessions_dir(sessions);
     let snapshot = folder.map(|folder| snapshots::keep(folder, runs, SnapshotReason::Final));
     let folder = kept.save_all.as_ref();
     let saved = folder.map(|folder| save_all(&folder.join(runs.origin.as_str()), runs));
@@ -84,8 +89,9 @@ fn all_of(app: &App, written: impl Iterator<Item = Result<(), CliError>>) -> Res
     last
 }
 
-/// What can be known before a run of files that are to be kept and cannot be written.
-pub(in crate::cli) fn unwritable(app: &App) -> Vec<CliError> {
+/// What can be known before a run of files that are to be kept and cannot be written. `sessions` is the folder of snapshots that the
+/// layers of its contract name.
+pub(in crate::cli) fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
     let kept = &app.accounting.kept;
     let beside = |path: &Path| {
         let path = app.cwd.join(path);
@@ -107,10 +113,12 @@ pub(in crate::cli) fn unwritable(app: &App) -> Vec<CliError> {
     };
     let files = [&kept.save, &app.accounting.billing_file];
     let files = files.into_iter().flatten().filter_map(|path| beside(path));
-    let folders = [app.sessions_dir(), kept.save_all.as_deref()];
+    let folders = [app.sessions_dir(sessions), kept.save_all.as_deref()];
     let folders = folders.into_iter().flatten().filter_map(within);
     let billing = app.accounting.billing_file.as_ref();
     let billing = billing.map(|path| app.cwd.join(path));
+    // Of a folder it was reported that it is one.
+    let billing = billing.filter(|path| !path.is_dir());
     let billing = billing.and_then(|path| Some((path.clone(), BillingFile::refusal(&path)?)));
     let faults = files.chain(folders).chain(billing);
     faults

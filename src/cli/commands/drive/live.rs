@@ -4,7 +4,7 @@ mod below;
 mod billing;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -90,16 +90,38 @@ impl Live {
         Self::following(screen, false, None)
     }
 
-    /// Follows a run that is about to be driven, and accounts for what it asks for and calls.
-    pub(in crate::cli) fn accounting(app: &App, durability: Durability) -> Result<Self, CliError> {
+    /// Follows a run that is about to be driven, and accounts for what it asks for and calls. `sessions` is the folder of snapshots that the
+    /// layers of its contract name.
+    pub(in crate::cli) fn accounting(
+        app: &App,
+        sessions: Option<&Path>,
+        durability: Durability,
+    ) -> Result<Self, CliError> {
         let billing = Accounts::new(app.billing(durability)?);
         let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
         {
             let mut following = live.lock();
             following.store.clone_from(&app.store);
-            following.snapshots = Snapshots::of(app)?;
         }
+        live.keeps_snapshots(app, sessions)?;
         Ok(if app.streams { live.streaming() } else { live })
+    }
+
+    /// Keeps snapshots of the run where the caller names a folder of them, else into `own`, that of the layers of its contract.
+    pub(in crate::cli) fn keeps_snapshots(
+        &self,
+        app: &App,
+        own: Option<&Path>,
+    ) -> Result<(), CliError> {
+        self.lock().snapshots = Snapshots::of(app, own)?;
+        Ok(())
+    }
+
+    /// The folder of the snapshots of the run.
+    pub(super) fn sessions_dir(&self) -> Option<PathBuf> {
+        let following = self.lock();
+        let snapshots = following.snapshots.as_ref();
+        snapshots.map(|snapshots| snapshots.folder().to_owned())
     }
 
     /// Follows one of many runs: a person watches all of them, not this one.

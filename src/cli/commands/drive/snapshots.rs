@@ -23,9 +23,9 @@ pub(super) struct Snapshots {
 }
 
 impl Snapshots {
-    /// Those that the command line or the layers ask for.
-    pub(super) fn of(app: &App) -> Result<Option<Self>, CliError> {
-        let Some(folder) = app.sessions_dir() else {
+    /// Those that the command line asks for, or `own`, the folder of the layers of the contract.
+    pub(super) fn of(app: &App, own: Option<&Path>) -> Result<Option<Self>, CliError> {
+        let Some(folder) = app.sessions_dir(own) else {
             return Ok(None);
         };
         Ok(Some(Self {
@@ -33,6 +33,20 @@ impl Snapshots {
             first: None,
             store: app.store_path()?,
         }))
+    }
+
+    /// Those that go into that folder, of runs of that store.
+    pub(super) fn within(folder: &Path, store: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            first: None,
+            store: store.to_owned(),
+        }
+    }
+
+    /// Where they go.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Those of a run below `first`.

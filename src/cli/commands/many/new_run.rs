@@ -227,15 +227,21 @@ async fn begun(
     worker: Worker,
     following: &Live,
 ) -> Result<Ended, CliError> {
-    let prepared = Box::pin(prepared(line, terms, &worker)).await?;
+    let prepared = Box::pin(prepared(line, terms, &worker, following)).await?;
     drive(worker, prepared, following, terms.leaving).await
 }
 
-async fn prepared(line: RunLine, terms: &Terms, worker: &Worker) -> Result<Prepared, CliError> {
+async fn prepared(
+    line: RunLine,
+    terms: &Terms,
+    worker: &Worker,
+    following: &Live,
+) -> Result<Prepared, CliError> {
     let app = &terms.app;
     let sets = line.sets_under(&terms.sets);
     let mut file = ContractFile::given(app, name_of(&line, terms), sets);
     let mut spec = file.read(app)?;
+    following.keeps_snapshots(app, spec.sessions_dir.as_deref())?;
     if let Some(task) = line.task.or_else(|| terms.task.clone()) {
         spec.task = Some(task);
     }

@@ -144,7 +144,14 @@ async fn resumed(
         // Another process could only record that it came and went.
         None
     } else {
-        Box::pin(prepared(run_id, reopened, sets, terms, &worker)).await?
+        Box::pin(prepared(
+            (run_id, reopened),
+            sets,
+            terms,
+            &worker,
+            following,
+        ))
+        .await?
     };
     let Some(prepared) = prepared else {
         // It is recorded, so it stays as it is and can be resumed.
@@ -169,11 +176,11 @@ fn recall(
 
 /// None if the process was asked to end meanwhile.
 async fn prepared(
-    run_id: RunId,
-    reopened: Reopened,
+    (run_id, reopened): (RunId, Reopened),
     sets: Vec<String>,
     terms: &Terms,
     worker: &Worker,
+    following: &Live,
 ) -> Result<Option<Prepared>, CliError> {
     let app = &terms.app;
     if reopened.is_orphan() {
@@ -187,6 +194,7 @@ async fn prepared(
     let file = ContractFile::of_run(app, begun, None, sets);
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
     let request = file.request(app, file.read(app)?, terms.key.clone());
+    following.keeps_snapshots(app, request.spec.sessions_dir.as_deref())?;
     match worker.prepare_resume(reopened, request).await {
         Ok(prepared) => Ok(Some(prepared)),
         Err(DriverError::Cancelled) => Ok(None),

@@ -54,7 +54,8 @@ fn forked(app: &App, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
     request.run_id = args.run_id;
     request.invocation = Some(file.invocation());
     let store = app.open_store(args.durability.into())?;
-    let live = Live::accounting(app, args.durability.into())?;
+    let sessions = request.spec.sessions_dir.as_deref();
+    let live = Live::accounting(app, sessions, args.durability.into())?;
     if let Some(first) = first {
         live.originating_from(first);
     }

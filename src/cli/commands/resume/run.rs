@@ -127,7 +127,8 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         run_id: run_id.clone(),
     })?;
     let request = file.request(app, file.read(app)?, app.redaction_key()?);
-    let live = Live::accounting(app, args.recording.durability.into())?;
+    let sessions = request.spec.sessions_dir.as_deref();
+    let live = Live::accounting(app, sessions, args.recording.durability.into())?;
     if let Some(first) = first {
         live.originating_from(first);
     }
@@ -171,7 +172,7 @@ fn end_orphan(
     reopened: Reopened,
     args: &ResumeArgs,
 ) -> Result<Ended, Broken> {
-    let live = Live::accounting(app, args.recording.durability.into())?;
+    let live = Live::accounting(app, None, args.recording.durability.into())?;
     if let Some(parent) = reopened.parent() {
         let (run, above) = (reopened.run_id(), &parent.run_id);
         let note = format!("note: {above}, which began {run}, has ended: {run} is ended, too\n");

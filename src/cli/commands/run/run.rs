@@ -127,7 +127,7 @@ fn read_for_dry_run(
         let fault = judged.map_err(|fault| DriverError::from(FactoryError::Input(fault)));
         others.extend(fault.err().map(CliError::from));
     }
-    others.extend(unwritable(app));
+    others.extend(unwritable(app, spec.sessions_dir.as_deref()));
     let spec = file.with_abilities(app, spec)?;
     Ok((file, spec, others))
 }
@@ -285,6 +285,6 @@ fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
         durability: args.recording.durability.into(),
         leaving: args.leaving,
     };
-    let live = Live::accounting(app, job.durability)?;
+    let live = Live::accounting(app, job.spec.sessions_dir.as_deref(), job.durability)?;
     drive_job(app, None, job, &live)
 }

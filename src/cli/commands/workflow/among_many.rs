@@ -44,10 +44,12 @@ pub(in crate::cli) async fn workflow_among_many(
             }
         }
     };
+    let sessions = ready.file.sessions_of_steps(app, &ready.spec)?;
     let under = Under {
         environment: worker.environment(app.environment.clone()),
         is_watched: false,
         live,
+        sessions: sessions.clone(),
         terms: StepTerms {
             grace: Duration::from_secs(leaving.grace),
             max_inferences: Some(worker.max_inferences()),
@@ -57,7 +59,7 @@ pub(in crate::cli) async fn workflow_among_many(
     let controls = worker.begin();
     let result = driven(&app, &store, ready, under, controls).await?;
     off_runtime(move || {
-        keep_steps(&app, &workflow, &result)?;
+        keep_steps(&app, &workflow, &result, &sessions)?;
         Ok(result)
     })
     .await

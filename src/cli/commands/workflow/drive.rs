@@ -1,6 +1,8 @@
 //! Runs a workflow, or goes on with one, with signals beside it. Decides nothing about it.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,6 +23,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::{off_runtime, runtime};
 use crate::cli::context::signals::{Signal, Signals};
+use crate::contract::StepId;
 use crate::driver::{Environment, StepTerms, drive_workflow};
 use crate::message::RunId;
 use crate::session::Control;
@@ -83,10 +86,12 @@ pub(in crate::cli) fn fork_workflow(
 }
 
 fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exit, CliError> {
+    let sessions = ready.file.sessions_of_steps(app, &ready.spec)?;
     let under = Under {
         environment: app.environment.clone(),
         is_watched: !app.accounting.quiet,
-        live: Live::accounting(app, job.durability)?,
+        live: Live::accounting(app, None, job.durability)?,
+        sessions: sessions.clone(),
         terms: StepTerms {
             grace: Duration::from_secs(job.leaving.grace),
             max_inferences: None,
@@ -98,18 +103,22 @@ fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exi
     runtime.shutdown_timeout(LINGER);
     let result = driven?;
     let exit = result.report(app, job.json)?;
-    keep_steps(app, &workflow, &result)?;
+    keep_steps(app, &workflow, &result, &sessions)?;
     Ok(exit)
 }
 
-/// Keeps of each step run what the caller wants kept of runs; `workflow` is the id of the definition.
+/// Keeps of each step run what the caller wants kept of runs; `workflow` is the id of the definition, `sessions` the folder of snapshots
+/// of each step.
 pub(super) fn keep_steps(
     app: &App,
     workflow: &impl Display,
     result: &WorkflowResult,
+    sessions: &BTreeMap<StepId, PathBuf>,
 ) -> Result<(), CliError> {
     for (run_id, step) in result.step_runs() {
-        keep_step(app, run_id, &format!("{workflow}:{step}"))?;
+        let path = format!("{workflow}:{step}");
+        let sessions = sessions.get(step).map(PathBuf::as_path);
+        keep_step(app, (run_id, path), sessions)?;
     }
     Ok(())
 }
@@ -121,6 +130,8 @@ pub(super) struct Under {
     pub(super) is_watched: bool,
     /// What accounts for its step runs.
     pub(super) live: Live,
+    /// The folder of snapshots of each step, where the layers of its contract name one.
+    pub(super) sessions: BTreeMap<StepId, PathBuf>,
     pub(super) terms: StepTerms,
 }
 
@@ -151,6 +162,7 @@ pub(super) async fn driven(
         }),
         is_watched: under.is_watched,
         live: under.live,
+        sessions: under.sessions,
         view,
     });
     // Its futures are large.

@@ -1,6 +1,7 @@
 //! Follows a workflow while it is driven: its progress on the screen, its accounting, the answers of people. Drives nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::step_files::Files;
@@ -8,6 +9,7 @@ use crate::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
 use crate::cli::commands::drive::{Live, left_answer, refused_now};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::seconds;
+use crate::contract::StepId;
 use crate::driver::{Observer, StepFiles, StepHost};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
@@ -21,6 +23,8 @@ pub(super) struct Host {
     /// Whether a line says of each step that it begins and ends.
     pub(super) is_watched: bool,
     pub(super) live: Live,
+    /// The folder of snapshots of each step, where the layers of its contract name one.
+    pub(super) sessions: BTreeMap<StepId, PathBuf>,
     pub(super) view: WorkflowView,
 }
 
@@ -42,8 +46,11 @@ impl StepHost for Host {
 
     fn observer(&self, order: &StepOrder) -> Box<dyn Observer> {
         let path = format!("{}:{}", self.files.spec.definition.id, order.step);
-        let live = self.live.follow_step(self.files.workflow.clone(), path);
-        Box::new(live)
+        let step = self.live.follow_step(self.files.workflow.clone(), path);
+        if let Some(folder) = self.sessions.get(&order.step) {
+            step.keeps_snapshots_in(folder, self.files.store.path());
+        }
+        Box::new(step)
     }
 
     fn approval(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control> {

@@ -1,6 +1,7 @@
 //! A file that is a workflow's: its definition, and the files that its steps delegate to. Runs nothing.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use super::ContractFile;
 use crate::cli::context::app::App;
@@ -51,6 +52,38 @@ impl ContractFile {
                 ContractFault::Steps { faults, path }.into()
             })
         })
+    }
+
+    /// The folder of snapshots of each step, where the layers of its contract name one: of a step that delegates, those of that file.
+    pub(in crate::cli) fn sessions_of_steps(
+        &self,
+        app: &App,
+        spec: &WorkflowSpec,
+    ) -> Result<BTreeMap<StepId, PathBuf>, CliError> {
+        let place = (self.base_dir.as_path(), self.config.clone());
+        let layers = app.layers(place, self.folder())?;
+        let own = spec.contract.as_ref();
+        let own = own.map(|contract| self.sessions_dir(&layers, contract));
+        let own = own.transpose()?.flatten();
+        let mut folders = BTreeMap::new();
+        for step in spec.definition.all_steps() {
+            let folder = match &step.work {
+                Work::Delegate(delegate) => self.sessions_of_agent(app, &delegate.agent),
+                _ => own.clone(),
+            };
+            folders.extend(folder.map(|folder| (step.id.clone(), folder)));
+        }
+        Ok(folders)
+    }
+
+    /// The same of a file that a step delegates to. One that does not read has none: its step says why.
+    fn sessions_of_agent(&self, app: &App, agent: &str) -> Option<PathBuf> {
+        let file = self.agent_beside(app, agent);
+        let place = (file.base_dir.as_path(), file.config.clone());
+        let layers = app.layers(place, file.folder()).ok()?;
+        // Mostly none is named, and then the file need not be read.
+        layers.sessions_dir().ok()??;
+        file.parse(app, &file.text().ok()?).ok()?.sessions_dir
     }
 
     /// The file of an agent that a step delegates to: relative paths begin in the folder of the workflow.

@@ -1,8 +1,10 @@
 //! The runs below a run that is followed: those of its agents, or of the steps of a workflow.
 
+use std::path::Path;
+
 use tokio::sync::mpsc;
 
-use super::Live;
+use super::{Live, Snapshots};
 use crate::message::RunId;
 use crate::session::Control;
 use crate::view::RunView;
@@ -56,5 +58,12 @@ impl Live {
             of_step.snapshots.clone_from(&following.snapshots);
         }
         step
+    }
+
+    /// Keeps snapshots of the run of a step into the folder that the layers of its contract name, unless the caller names one.
+    pub(in crate::cli) fn keeps_snapshots_in(&self, folder: &Path, store: &Path) {
+        let mut following = self.lock();
+        let snapshots = &mut following.snapshots;
+        snapshots.get_or_insert_with(|| Snapshots::within(folder, store));
     }
 }
