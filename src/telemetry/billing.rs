@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::AccountingLine;
 use crate::message::RunId;
-use crate::store::{open_own, open_regular, private_file};
+use crate::store::{open_own, private_file};
 
 /// The most bytes of one line that are looked at; a longer one is none of ours.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -44,9 +44,9 @@ pub(crate) struct BillingFault {
 
 /// Why a file that holds something else is left as it is.
 const NO_LINES: &str =
-    "it does not begin with a line of JSON, so it is another file than one of accounting";
-/// What each line begins with.
-const LINE_BEGINS: &[u8] = b"{\"";
+    "it does not begin with a line of accounting, so it is another file than one of accounting";
+/// What a line begins with.
+const LINE_BEGINS: [&[u8]; 2] = [br#"{"type":"llm""#, br#"{"type":"tool""#];
 /// How many bytes of white space may stand before the first one.
 const MOST_WHITE: u64 = 4096;
 
@@ -56,9 +56,13 @@ fn begins_as_lines(mut file: &File) -> io::Result<bool> {
     file.seek(SeekFrom::Start(0))?;
     file.take(MOST_WHITE).read_to_end(&mut begin)?;
     let begin = begin.trim_ascii_start();
-    let length = begin.len().min(LINE_BEGINS.len());
-    // A crash may have cut the first line at any place.
-    Ok(begin.get(..length) == LINE_BEGINS.get(..length))
+    // A crash may have cut the first line at any place, and the next one stands behind it then.
+    let first = begin
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let mut begins = LINE_BEGINS.iter();
+    Ok(begins.any(|line| first.starts_with(line) || line.starts_with(first)))
 }
 
 /// The members of a line that identify its entry.
@@ -99,8 +103,12 @@ impl BillingFile {
 
     /// Why lines cannot be added to the file of that path, as far as the file itself shows it. Makes none.
     pub(crate) fn refusal(path: &Path) -> Option<String> {
-        let file = open_regular(path).ok()?;
-        match begins_as_lines(&file) {
+        let file = match open_own(private_file().read(true).append(true), path) {
+            // It will be made.
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return None,
+            file => file,
+        };
+        match file.and_then(|file| begins_as_lines(&file)) {
             Ok(true) => None,
             Ok(false) => Some(NO_LINES.to_owned()),
             Err(fault) => Some(fault.to_string()),
@@ -383,7 +391,11 @@ mod tests {
             ("", true),
             ("\n", true),
             ("{", true),
-            ("\n{\"type\": \"ot", true),
+            ("\n{\"type\":\"to", true),
+            ("{\"type\":\"l\n{\"type\":\"tool\"}\n", true),
+            ("{\"type\":\"llm\",\"model\":\"m\"}\n", true),
+            ("{\"type\":\"module\"}", false),
+            ("{\"mcpServers\":{}}", false),
         ] {
             std::fs::write(&path, text).unwrap();
             let said = BillingFile::open(&path, false).map(drop);
@@ -394,6 +406,23 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(BillingFile::refusal(&folder.path().join("none")), None);
+    }
+
+    /// 001/11.direct.4
+    #[cfg(unix)]
+    #[test]
+    fn what_cannot_be_opened_is_known_before_a_run() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (open, link) = (folder.path().join("open"), folder.path().join("link"));
+        std::fs::write(&open, "").unwrap();
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o666)).unwrap();
+        std::os::unix::fs::symlink("elsewhere", &link).unwrap();
+        for path in [Path::new("/dev/null"), &open, &link] {
+            let opened = BillingFile::open(path, false).unwrap_err();
+            assert_eq!(BillingFile::refusal(path), Some(opened.reason), "{path:?}");
+        }
+        assert!(!folder.path().join("elsewhere").exists());
     }
 
     #[test]

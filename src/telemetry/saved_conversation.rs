@@ -33,6 +33,12 @@ struct SavedMessage {
     role: String,
     #[serde(default)]
     content: Option<Box<RawValue>>,
+    /// A call as an old API has it.
+    #[serde(default)]
+    function_call: Option<Box<RawValue>>,
+    /// What the model answers where it does not answer.
+    #[serde(default)]
+    refusal: Option<String>,
     #[serde(default, alias = "toolCalls")]
     tool_calls: Option<Vec<SavedCall>>,
     #[serde(default, alias = "toolCallId")]
@@ -56,14 +62,43 @@ pub(crate) fn saved_conversation(text: &str) -> Result<Vec<AgentMessage>, SavedF
         let count = saved.len();
         return Err(SavedFault::TooMany { count });
     }
+    let read = saved.iter().map(|message| {
+        let read = serde_json::from_str::<SavedMessage>(message.get());
+        read.map_err(|fault| reason_of(&fault))
+    });
+    let read: Vec<Result<SavedMessage, String>> = read.collect();
+    let answered = answered_behind(&read);
     let mut history = History::default();
-    for (index, message) in saved.iter().enumerate() {
+    for (index, (message, answered)) in read.into_iter().zip(answered).enumerate() {
         let number = index + 1;
-        let read = serde_json::from_str(message.get()).map_err(|fault| reason_of(&fault));
-        let taken = read.and_then(|message| history.take(number, message));
+        let taken = message.and_then(|message| history.take(number, message, &answered));
         taken.map_err(|rule| SavedFault::Message { number, rule })?;
     }
     history.closed()
+}
+
+/// Of each message: the calls that have an answer behind it, before the model speaks again.
+fn answered_behind(messages: &[Result<SavedMessage, String>]) -> Vec<BTreeSet<String>> {
+    let mut behind = BTreeSet::new();
+    let sets = messages.iter().rev().map(|message| {
+        let Ok(message) = message else {
+            return BTreeSet::new();
+        };
+        match role_of(&message.role) {
+            Ok(Role::Assistant) => return std::mem::take(&mut behind),
+            Ok(role @ (Role::Tool | Role::User)) => {
+                let content = SavedContent::of(message.content.as_deref(), role);
+                let results = content.map(|content| content.results).unwrap_or_default();
+                behind.extend(results.into_iter().map(|(id, _)| id));
+                behind.extend(message.tool_call_id.clone());
+            }
+            Ok(Role::System) | Err(_) => {}
+        }
+        BTreeSet::new()
+    });
+    let mut sets: Vec<_> = sets.collect();
+    sets.reverse();
+    sets
 }
 
 /// The conversation so far.
@@ -77,8 +112,17 @@ struct History {
 }
 
 impl History {
-    fn take(&mut self, number: usize, message: SavedMessage) -> Result<(), String> {
+    /// `answered` are the calls that have an answer behind the message.
+    fn take(
+        &mut self,
+        number: usize,
+        message: SavedMessage,
+        answered: &BTreeSet<String>,
+    ) -> Result<(), String> {
         let role = role_of(&message.role)?;
+        if message.function_call.is_some() {
+            return Err("function_call is not taken; tool_calls is".to_owned());
+        }
         let content = SavedContent::of(message.content.as_deref(), role)?;
         let is_answer = role == Role::Tool || !content.results.is_empty();
         if !is_answer && let Some(call) = self.open.first() {
@@ -114,10 +158,14 @@ impl History {
                 }
             }
             Role::Assistant => {
-                let calls = calls.into_iter().chain(content.calls);
+                let calls: Vec<_> = calls.into_iter().chain(content.calls).collect();
                 let reasoning = message.reasoning.or(content.reasoning);
-                let text = content.text.unwrap_or_default();
-                self.model_said(number, (text, reasoning), calls)?;
+                let text = content.text.or(message.refusal);
+                if text.is_none() && reasoning.is_none() && calls.is_empty() {
+                    return Err("it has neither content nor calls".to_owned());
+                }
+                let text = text.unwrap_or_default();
+                self.model_said(number, (text, reasoning), calls, answered)?;
             }
         }
         Ok(())
@@ -136,13 +184,14 @@ impl History {
         &mut self,
         number: usize,
         (mut content, reasoning): (String, Option<String>),
-        saved: impl Iterator<Item = SavedCall>,
+        saved: Vec<SavedCall>,
+        answered: &BTreeSet<String>,
     ) -> Result<(), String> {
         let mut calls = Vec::new();
         for call in saved {
             let call = call.invocation()?;
-            // A report was never answered: what it says is what the model said.
-            if call.name == FINAL_REPORT {
+            // What a report says is what the model said; one that was refused has its answer, as other calls have.
+            if call.name == FINAL_REPORT && !answered.contains(&call.id) {
                 if content.trim().is_empty() {
                     content = reported(&call.arguments);
                 }
@@ -276,6 +325,35 @@ mod tests {
                 "arguments":"{\"report_content\":\"MIT.\"}"}]}]"#,
             &["Assistant MIT."],
         );
+        // The first report was refused, the second one was the answer.
+        let report = |id: &str, text: &str| {
+            format!(
+                r#"{{"role":"assistant","content":"","tool_calls":[{{"id":"{id}","name":"agent__final_report","arguments":{{{text}}}}}]}}"#
+            )
+        };
+        let (refused, taken) = (report("a", ""), report("b", r#""report_content":"MIT.""#));
+        let shown = [
+            "Assistant  agent__final_report{}",
+            "Tool (tool failed: x) to a",
+            "User Again.",
+            "Assistant MIT.",
+        ];
+        check(
+            &format!(
+                r#"[{refused},{{"role":"tool","content":"(tool failed: x)","tool_call_id":"a"}},{{"role":"user","content":"Again."}},{taken}]"#
+            ),
+            &shown,
+        );
+        check(
+            &format!(
+                r#"[{refused},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"a","content":"(tool failed: x)"}},{{"type":"text","text":"Again."}}]}},{taken}]"#
+            ),
+            &shown,
+        );
+        check(
+            r#"[{"role":"assistant","content":null,"refusal":"I cannot."}]"#,
+            &["Assistant I cannot."],
+        );
     }
 
     #[test]
@@ -324,6 +402,14 @@ mod tests {
             "message 1: two of its calls",
         );
         check("[{\"role\":\"user\"}]", "message 1: it has no content");
+        check(
+            r#"[{"role":"assistant","content":null,"function_call":{"name":"t","arguments":"{}"}}]"#,
+            "message 1: function_call is not taken; tool_calls is",
+        );
+        check(
+            r#"[{"role":"assistant","content":null,"audio":{"id":"a"}}]"#,
+            "message 1: it has neither content nor calls",
+        );
         check(
             r#"[{"role":"user","content":[{"type":"image","url":"x"}]}]"#,
             "message 1: content.0 is a part of the type \"image\"",
