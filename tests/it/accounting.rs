@@ -142,7 +142,7 @@ fn a_file_that_takes_no_more_costs_no_run() {
     let desk = desk("");
     // Longer than any file may become, so that only this one is refused.
     let mut ledger = std::fs::File::create(desk.path("b.jsonl")).unwrap();
-    std::io::Write::write_all(&mut ledger, b"{\"type\":\"other\"}\n").unwrap();
+    std::io::Write::write_all(&mut ledger, b"{\"type\":\"tool\"}\n").unwrap();
     ledger.set_len(1 << 28).unwrap();
     let run = format!(
         "trap '' XFSZ; ulimit -f 131072; exec {} run c.yaml --billing-file b.jsonl --json",
