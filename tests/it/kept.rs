@@ -45,7 +45,7 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
     let layer = json!({"persistence": {"sessionsDir": "./ses"}, "providers": {"demo": provider}});
     let file = "task: hi\ntargets: [{provider: demo, model: script}]\n";
     // What defines everything takes nothing from the layers.
-    let whole = format!("{file}providers: {{demo: {provider}}}\n");
+    let whole = format!("{file}providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n");
     for (folder, file) in [("one", file), ("two", file), ("three", &whole)] {
         desk.write(&format!("{folder}/.ai-agent.json"), &layer.to_string());
         desk.write(&format!("{folder}/c.yaml"), file);
