@@ -151,8 +151,8 @@ fn explored(definition: &WorkflowDefinition, ration: u8) -> Result<usize, String
             way.push(letter);
             let breach = |breach: String| format!("{breach}: {way:?}");
             let (mut next, effects) = watched.take(&map, letter).map_err(breach)?;
+            next.fold(&effects).map_err(breach)?;
             if seen.insert(next.key()) {
-                next.fold(&effects).map_err(breach)?;
                 queue.push_back((next, way));
             }
         }
