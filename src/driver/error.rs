@@ -334,6 +334,19 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
     },
+    /// The operator: whether the run that began it has ended is not known.
+    #[error(
+        "resume run {run_id}: run {parent}, which began it, is not in this store{}",
+        if *is_another { ": another run has its name" } else { "" }
+    )]
+    CallerNotHere {
+        /// Whether another run has its name.
+        is_another: bool,
+        /// The run that began it.
+        parent: RunId,
+        /// The run.
+        run_id: RunId,
+    },
     /// The operator: the file of an agent whose run was begun cannot be read again.
     #[error("resume run {run_id}: the file of its agent cannot be read: {reason}")]
     AgentUnreadable {
@@ -412,6 +425,7 @@ impl DriverError {
                 | Self::ChangedContract { .. }
                 | Self::ChangedScript { .. }
                 | Self::AgentUnreadable { .. }
+                | Self::CallerNotHere { .. }
                 | Self::Delegated { .. }
                 | Self::NoParent { .. }
                 | Self::OtherWorkspace { .. }

@@ -216,7 +216,7 @@ pub(super) async fn up_again(
         Ok(prepared) => {
             return Ok(UpAgain::Up {
                 is_to_stop: stops && !is_stopping,
-                prepared: Box::new(prepared.for_parent()),
+                prepared: Box::new(prepared),
             });
         }
         Err(DriverError::Cancelled) => {}

@@ -26,6 +26,13 @@ pub(crate) struct DelegatedRun {
     pub(crate) run_id: RunId,
 }
 
+impl DelegatedRun {
+    /// Whether its run must be there: its end is recorded, or that of the caller is, and nothing answered the call.
+    pub(crate) const fn is_owed(&self, caller_has_ended: bool) -> bool {
+        self.end.is_some() || (caller_has_ended && !self.answered)
+    }
+}
+
 impl StoreReader {
     /// The calls of agents that a run has made, in call order. Entries that do not read back are for the verification.
     ///

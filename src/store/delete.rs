@@ -69,12 +69,20 @@ pub(crate) enum RemoveError {
     },
     /// The caller: a workflow was forked from another one after that run, and so it is a step of both.
     #[error(
-        "delete run {run_id}: workflow {fork} was forked after it had ended, and it is a step of that, too"
+        "delete run {run_id}: workflow {fork} was forked after it had ended, and it is a step of that, too, or below one"
     )]
     Forked {
         /// The workflow that was forked.
         fork: RunId,
         /// The run.
+        run_id: RunId,
+    },
+    /// The caller: it is a workflow that another one comes from, which has steps of it, or of what it was forked from itself.
+    #[error("delete run {run_id}: workflow {fork} was forked from it, and has steps of that line")]
+    ForkedFrom {
+        /// The workflow that was forked.
+        fork: RunId,
+        /// The workflow.
         run_id: RunId,
     },
 }

@@ -27,6 +27,11 @@ impl Lineage {
         self.parent.call.is_some() || self.is_workflow
     }
 
+    /// Whether the store has the run that began it, for a call or as a step, with the entry that is named.
+    const fn is_begun_here(&self) -> bool {
+        self.is_below() && matches!(self.found, ParentFound::Entry(_))
+    }
+
     /// Whether that run began it, for that call or as a step: it has the entry that is named. A run of another tree may have the same
     /// names.
     #[must_use]
@@ -34,6 +39,21 @@ impl Lineage {
         let named = self.parent.run_id == *parent && self.parent.call == call;
         named && matches!(self.found, ParentFound::Entry(_))
     }
+}
+
+/// What has become of the run that began a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CallerState {
+    /// None began it for a call, or as a step.
+    None,
+    /// It goes on, or waits to be gone on with.
+    Open,
+    /// It has ended, and no longer waits for the run.
+    Ended,
+    /// The store does not have it.
+    NotHere(RunId),
+    /// The store has another run of its name.
+    Another(RunId),
 }
 
 /// How far up the line of a run is followed: a longer one is none that people make.
@@ -66,15 +86,56 @@ impl StoreReader {
     /// The faults of the file.
     pub(crate) fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, StoreError> {
         let mut highest = run_id.clone();
-        for above in self.ancestors(run_id) {
-            let (_, found) = above?;
-            let is_begun_there = found.is_below() && matches!(found.found, ParentFound::Entry(_));
-            if !is_begun_there || !self.is_open(&found.parent.run_id)? {
+        for above in self.callers(run_id) {
+            let above = above?;
+            if !self.is_open(&above)? {
                 break;
             }
-            highest = found.parent.run_id;
+            highest = above;
         }
         Ok(highest)
+    }
+
+    /// The highest open run above a run, whatever has ended between the two; none where all above it has ended.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub(crate) fn open_above(&self, run_id: &RunId) -> Result<Option<RunId>, StoreError> {
+        let mut highest = None;
+        for above in self.callers(run_id) {
+            let above = above?;
+            if self.is_open(&above)? {
+                highest = Some(above);
+            }
+        }
+        Ok(highest)
+    }
+
+    /// The run that began a run, the one that began that, and so on, as far as the store has them.
+    fn callers(&self, run_id: &RunId) -> impl Iterator<Item = Result<RunId, StoreError>> {
+        let begun_there = |above: Result<(RunId, Lineage), StoreError>| match above {
+            Ok((_, found)) if found.is_begun_here() => Some(Ok(found.parent.run_id)),
+            Ok(_) => None,
+            Err(fault) => Some(Err(fault)),
+        };
+        self.ancestors(run_id).map_while(begun_there)
+    }
+
+    /// What has become of the run that began a run.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub(crate) fn caller_of(&self, run_id: &RunId) -> Result<CallerState, StoreError> {
+        let found = self.lineage(run_id)?.filter(Lineage::is_below);
+        let Some(Lineage { parent, found, .. }) = found else {
+            return Ok(CallerState::None);
+        };
+        Ok(match found {
+            ParentFound::NotHere => CallerState::NotHere(parent.run_id),
+            ParentFound::NoSuchEntry => CallerState::Another(parent.run_id),
+            ParentFound::Entry(_) if self.is_open(&parent.run_id)? => CallerState::Open,
+            ParentFound::Entry(_) => CallerState::Ended,
+        })
     }
 
     /// The first run of the tree that a run was begun in, as far as this store has it; the run itself where the one above is not here.

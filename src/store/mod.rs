@@ -83,7 +83,7 @@ pub(crate) use import::{ImportTerms, Imported, import};
 pub(crate) use import_error::ImportError;
 pub(crate) use invocation::Invocation;
 pub(crate) use kept_files::{KeptFiles, ReadKept, erase_kept, kept_content, remove_kept};
-pub(crate) use lineage::Lineage;
+pub(crate) use lineage::{CallerState, Lineage};
 pub(crate) use lock::RunLock;
 pub(crate) use merge::Change;
 pub(crate) use migrate::{MigrateError, Migration, migrate};

@@ -294,6 +294,7 @@ const fn reason_of(fault: &DriverError) -> &'static str {
         | DriverError::OtherContract { .. }
         | DriverError::OtherScript { .. }
         | DriverError::NoParent { .. }
+        | DriverError::CallerNotHere { .. }
         | DriverError::OtherWorkspace { .. }
         | DriverError::ServerDown { .. } => "resume_refused",
         DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => "fork_refused",

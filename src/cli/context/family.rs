@@ -10,6 +10,7 @@ use crate::cli::ui::escape::line;
 use crate::kernel::ParentRun;
 use crate::message::RunId;
 use crate::store::{DamagedRow, RunFilter, RunRow, StoreError, StoreReader};
+use crate::transcript::ParentFound;
 
 /// How many runs of the store are looked through.
 const MOST_RUNS: usize = 100_000;
@@ -246,6 +247,9 @@ fn above(reader: &mut StoreReader, row: &RunRow) -> Result<Option<Above>, StoreE
         }));
     }
     let lineage = reader.lineage(&row.run_id)?;
+    // One of another tree stands below none of this store, though that has the name.
+    let lineage =
+        lineage.filter(|found| !found.is_below() || found.found != ParentFound::NoSuchEntry);
     Ok(lineage.map(|found| Above {
         is_step: found.is_workflow && found.parent.call.is_none(),
         parent: found.parent,

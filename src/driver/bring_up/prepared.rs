@@ -81,14 +81,6 @@ impl Prepared {
         self
     }
 
-    /// The same run, for the one that delegated to it.
-    pub(in crate::driver) fn for_parent(mut self) -> Self {
-        if let Start::Resume(resumption) = &mut self.start {
-            resumption.orphan = false;
-        }
-        self
-    }
-
     /// Stops the tool servers of a run that is not begun after all.
     pub async fn close(self) {
         self.servers.close().await;

@@ -9,7 +9,7 @@ use crate::driver::{DriverError, Environment};
 use crate::kernel::{CallOrder, Event, EventKind, ParentRun, Run, RunStarted};
 use crate::message::RunId;
 use crate::replay::{ReplayReport, Replayer, Unfinished};
-use crate::store::{Invocation, RunLock, Store};
+use crate::store::{CallerState, Invocation, RunLock, Store};
 use crate::transcript::SealedEntry;
 
 /// An unfinished run of the store: locked for this process, and decided again up to where its transcript ends.
@@ -19,6 +19,8 @@ pub(crate) struct Reopened {
     pub(super) contract: Arc<ExecutionContract>,
     entries: Vec<SealedEntry>,
     invocation: Option<Invocation>,
+    /// Whether the run that began it has ended, and no longer waits for it.
+    is_orphan: bool,
     pub(super) lock: RunLock,
     pub(super) started: RunStarted,
     pub(super) unfinished: Unfinished,
@@ -28,19 +30,33 @@ pub(crate) struct Reopened {
 ///
 /// # Errors
 /// [`DriverError::Store`] where another process drives the run or it cannot be read, and by name where there is nothing to
-/// go on with or the transcript does not replay. A run below another one, and a step of a workflow, goes on with that, as long as it is open.
+/// go on with or the transcript does not replay. A run below another one, and a step of a workflow, goes on with that, as long as it is open;
+/// whether it is must be known.
 pub(crate) fn reopen(
     store: &Store,
     run_id: &RunId,
     environment: &Environment,
 ) -> Result<Reopened, DriverError> {
-    let reopened = reopen_below(store, run_id, environment)?;
-    let parent = store.reader()?.goes_on_with(run_id)?;
-    if parent != *run_id {
-        let run_id = run_id.clone();
-        return Err(DriverError::Delegated { parent, run_id });
-    }
-    Ok(reopened)
+    let mut reopened = reopen_below(store, run_id, environment)?;
+    let reader = store.reader()?;
+    let (is_another, parent) = match reader.caller_of(run_id)? {
+        CallerState::None => return Ok(reopened),
+        CallerState::Ended => {
+            reopened.is_orphan = true;
+            return Ok(reopened);
+        }
+        CallerState::Open => {
+            let (parent, run_id) = (reader.goes_on_with(run_id)?, run_id.clone());
+            return Err(DriverError::Delegated { parent, run_id });
+        }
+        CallerState::NotHere(parent) => (false, parent),
+        CallerState::Another(parent) => (true, parent),
+    };
+    Err(DriverError::CallerNotHere {
+        is_another,
+        parent,
+        run_id: run_id.clone(),
+    })
 }
 
 /// The same for the run that delegated to it.
@@ -103,6 +119,7 @@ pub(in crate::driver) fn reopen_below(
         contract,
         entries,
         invocation,
+        is_orphan: false,
         lock,
         started: *started,
         unfinished,
@@ -140,10 +157,10 @@ impl Reopened {
         self.started.parent.as_ref()
     }
 
-    /// Whether the run that delegated to it has ended, and no longer waits for it.
+    /// Whether the run that began it has ended, and no longer waits for it: then it ends, too.
     #[must_use]
-    pub(crate) fn is_orphan(&self) -> bool {
-        self.parent().is_some_and(|from| from.call.is_some())
+    pub(crate) const fn is_orphan(&self) -> bool {
+        self.is_orphan
     }
 
     /// Whether somebody has asked it to come to an end.

@@ -63,8 +63,7 @@ pub(crate) async fn prepare_resume(
         tool_servers,
         tools_changed: changed,
     };
-    let orphan = reopened.is_orphan();
-    let start = reopened.start(first, orphan);
+    let start = reopened.start(first, false);
     Ok(Prepared {
         below,
         backends,

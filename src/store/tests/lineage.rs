@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::{folder, open, write};
 use crate::kernel::{EventKind, ParentRun};
 use crate::message::{CallSeq, Digest, RunId};
-use crate::store::StoreReader;
+use crate::store::{CallerState, StoreReader};
 use crate::transcript::ParentFound;
 use crate::transcript::sample::SampleRun;
 
@@ -59,6 +59,26 @@ fn a_line_is_followed_to_the_parent_that_is_not_here_and_a_circle_ends() {
     assert_eq!(reader.first_here(&c.run_id).unwrap(), a.run_id);
     // The ones above have ended.
     assert_eq!(reader.goes_on_with(&c.run_id).unwrap(), c.run_id);
+    let caller = |run: &SampleRun| reader.caller_of(&run.run_id).unwrap();
+    assert_eq!(caller(c), CallerState::Ended);
+    assert_eq!(
+        caller(a),
+        CallerState::NotHere(RunId::try_from("gone".to_owned()).unwrap())
+    );
+    assert_eq!(reader.open_above(&c.run_id).unwrap(), None);
+    // The first one is open: the tree is, though the run below that has ended.
+    let opens = "UPDATE runs SET class = NULL WHERE run_id = 'a'";
+    assert_eq!(conn.execute(opens, []).unwrap(), 1);
+    assert_eq!(caller(b), CallerState::Open);
+    assert_eq!(reader.goes_on_with(&c.run_id).unwrap(), c.run_id);
+    assert_eq!(
+        reader.open_above(&c.run_id).unwrap().as_ref(),
+        Some(&a.run_id)
+    );
+    begun_by(&conn, b, ("a", Digest::ZERO));
+    assert_eq!(caller(b), CallerState::Another(a.run_id.clone()));
+    assert_eq!(reader.open_above(&c.run_id).unwrap(), None);
+    begun_by(&conn, b, ("a", head(a)));
     begun_by(&conn, a, ("c", head(c)));
     assert_eq!(reader.ancestors(&c.run_id).count(), 1_000);
 }

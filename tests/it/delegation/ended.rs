@@ -1,5 +1,6 @@
 //! A run that ends while runs below it go on: those end first, what they used is charged, and nothing stays open.
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::{asks, named, prompt};
@@ -26,15 +27,50 @@ impl Desk {
     /// Begins `lead`, and kills the process once the worker waits for its second answer.
     fn killed_while_it_works(&self) {
         let run = ["run", "lead.yaml", "--task", "go", "--run-id", "lead"];
-        let mut process = self.command(&run).spawn().unwrap();
-        while self
-            .used_by("lead.1.1")
-            .is_none_or(|used| used.executed < 1)
-        {
+        self.killed_while(&run, &["lead.1.1"]);
+    }
+
+    /// Begins a run, and kills the process once each of these has executed a call.
+    fn killed_while(&self, run: &[&str], work: &[&str]) {
+        let mut process = self.command(run).spawn().unwrap();
+        let works = |run: &&str| self.used_by(run).is_some_and(|used| used.executed >= 1);
+        while !work.iter().all(works) {
+            assert!(process.try_wait().unwrap().is_none(), "it ended early");
             std::thread::yield_now();
         }
         process.kill().unwrap();
         process.wait().unwrap();
+    }
+
+    /// Runs `resume` in another store, and puts these runs, as they ended there, in their place here: what is below them is open.
+    fn has_ended_runs(&self, runs: &[&str]) {
+        for end in ["", "-wal"] {
+            let from = self.path(&format!("home/runs.db{end}"));
+            if from.exists() {
+                std::fs::copy(from, self.path(&format!("home/other.db{end}"))).unwrap();
+            }
+        }
+        let other = ["--store", "home/other.db"];
+        self.run(&[&["resume", runs[0]], &other[..]].concat());
+        let store = Connection::open(self.path("home/runs.db")).unwrap();
+        let renames = "UPDATE runs SET run_id = 'gone-' || run_id WHERE run_id = ?1";
+        for run in runs {
+            assert_eq!(store.execute(renames, [run]).unwrap(), 1);
+        }
+        drop(store);
+        for run in runs {
+            let file = format!("{run}.jsonl");
+            self.ok(&[&["export", run, "-o", &file], &other[..]].concat());
+            self.ok(&["import", &file]);
+        }
+    }
+
+    /// How a run ended; none where it is open.
+    fn end_of(&self, run: &str) -> Option<String> {
+        let mut reader = StoreReader::open(&self.path("home/runs.db")).unwrap();
+        let stored = reader.read_run(&named(run)).unwrap();
+        let (class, code) = stored.row().outcome.clone()?;
+        Some(format!("{class} ({code})"))
     }
 
     /// The counters of a run, once it has entries.
@@ -84,14 +120,27 @@ fn what_is_below_a_run_that_has_ended_is_ended_too() {
     assert_eq!(Desk::tree_names(&tree), ["lead", "lead.1", "lead.1.1"]);
 }
 
-/// One that stands alone needs neither its file nor its models to end.
+/// Only a run whose caller has ended is ended: where that one is not in the store, it is not known. It needs neither its file nor its models
+/// to end.
 #[test]
-fn an_agent_whose_parent_is_gone_is_ended_by_its_stored_contract() {
+fn an_agent_whose_parent_has_ended_is_ended_by_its_stored_contract() {
     let desk = Desk::new();
-    desk.works_for_ever("", "");
+    desk.works_for_ever("", "max_resumes: 0\n");
     desk.killed_while_it_works();
-    let renames = "UPDATE runs SET run_id = 'other' WHERE run_id = 'lead'";
-    desk.plain_store().execute(renames, ()).unwrap();
+    let rename = |from: &str, to: &str| {
+        let renames = "UPDATE runs SET run_id = ?2 WHERE run_id = ?1";
+        let store = Connection::open(desk.path("home/runs.db")).unwrap();
+        assert_eq!(store.execute(renames, [from, to]).unwrap(), 1);
+    };
+    rename("lead", "away");
+    let refused = desk.ends(&["resume", "lead.1"], 4).err;
+    let expected = "failed to resume run lead.1: run lead, which began it, is not in this store";
+    assert!(refused.contains(expected), "{refused}");
+    desk.run(&["resume", "--all", "--no-wait"]);
+    assert_eq!(desk.end_of("lead.1"), None);
+    rename("away", "lead");
+
+    desk.has_ended_runs(&["lead"]);
     for file in ["lead.yaml", "middle.yaml", "worker.yaml"] {
         std::fs::remove_file(desk.path(file)).unwrap();
     }
@@ -100,6 +149,50 @@ fn an_agent_whose_parent_is_gone_is_ended_by_its_stored_contract() {
     let (code, tree) = desk.json(&["verify", "lead.1", "--tree"]);
     assert_eq!(code, 0, "{tree}");
     assert_eq!(Desk::tree_names(&tree), ["lead.1", "lead.1.1"]);
+}
+
+/// One run below that cannot be ended keeps neither the recorded result back nor the others open.
+#[test]
+fn what_cannot_be_ended_below_a_run_is_reported_after_its_result() {
+    let desk = Desk::new();
+    desk.works_for_ever("", "");
+    let call = ("agent__worker", prompt("go"));
+    let terms = "agents: [worker.yaml]\nparallel_tool_calls: true\n\
+                 parallel_safe: [agent__worker]\nmax_resumes: 0\n";
+    desk.agent("lead", terms, &asks(&[call.clone(), call], "Done."));
+    let run = ["run", "lead.yaml", "--task", "go", "--run-id", "lead"];
+    desk.killed_while(&run, &["lead.1", "lead.2"]);
+    desk.has_ended_runs(&["lead"]);
+    let damage = "UPDATE entries SET state = 'STOPPING' \
+         WHERE seq = 1 AND run = (SELECT id FROM runs WHERE run_id = 'lead.1')";
+    let store = Connection::open(desk.path("home/runs.db")).unwrap();
+    assert_eq!(store.execute(damage, []).unwrap(), 1);
+    drop(store);
+    let left = desk.run(&["resume", "lead", "--json"]);
+    assert_eq!(left.code, 7, "{}", left.said());
+    assert_eq!(left.document()["outcome"]["code"], "shutdown");
+    assert!(left.err.contains("resume run lead.1"), "{}", left.said());
+    let ended = desk.end_of("lead.2");
+    assert_eq!(ended.as_deref(), Some("INTERRUPTED (parent)"));
+    assert_eq!(desk.end_of("lead.1"), None);
+}
+
+/// A workflow that has ended, too: what is open below its steps is ended by its name.
+#[test]
+fn what_is_open_below_an_ended_workflow_is_ended_by_its_name() {
+    let desk = Desk::new();
+    desk.works_for_ever("max_resumes: 0\n", "");
+    desk.write(
+        "w.yaml",
+        "workflow: tried\nsteps: [{id: give, delegate: middle.yaml, task: go}]\n",
+    );
+    desk.killed_while(&["run", "w.yaml", "--run-id", "w"], &["w.1.1"]);
+    desk.has_ended_runs(&["w", "w.1"]);
+    assert_eq!(desk.end_of("w.1.1"), None);
+    let left = desk.run(&["resume", "w", "--json"]);
+    assert_eq!(left.document()["run_id"], "w", "{}", left.said());
+    let ended = desk.end_of("w.1.1");
+    assert_eq!(ended.as_deref(), Some("INTERRUPTED (parent)"));
 }
 
 /// A sealed run that recorded no end of a run that it began does not verify without that run.

@@ -195,6 +195,31 @@ fn a_workflow_that_was_forked_stays_as_long_as_the_fork_does() {
     );
 }
 
+/// A fork of a fork has a step of the first one: the one between has none of them, and is needed to hold them together.
+#[test]
+fn a_workflow_between_two_forks_stays() {
+    let desk = desk("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
+    desk.workflow();
+    desk.ok(&["replay", "w", "--fork-at", "1", "--run-id", "f"]);
+    desk.ok(&["replay", "f", "--fork-at", "1", "--run-id", "g"]);
+    let tree = desk.proves_tree("g");
+    assert_eq!(Desk::tree_names(&tree), ["g", "w.1", "g.2"]);
+    let said = desk.ends(&["delete", "f", "--yes"], 4).err;
+    assert!(
+        said.contains("failed to delete run f: workflow g was forked from it"),
+        "{said}"
+    );
+    desk.ok(&["delete", "f", "--yes", "--force"]);
+    // Nothing was changed: what cannot be known is not checked.
+    let (code, tree) = desk.json(&["verify", "g", "--tree"]);
+    assert_eq!(code, 0, "{tree}");
+    let unknown = tree["runs"][1]["not_checked"].to_string();
+    assert!(
+        unknown.contains("workflow f is not in this store"),
+        "{tree}"
+    );
+}
+
 /// Prune keeps a workflow that a younger fork needs, and says so.
 #[test]
 fn what_a_fork_needs_that_stays_is_not_pruned() {
@@ -243,13 +268,43 @@ fn a_tree_with_a_run_that_cannot_be_read_is_not_exported_in_part() {
     let desk = tree();
     desk.ok(&["export", "w", "--tree", "-o", "whole"]);
     assert!(desk.path("whole/w.3.1.jsonl").exists());
+
+    // As long as the tree is open, nothing of it is deleted, though what is directly above has ended.
+    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    let class = "SELECT class FROM runs WHERE run_id = 'w'";
+    let class: String = store.query_row(class, [], |row| row.get(0)).unwrap();
+    let set = "UPDATE runs SET class = ?1 WHERE run_id = 'w'";
+    store.execute(set, [None::<&str>]).unwrap();
+    let said = desk.ends(&["delete", "w.3.1", "--yes"], 4).err;
+    assert!(
+        said.contains("it stands below w, which has not ended"),
+        "{said}"
+    );
+    store.execute(set, [class]).unwrap();
+    drop(store);
+
+    // Another workflow of the same names, and its step in the place of this one's: it verifies by itself, and names `w`.
+    let other = ["--store", "other.db"];
+    desk.ok(&[&["run", "w.yaml", "again", "--run-id", "w"], &other[..]].concat());
+    desk.ok(&[&["export", "w.2", "-o", "foreign.jsonl"], &other[..]].concat());
+    desk.ok(&["delete", "w.2", "--yes"]);
+    desk.ok(&["import", "foreign.jsonl", "--deleted"]);
+    let said = desk.ends(&["export", "w", "--tree", "-o", "part"], 7).err;
+    assert!(
+        said.contains("run w.2, which w began, is not in this store, or another"),
+        "{said}"
+    );
+    assert!(!desk.path("part").exists(), "{said}");
+    let drawn = desk.ok(&["show", "w", "--tree"]);
+    assert!(!drawn.contains("w.2"), "{drawn}");
+
     let plain = desk.plain_store();
     let change = "UPDATE entries SET event = '{\"at_ms\":0}' \
          WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)";
     for (run, above) in [("w.3.1", "w.3"), ("w.2", "w")] {
         assert_eq!(plain.execute(change, params![run]).unwrap(), 1);
         let said = desk.ends(&["export", "w", "--tree", "-o", "part"], 7).err;
-        let names = format!("run {run}, whose end {above} recorded, is not in this store");
+        let names = format!("run {run}, which {above} began, is not in this store");
         assert!(said.contains(&names), "{said}");
         assert!(!desk.path("part").exists(), "{said}");
     }

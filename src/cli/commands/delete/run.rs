@@ -125,7 +125,9 @@ fn unneeded(
         let Some(fault) = forks.needed(reader, &all)? else {
             return Ok(trees.into_iter().flatten().collect());
         };
-        let (RemoveError::Below { run_id, .. } | RemoveError::Forked { run_id, .. }) = &fault
+        let (RemoveError::Below { run_id, .. }
+        | RemoveError::Forked { run_id, .. }
+        | RemoveError::ForkedFrom { run_id, .. }) = &fault
         else {
             return Err(fault.into());
         };

@@ -87,7 +87,8 @@ pub(super) fn export_tree(
     Ok(exit)
 }
 
-/// The first run whose end one of these recorded, and that the store does not have, or not as a run below that; the one above it first.
+/// The first run that one of these owes (it recorded its end, or has ended without it), and that the store does not have, or not as a run
+/// below that; the one above it first.
 fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, RunId)>, CliError> {
     for above in names {
         if reader.is_workflow(above)? {
@@ -98,13 +99,14 @@ fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, R
                     continue;
                 };
                 let lineage = reader.lineage(&run)?;
-                if lineage.is_none_or(|found| found.parent.run_id != *above) {
+                if !lineage.is_some_and(|found| found.is_of(above, None)) {
                     return Ok(Some((above.clone(), run)));
                 }
             }
         }
+        let has_ended = !reader.is_open(above)?;
         for one in reader.delegated(above)? {
-            if one.end.is_some() && !reader.is_child_of(&one, above)? {
+            if one.is_owed(has_ended) && !reader.is_child_of(&one, above)? {
                 return Ok(Some((above.clone(), one.run_id)));
             }
         }

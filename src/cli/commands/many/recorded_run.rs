@@ -111,8 +111,8 @@ impl RecordedRun {
             Err(DriverError::Store(fault @ StoreError::RunLocked { .. })) => {
                 return RunEnd::Skipped(format!("{place}: {fault}"));
             }
-            // Another process has brought it to its end meanwhile.
-            Err(fault @ DriverError::RunEnded { .. }) => {
+            // Another process has brought it to its end meanwhile; or it is not known whether the one above has ended.
+            Err(fault @ (DriverError::RunEnded { .. } | DriverError::CallerNotHere { .. })) => {
                 return RunEnd::Skipped(format!("{place}: {fault}"));
             }
             Err(fault) => return end_of(&terms, &place, Err(CliError::from(fault).into())),

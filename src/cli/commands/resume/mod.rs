@@ -1,6 +1,7 @@
 //! `monolith resume`: a run goes on whose process died.
 
 mod args;
+mod below;
 mod run;
 
 pub(in crate::cli) use self::args::ResumeArgs;

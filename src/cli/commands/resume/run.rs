@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ResumeArgs;
+use super::below::{EndTerms, end_all_below, end_orphan};
 use crate::cli::commands::drive::{
     Accounts, Broken, Ended, Live, drive_to_the_end, report, waits_unanswered,
 };
@@ -19,9 +20,9 @@ use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::driver::{self, DriverError, Reopened};
+use crate::driver::{self, DriverError};
 use crate::message::RunId;
-use crate::store::{RunFilter, Store, StoreError};
+use crate::store::{RunFilter, StoreError};
 use crate::transcript::Pin;
 
 /// `monolith resume`.
@@ -30,7 +31,30 @@ pub(in crate::cli) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, Cl
         return resume_all(app, args);
     };
     args.limits.refused_unless("--all")?;
-    let json = args.json;
+    let terms = args.end_terms();
+    let had_ended = match app.run(&run)? {
+        Source::Run(run_id, reader) if !reader.is_open(&run_id)? => Some(run_id),
+        _ => None,
+    };
+    let exit = resume_one(app, run, args)?;
+    // Its recorded result stands, whatever is wrong below it.
+    if let Some(run_id) = had_ended {
+        end_all_below(app, &run_id, terms)?;
+    }
+    Ok(exit)
+}
+
+impl ResumeArgs {
+    fn end_terms(&self) -> EndTerms {
+        EndTerms {
+            durability: self.recording.durability.into(),
+            leaving: self.leaving,
+        }
+    }
+}
+
+/// Goes on with one run, or reports its recorded result.
+fn resume_one(app: &App, run: String, args: ResumeArgs) -> Result<Exit, CliError> {
     if let Ok(source) = WorkflowSource::of(app.run(&run)?)? {
         let run_id = source.run_id.clone();
         drop(source);
@@ -41,12 +65,12 @@ pub(in crate::cli) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, Cl
         judge_pins(app, &run_id, &args.pins)?;
         let job = WorkflowJob {
             durability: args.recording.durability.into(),
-            json,
+            json: args.json,
             leaving: args.leaving,
         };
         return resume_workflow(app, &run_id, job);
     }
-    report(app, json, resume_to_its_end(app, run, args))
+    report(app, args.json, resume_to_its_end(app, run, args))
 }
 
 /// `monolith resume --all`.
@@ -110,7 +134,6 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         app.screen
             .write_err("note: the run had ended; this is its recorded result\n");
         judge_pins(app, &run_id, &args.pins)?;
-        end_all_below(app, &run_id, &args)?;
         let (run, view) = Source::Run(run_id, reader).fold(first)?;
         return Ok(Ended::of(&run, view));
     }
@@ -119,7 +142,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     let reopened = driver::reopen(&store, &run_id, &app.environment)?;
     judge_pins(app, &run_id, &args.pins)?;
     if reopened.is_orphan() {
-        return end_orphan(app, &store, reopened, &args);
+        return end_orphan(app, &store, reopened, args.end_terms());
     }
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
@@ -142,48 +165,6 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
     let driven = drive_to_the_end(None, &store, &live, args.leaving, prepare);
     driven.map_err(|broken| broken.located(&file))
-}
-
-/// Ends every open run below one that has ended: nothing waits for their results any more.
-fn end_all_below(app: &App, run_id: &RunId, args: &ResumeArgs) -> Result<(), Broken> {
-    let Some(mut reader) = app.reader()? else {
-        return Ok(());
-    };
-    let open = reader.open_below(run_id)?;
-    if open.is_empty() {
-        return Ok(());
-    }
-    let store = app.open_store(args.recording.durability.into())?;
-    for below in open {
-        let reopened = match driver::reopen(&store, &below, &app.environment) {
-            // Another process has brought it to its end meanwhile.
-            Err(DriverError::RunEnded { .. }) => continue,
-            reopened => reopened?,
-        };
-        end_orphan(app, &store, reopened, args)?;
-    }
-    Ok(())
-}
-
-/// Ends a run below one that has ended.
-fn end_orphan(
-    app: &App,
-    store: &Store,
-    reopened: Reopened,
-    args: &ResumeArgs,
-) -> Result<Ended, Broken> {
-    let live = Live::accounting(app, None, args.recording.durability.into())?;
-    if let Some(parent) = reopened.parent() {
-        let (run, above) = (reopened.run_id(), &parent.run_id);
-        let note = format!("note: {above}, which began {run}, has ended: {run} is ended, too\n");
-        app.screen.write_err(&note);
-        if let Some(first) = app.first_of(run)? {
-            live.originating_from(first);
-        }
-    }
-    live.recall(reopened.contract(), reopened.entries())?;
-    let prepared = driver::prepare_end(reopened, &app.environment, &app.redaction_key()?);
-    drive_to_the_end(None, store, &live, args.leaving, async |_| Ok(prepared))
 }
 
 /// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.

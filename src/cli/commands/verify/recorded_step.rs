@@ -57,13 +57,13 @@ impl Forks {
             .unwrap_or_default())
     }
 
-    /// Whether a workflow was forked from that one, or from a fork of it.
+    /// Whether a workflow was forked from that one, or from a fork of it, as far as the store has the line.
     fn is_forked_from(
         &mut self,
         reader: &mut StoreReader,
         workflow: &RunId,
         from: &RunId,
-    ) -> Result<bool, CliError> {
+    ) -> Result<ForkLine, CliError> {
         let mut at = workflow.clone();
         for _ in 0..MOST_FORKS {
             let parent = if let Some(parent) = self.parents.get(&at) {
@@ -72,17 +72,29 @@ impl Forks {
                 let is_here = reader.is_workflow(&at)?;
                 let parent = is_here.then(|| fork_parent(reader, &at)).transpose()?;
                 let parent = parent.flatten();
-                self.parents.insert(at, parent.clone());
+                self.parents.insert(at.clone(), parent.clone());
                 parent
             };
             match parent {
-                None => return Ok(false),
-                Some(parent) if parent.run_id == *from => return Ok(true),
+                None if at != *workflow && !reader.is_workflow(&at)? => {
+                    return Ok(ForkLine::EndsAt(at));
+                }
+                None => return Ok(ForkLine::Another),
+                Some(parent) if parent.run_id == *from => return Ok(ForkLine::Leads),
                 Some(parent) => at = parent.run_id,
             }
         }
-        Ok(false)
+        Ok(ForkLine::Another)
     }
+}
+
+/// Whether the workflows that one was forked from lead to another one.
+enum ForkLine {
+    Leads,
+    /// That one is none of them.
+    Another,
+    /// They end at this one, which the store does not have.
+    EndsAt(RunId),
 }
 
 /// The step runs that a workflow recorded, in the order in which they were begun. One that could not begin has no run.
@@ -144,7 +156,7 @@ impl RecordedStep {
         &self,
         reader: &mut StoreReader,
         forks: &mut Forks,
-        report: &VerifyReport,
+        report: &mut VerifyReport,
     ) -> Result<Difference, CliError> {
         let Self {
             number, workflow, ..
@@ -161,13 +173,24 @@ impl RecordedStep {
         // A fork has the steps that had ended where it was forked; they are those of the other one.
         let owner = &parent.run_id;
         let is_own = owner == workflow;
-        if !is_own && !forks.is_forked_from(reader, workflow, owner)? {
-            let found = (
-                "event.parent.run_id".to_owned(),
-                workflow.to_string(),
-                owner.to_string(),
-            );
-            return Ok(Some(found));
+        let line = if is_own {
+            ForkLine::Leads
+        } else {
+            forks.is_forked_from(reader, workflow, owner)?
+        };
+        match line {
+            ForkLine::Leads => {}
+            ForkLine::EndsAt(missing) => report.not_checked.push(format!(
+                "step: whether {workflow} was forked from {owner}: workflow {missing} is not in this store"
+            )),
+            ForkLine::Another => {
+                let found = (
+                    "event.parent.run_id".to_owned(),
+                    workflow.to_string(),
+                    owner.to_string(),
+                );
+                return Ok(Some(found));
+            }
         }
         let begun = if is_own {
             self.begun.clone()

@@ -159,8 +159,7 @@ fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>
     };
     for one in delegated {
         // A call whose run was not begun before its process ended has none, nor has one that was answered without a run.
-        let is_owed = one.end.is_some() || (caller.has_ended && !one.answered);
-        if is_owed || reader.is_child_of(&one, run_id)? {
+        if one.is_owed(caller.has_ended) || reader.is_child_of(&one, run_id)? {
             below.push((
                 one.run_id.clone(),
                 Above::Call(Box::new(caller.clone()), Box::new(one)),

@@ -80,7 +80,8 @@ pub(super) fn use_of_steps(
             continue;
         };
         let lineage = reader.lineage(&run_id)?;
-        if lineage.is_none_or(|found| Some(&found.parent.run_id) != started.as_ref()) {
+        let is_its = |workflow| lineage.is_some_and(|found| found.is_of(workflow, None));
+        if !started.as_ref().is_some_and(is_its) {
             continue;
         }
         let run = reader.read_run(&run_id)?;

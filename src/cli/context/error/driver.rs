@@ -11,6 +11,7 @@ impl Advice for DriverError {
     fn exit(&self) -> Exit {
         match self {
             Self::AgentUnreadable { .. }
+            | Self::CallerNotHere { .. }
             | Self::Delegated { .. }
             | Self::NoTask
             | Self::Workspace { .. }
@@ -116,6 +117,18 @@ impl Advice for DriverError {
                 ));
             }
             Self::Delegated { parent, .. } => return Some(format!("monolith resume {parent}")),
+            Self::CallerNotHere {
+                is_another, run_id, ..
+            } => {
+                let takes = if *is_another {
+                    "in a store of its own, monolith import FILE"
+                } else {
+                    "monolith import FILE"
+                };
+                return Some(format!(
+                    "{takes} takes the transcript of that run; monolith delete {run_id} --force gives this one up"
+                ));
+            }
             Self::AgentUnreadable { .. } => {
                 "put the file back as it was: its run goes on with the one that delegates to it"
             }

@@ -137,7 +137,10 @@ impl Advice for EraseError {
 impl Advice for RemoveError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Open { .. } | Self::Below { .. } | Self::Forked { .. } => Exit::USAGE,
+            Self::Open { .. }
+            | Self::Below { .. }
+            | Self::Forked { .. }
+            | Self::ForkedFrom { .. } => Exit::USAGE,
             Self::Store(fault) => fault.exit(),
         }
     }
@@ -151,7 +154,7 @@ impl Advice for RemoveError {
                 "monolith resume {root} brings the tree to its end, monolith delete {root} --force deletes all of it; --force here deletes \
                  this run alone, and then {root} does not go on without it"
             )),
-            Self::Forked { fork, .. } => Some(format!(
+            Self::Forked { fork, .. } | Self::ForkedFrom { fork, .. } => Some(format!(
                 "delete that one first: monolith delete {fork}; --force deletes this one nevertheless, and monolith verify {fork} --tree \
                  does not hold then"
             )),

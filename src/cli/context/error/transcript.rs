@@ -36,7 +36,7 @@ pub(in crate::cli) enum TranscriptFault {
     ChangedMeanwhile { asked: String },
     /// The operator: the store was changed, or a run deleted; a run below the exported one is not there, or its first entry does not read.
     #[error(
-        "export {root} with all below it: run {run}, whose end {above} recorded, is not in this store, or cannot be read"
+        "export {root} with all below it: run {run}, which {above} began, is not in this store, or another run has its name, or it cannot be read"
     )]
     BelowMissing {
         above: RunId,
