@@ -173,12 +173,12 @@ impl RecordedStep {
         // A fork has the steps that had ended where it was forked; they are those of the other one.
         let owner = &parent.run_id;
         let is_own = owner == workflow;
-        let line = if is_own {
+        let ancestry = if is_own {
             ForkLine::Leads
         } else {
             forks.is_forked_from(reader, workflow, owner)?
         };
-        match line {
+        match ancestry {
             ForkLine::Leads => {}
             ForkLine::EndsAt(missing) => report.not_checked.push(format!(
                 "step: whether {workflow} was forked from {owner}: workflow {missing} is not in this store"
