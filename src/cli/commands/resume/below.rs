@@ -49,7 +49,7 @@ pub(super) fn end_orphan(
     reopened: Reopened,
     terms: EndTerms,
 ) -> Result<Ended, Broken> {
-    let live = Live::accounting(app, terms.durability)?;
+    let live = Live::accounting(app, None, terms.durability)?;
     if let Some(parent) = reopened.parent() {
         let (run, above) = (reopened.run_id(), &parent.run_id);
         let note = format!("note: {above}, which began {run}, has ended: {run} is ended, too\n");
