@@ -16,7 +16,7 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
         | OutcomeCode::ContractHashMismatch
         | OutcomeCode::ProvenanceMissing
         | OutcomeCode::ProfileIncompatible => {
-            "`monolith contract check FILE` names every value that is wrong, and its line"
+            "`monolith contract check FILE --start-servers` names every value that is wrong, and its line"
         }
         OutcomeCode::FormatVersion => {
             "take the build that wrote it; `monolith migrate --list` names what this one knows"

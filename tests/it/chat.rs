@@ -468,14 +468,34 @@ fn what_helps_in_a_chat_is_typed_in_a_chat() {
     let more = "tool_policy: required\ntools: {builtin: [echo]}\n";
     let mut chat = chat(&desk, more, &[&says("You are welcome."), &says("Hello.")]);
     chat.types("Thanks!\r").until("each run needs a tool call");
-    let again = "monolith chat c.yaml --set tool_policy=optional";
-    chat.until(again)
+    // What the model answered is part of the conversation.
+    chat.until("monolith chat c.yaml --run ")
+        .until(" --set tool_policy=optional")
         .until("/show has what happened")
         .until("> ");
     chat.types("/show\r").until("no_call_response").until("> ");
     chat.types("/exit\r");
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("monolith continue"), "{shown}");
+}
+
+/// The next message of this chat comes after the failed one, and so does that of the chat which is named.
+#[test]
+fn what_helps_with_a_failed_message_goes_on_from_it_in_a_chat() {
+    let desk = Desk::new();
+    let more = "tool_policy: required\ntool_proof: succeeded\ntools: {builtin: [read_file], workspace: .}\n";
+    let call = calls("read_file", r#"{"path": "nope.md"}"#);
+    let mut chat = chat(&desk, more, &[&call, &says("It is not there.")]);
+    chat.types("Read it.\r").until("proof_not_succeeded");
+    chat.until("mend what the calls failed with");
+    let failed = runs(&desk).remove(0);
+    let again = format!("monolith chat c.yaml --run {failed}");
+    chat.until(&format!("{again} --set tool_proof=executed"))
+        .until(&format!("{again} goes on under the mended file"))
+        .until("> ");
+    chat.types("/exit\r");
+    let (_, shown) = chat.end();
     assert!(!shown.contains("monolith continue"), "{shown}");
 }
 

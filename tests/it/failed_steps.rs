@@ -64,6 +64,35 @@ fn a_failed_workflow_says_what_may_help_with_each_step_that_failed() {
     assert!(!desk.ok(&["show", "w2"]).contains("--why"));
 }
 
+/// No model wrote its call, and it has the turns that it needs: neither is named.
+#[test]
+fn a_step_of_one_call_that_failed_leads_to_what_its_author_wrote() {
+    let tools = "  tool_policy: required\n  tool_proof: PROOF\n  \
+                 tools: {builtin: [read_file], workspace: .}\n";
+    let check = |proof: &str, arguments: &str, expect: &[&str]| {
+        let step = format!("- {{id: after, tool: read_file, arguments: {arguments}}}\n");
+        let desk = desk(&tools.replace("PROOF", proof), &step);
+        desk.ends(&["run", "w.yaml", "--run-id", "w"], 1);
+        let of_tree = desk.ok(&["show", "w", "--why"]);
+        let of_step = desk.run(&["show", "w.1", "--why"]).out;
+        for said in [&of_tree, &of_step] {
+            for part in expect {
+                assert!(said.contains(part), "{part}\n{said}");
+            }
+            assert!(!said.contains("max_turns:"), "{said}");
+            assert!(!said.contains("`tool_proof"), "{said}");
+        }
+    };
+    let arguments = [
+        "hat may help: correct `arguments` of the step: monolith tools w.yaml --schemas",
+        "then monolith run w.yaml",
+    ];
+    let failed = ["hat may help: correct what the call failed with, then monolith run w.yaml"];
+    check("succeeded", "{fil: x}", &arguments);
+    check("succeeded", "{path: nope.md}", &failed);
+    check("executed", "{path: nope.md}", &failed);
+}
+
 #[test]
 fn a_workflow_that_has_ended_is_listed_with_the_time_that_it_was_driven() {
     let desk = desk("", "- {id: ask, prompt: hi}\n- {id: more, prompt: go}\n");

@@ -63,6 +63,15 @@ fn check(
         let said = format!("1 was started and did not come back. (odd__{name}: ");
         assert!(error.contains(&said), "{error}");
     }
+    if outcome.1 == "tool_envelope" {
+        // What came is not what the model was sent.
+        let shown = desk.run(&["show", "r", "--full"]).out;
+        assert!(!shown.contains("effect unknown"), "{shown}");
+        assert!(shown.contains("  malformed: "), "{shown}");
+        let came = "{\"content\": \"just text\"}".replace(' ', "");
+        let came = shown.replace(' ', "").contains(&came);
+        assert_eq!(came, name == "wrong_type", "{shown}");
+    }
     for proof in ["verify", "replay"] {
         desk.ok(&[proof, "r"]);
     }

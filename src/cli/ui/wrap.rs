@@ -1,8 +1,8 @@
 //! Lines that fit a terminal. Knows cells, escapes and gaps between columns; not what the words mean.
 //!
 //! A terminal breaks a long line anywhere, also inside a word, and what follows begins at its left edge. Here a line is broken between
-//! words, and goes on below the text that it belongs to. A word that is longer than a line is broken where it has to be. A command is
-//! not broken at all: the terminal does that with one that is longer than its lines, and copies it as one line.
+//! words, and goes on below the text that it belongs to. A word that is longer than a line is broken where it has to be. A command, a
+//! hash and a key are not broken at all: the terminal does that with one that is longer than its lines, and copies it as one line.
 
 use super::command::KEPT;
 use unicode_width::UnicodeWidthChar as _;
@@ -13,10 +13,12 @@ const GAP: usize = 2;
 const NARROW: usize = 4;
 /// How much further in a line goes on that has no columns.
 const STEP: usize = 2;
+/// Characters of the shortest hash that is written whole, and fewer than any key has.
+const HASH: usize = 32;
 /// Cells between two stops of a tabulator.
 const TAB: usize = 8;
 
-/// The text in lines of at most `width` cells, but for a command that is longer.
+/// The text in lines of at most `width` cells, but for a command, a hash or a key that is longer.
 pub(in crate::cli) fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -165,7 +167,7 @@ impl<'o> Broken<'o> {
                 self.characters(&" ".repeat(spaces));
             } else if self.indent + word <= self.width && self.at > self.indent {
                 self.next_line();
-            } else if part.contains(KEPT) {
+            } else if part.contains(KEPT) || is_copied(part) {
                 self.unbroken(spaces, part);
                 continue;
             } else if self.at + spaces < self.width {
@@ -181,15 +183,15 @@ impl<'o> Broken<'o> {
         }
     }
 
-    /// A command that is longer than a line: it begins one.
-    fn unbroken(&mut self, spaces: usize, command: &str) {
+    /// What is copied and longer than a line: it begins one.
+    fn unbroken(&mut self, spaces: usize, copied: &str) {
         if self.at > self.indent {
             self.next_line();
         } else {
             self.characters(&" ".repeat(spaces));
         }
-        self.out.push_str(command);
-        self.at = self.at.saturating_add(cells(command));
+        self.out.push_str(copied);
+        self.at = self.at.saturating_add(cells(copied));
     }
 
     fn characters(&mut self, text: &str) {
@@ -212,6 +214,25 @@ impl<'o> Broken<'o> {
         self.out.push_str(&" ".repeat(self.indent));
         self.at = self.indent;
     }
+}
+
+/// Whether a word is a hash (`d91f…`) or a key (`local+8b2bddc8+AWdR…`), be it in quotes or before a full stop.
+fn is_copied(word: &str) -> bool {
+    let shown = pieces(word).filter_map(|piece| match piece {
+        Piece::Text(c) => Some(c),
+        Piece::Escape(_) => None,
+    });
+    let shown: String = shown.collect();
+    let word = shown.trim_matches(|c: char| c.is_ascii_punctuation() && !"+/=".contains(c));
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
+    let is_hash = word.chars().all(|c| c.is_ascii_hexdigit());
+    let is_key = || {
+        let parts = word.splitn(3, '+').collect::<Vec<_>>();
+        matches!(parts[..], [_, id, key] if !id.is_empty()
+            && id.chars().all(|c| c.is_ascii_hexdigit())
+            && key.chars().all(is_base64))
+    };
+    word.len() >= HASH && (is_hash || is_key())
 }
 
 /// Words and the spaces between them, in their order.
@@ -337,6 +358,28 @@ mod tests {
             spaced(indented),
             "    monolith show r\n      shows\n      it"
         );
+    }
+
+    #[test]
+    fn a_hash_and_a_key_are_not_broken() {
+        let hash = "d91f54324bc48eed4f3a38d3951edcd05d2148475ad1a14857828fee253f65fc";
+        let key = "local+8b2bddc8+AWdRUNaCUTFV4Y/Z4op9kntaCUhgmfPkGiOFQ1+V/ydi";
+        let check = |text: &str, expect: &str| assert_eq!(wrapped(text, 40), expect);
+        for word in [hash, key] {
+            check(
+                &format!("signing key   {word}"),
+                &format!("signing key   {word}"),
+            );
+            check(
+                &format!("ok   chain   head \u{1b}[1m{word}\u{1b}[0m, and more"),
+                &format!(
+                    "ok   chain   head\n             \u{1b}[1m{word}\u{1b}[0m,\n             and more"
+                ),
+            );
+        }
+        // Another long word is broken as before, so that a line of arguments stays in the terminal.
+        let other = wrapped(&format!("at {}", "x".repeat(64)), 40);
+        assert!(other.lines().all(|line| cells(line) <= 40), "{other}");
     }
 
     #[test]

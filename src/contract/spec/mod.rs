@@ -91,4 +91,4 @@ pub(crate) use pin_edit::with_pins;
 pub(crate) use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
 pub(crate) use suggest::suggest;
 pub(crate) use transport::{McpSpec, McpTransport, OAuthSpec};
-pub(crate) use workflow_file::{WorkflowSpec, tool_spec};
+pub(crate) use workflow_file::{WorkflowSpec, is_tool_step, tool_spec};

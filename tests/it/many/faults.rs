@@ -195,6 +195,26 @@ fn a_run_that_cannot_be_read_is_a_result_of_its_own() {
     );
 }
 
+/// It has not failed: it stays suspended, and what refused it is not recorded.
+#[test]
+fn a_run_whose_file_has_changed_is_not_resumed_and_says_what_helps() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 1));
+    let asks = format!("{ECHO}require_approval: [clock]\n");
+    let before = model.contract(&asks);
+    desk.write("c.yaml", &before);
+    desk.list(1);
+    desk.ends(&["run", "--contracts", "list.jsonl"], 8);
+    desk.write("c.yaml", &before.replace("max_turns: 20", "max_turns: 19"));
+    let help = "put the file back as it was when the run was begun, or name a copy of that with";
+    let alone = desk.run(&["resume", "r0", "--no-wait"]).err;
+    assert!(alone.contains(help), "{alone}");
+    let (_, shown) = Terminal::sized(desk.command(&["resume", "--all"]), 400).end();
+    assert!(shown.contains("not resumed  r0  "), "{shown}");
+    assert!(shown.contains(&format!("        {help}")), "{shown}");
+    assert!(!shown.contains("broken off"), "{shown}");
+    assert!(!shown.contains("--why"), "{shown}");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_answer_that_cannot_be_taken_is_named_and_the_run_waits_on() {

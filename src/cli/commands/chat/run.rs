@@ -276,20 +276,22 @@ impl Chat<'_> {
             self.last.clone_from(&result.run_id);
             self.last_held_back = ended.view.held_back_bytes() > 0;
         }
-        report_message(self.app, &ended, TypedAt::Chat(&self.words_again()))?;
-        if result.is_suspended() {
-            self.left = Some(Exit(result.exit_code));
-            return Ok(());
-        }
         // Where the model said nothing, there is nothing to go on from.
         let answered = result
             .conversation
             .last()
             .is_some_and(|last| last.role != Role::User);
-        if let Some(turn) = Turn::of(result).filter(|_| answered) {
+        let turn = Turn::of(result).filter(|_| answered && !result.is_suspended());
+        let goes_on = turn.is_some();
+        if let Some(turn) = turn {
             self.other_contract = false;
             self.turns.push(turn);
-        } else {
+        }
+        // What is to be typed names the run that the conversation goes on from now.
+        report_message(self.app, &ended, TypedAt::Chat(&self.words_again()))?;
+        if result.is_suspended() {
+            self.left = Some(Exit(result.exit_code));
+        } else if !goes_on {
             let back = "the message is not part of the conversation; try it again";
             self.app.screen.note(back);
         }

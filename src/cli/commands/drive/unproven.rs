@@ -1,11 +1,14 @@
 //! What may help where a run ended without the call, or the proof, that its contract requires. Changes nothing.
 
+use std::borrow::Cow;
+
 use super::file_of_run::FileOfRun;
 use super::typed_at::TypedAt;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
-use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
+use crate::cli::ui::escape::line;
+use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof, is_tool_step};
 use crate::kernel::{EventKind, OutcomeCode};
 use crate::message::RunId;
 use crate::telemetry::remedy;
@@ -31,7 +34,7 @@ pub(super) fn wants_unknown_tool(view: &RunView) -> bool {
 }
 
 /// What helps where calls were asked for and none was executed, in the form of a [`remedy`]; none where nothing recorded says it.
-pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<&'static str> {
+pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Cow<'static, str>> {
     if !is_unproven(code) || view.requested_calls() == 0 || view.counters().executed > 0 {
         return None;
     }
@@ -43,25 +46,53 @@ pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<&'static
         }
         let refused = view.last_refusal()?;
         let remedy = remedy(OutcomeCode::Arguments);
-        remedy.filter(|_| refused.contains(NOT_VALID))
+        remedy
+            .filter(|_| refused.contains(NOT_VALID))
+            .map(Cow::Borrowed)
     })
 }
 
-fn of_call(call: &Call) -> Option<&'static str> {
+/// What helps where a step of a workflow is one call, and that failed: what its author wrote of the call, and neither more turns nor another
+/// proof. In the form of a [`remedy`]; none of other runs, and where more is recorded of the call.
+pub(super) fn of_tool_step(view: &RunView, code: OutcomeCode) -> Option<&'static str> {
+    let used = view.counters();
+    // A run whose call reported an error may have succeeded; its step has not.
+    let is_of_call = is_unproven(code)
+        || matches!(
+            code,
+            OutcomeCode::Arguments | OutcomeCode::ProofNotSucceeded
+        )
+        || remedy(code).is_none() && used.executed > used.executed_ok;
+    if !is_of_call || !is_tool_step(view.contract()) || wants_unknown_tool(view) {
+        return None;
+    }
+    let refusal = view.last_refusal().unwrap_or_default();
+    if refusal.contains(NOT_VALID) {
+        return Some(
+            "correct `arguments` of the step: `monolith tools FILE --schemas` shows what the tool takes; then `monolith run FILE`",
+        );
+    }
+    let known = view.calls().values().rev().find_map(of_call);
+    known
+        .is_none()
+        .then_some("correct what the call failed with, then `monolith run FILE`")
+}
+
+fn of_call(call: &Call) -> Option<Cow<'static, str>> {
     match call.approval {
         Some(ApprovalEnd::Refused) => {
-            return Some(
+            return Some(Cow::Borrowed(
                 "ask for something that needs no such call, or allow it when it is asked for again: `monolith continue RUN \"…\"`",
-            );
+            ));
         }
         Some(ApprovalEnd::Expired) => {
-            return Some(
+            return Some(Cow::Borrowed(
                 "a longer `approval_timeout_ms`, or somebody who answers: `monolith continue RUN \"…\"` asks again",
-            );
+            ));
         }
         Some(ApprovalEnd::Allowed | ApprovalEnd::Stopped) | None => {}
     }
-    Some(match call.reported()? {
+    Some(Cow::Borrowed(match call.reported()? {
         CallEnd::ConnectionLost { .. }
         | CallEnd::RestartInProgress
         | CallEnd::RestartFailed { .. } => {
@@ -72,16 +103,29 @@ fn of_call(call: &Call) -> Option<&'static str> {
         }
         CallEnd::Malformed { .. } => remedy(OutcomeCode::ToolEnvelope)?,
         CallEnd::ToolChanged { .. } => remedy(OutcomeCode::ToolChanged)?,
-        CallEnd::Returned(_)
-        | CallEnd::Cancelled
-        | CallEnd::NotBegun { .. }
-        | CallEnd::Lost
-        | CallEnd::GivenUp => return None,
-    })
+        CallEnd::Lost => return Some(Cow::Owned(of_lost(&call.name))),
+        CallEnd::Cancelled => {
+            "it was cancelled before its result was there: `monolith continue RUN \"…\"` asks again"
+        }
+        CallEnd::Returned(_) | CallEnd::NotBegun { .. } | CallEnd::GivenUp => return None,
+    }))
+}
+
+/// The same of a call whose process ended first.
+fn of_lost(name: &str) -> String {
+    let name = line(name);
+    format!(
+        "the process that drove the run ended in the middle of {name}, and nothing recorded says what that did: look first; `monolith continue RUN \"…\"` asks again. `idempotent: [{name}]` lets `resume` make such a call a second time"
+    )
 }
 
 /// What helps where calls were executed and the contract counts none of them.
-pub(super) fn accept_calls(app: &App, view: &RunView, file: &FileOfRun, run_id: &RunId) -> String {
+pub(super) fn accept_calls(
+    app: &App,
+    view: &RunView,
+    file: &FileOfRun,
+    (run_id, typed_at): (&RunId, TypedAt<'_>),
+) -> String {
     let used = view.counters();
     // Under `lineage` an agent that completed may be all there was.
     let (proof, mend) = if used.executed_ok > 0 {
@@ -95,7 +139,11 @@ pub(super) fn accept_calls(app: &App, view: &RunView, file: &FileOfRun, run_id: 
             "mend what the calls failed with, or count a call that failed",
         )
     };
-    let accepts = file.with_value(app, run_id, &format!("tool_proof={proof}"));
+    let set = format!("tool_proof={proof}");
+    let accepts = match typed_at {
+        TypedAt::Shell => file.with_value(app, run_id, &set),
+        TypedAt::Chat(again) => app.hint(&format!("{again} --set {set}")),
+    };
     format!("{mend}: {accepts}")
 }
 
@@ -204,6 +252,58 @@ pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::Execution;
+
+    #[test]
+    fn a_call_without_a_result_has_help_of_its_own() {
+        let check = |end: CallEnd, expect: Option<&str>| {
+            let execution = Execution {
+                number: 1,
+                turn: 1,
+                attempt: 1,
+                began_at_ms: 0,
+                ended_at_ms: None,
+                child: None,
+                exchanges: Vec::new(),
+                end: Some(end.clone()),
+                late: None,
+                dropped: None,
+            };
+            let call = Call {
+                arguments: "{}".to_owned(),
+                delegated: false,
+                requested_in: None,
+                batch: None,
+                executions: vec![execution],
+                id: "c1".to_owned(),
+                name: "b__slow".to_owned(),
+                question: None,
+                samples: false,
+                asked_by: None,
+                answered_by: None,
+                reason: None,
+                approval: None,
+            };
+            let help = of_call(&call);
+            let expected =
+                expect.is_none_or(|part| help.as_ref().is_some_and(|it| it.contains(part)));
+            assert!(
+                expected && help.is_some() == expect.is_some(),
+                "{end:?}: {help:?}"
+            );
+        };
+        check(CallEnd::Lost, Some("`idempotent: [b__slow]` lets `resume`"));
+        check(
+            CallEnd::Lost,
+            Some("`monolith continue RUN \"…\"` asks again"),
+        );
+        check(
+            CallEnd::Cancelled,
+            Some("`monolith continue RUN \"…\"` asks again"),
+        );
+        check(CallEnd::TimedOut, Some("a longer `tool_timeout_ms`"));
+        check(CallEnd::GivenUp, None);
+    }
 
     #[test]
     fn a_call_in_a_text_is_known_by_the_form_of_each_profile() {

@@ -1,9 +1,12 @@
 //! What may help where a run failed: by what is recorded of it, else by its code. Changes nothing.
 
+use std::borrow::Cow;
+
 use super::file_of_run::FileOfRun;
 use super::typed_at::TypedAt;
 use super::unproven::{
-    accept_calls, is_unproven, missing_proof, not_executed, unread_calls, wants_unknown_tool,
+    accept_calls, is_unproven, missing_proof, not_executed, of_tool_step, unread_calls,
+    wants_unknown_tool,
 };
 use crate::cli::context::app::App;
 use crate::cli::context::source::Source;
@@ -32,7 +35,14 @@ pub(in crate::cli) fn way_out(
     typed_at: TypedAt<'_>,
 ) -> Option<WayOut> {
     let outcome = view.outcome()?;
-    if let Some(text) = exact(app, view, run_id) {
+    if let Some(remedy) = of_tool_step(view, outcome.code) {
+        let text = filled(app, view, run_id, typed_at, remedy);
+        return Some(WayOut {
+            changes_file: true,
+            text,
+        });
+    }
+    if let Some(text) = exact(app, view, (run_id, typed_at)) {
         let rule = missing_proof(app, view, run_id, typed_at);
         let rule = rule.map(|rule| format!("{rule}; or: "));
         let text = format!("{}{text}", rule.unwrap_or_default());
@@ -49,11 +59,12 @@ pub(in crate::cli) fn way_out(
         )
     });
     let general = || {
-        let what = key.as_deref().or_else(|| not_executed(view, outcome.code));
-        what.or_else(|| remedy(outcome.code))
+        let what = key.map(Cow::Owned);
+        let what = what.or_else(|| not_executed(view, outcome.code));
+        what.or_else(|| remedy(outcome.code).map(Cow::Borrowed))
     };
     let text = missing_proof(app, view, run_id, typed_at)
-        .or_else(|| Some(filled(app, view, run_id, typed_at, general()?)))?;
+        .or_else(|| Some(filled(app, view, run_id, typed_at, &general()?)))?;
     Some(WayOut {
         changes_file: false,
         text,
@@ -146,7 +157,8 @@ fn needed_tokens(app: &App, view: &RunView, run_id: &RunId) -> u64 {
 }
 
 /// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
-fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
+fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String> {
+    let (run_id, _) = at;
     let file = FileOfRun::of(app, run_id);
     let asks = |what: String| {
         let doctor = app.hint(&format!("doctor --contract {}", file.word));
@@ -188,9 +200,9 @@ fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
             "read what has changed; where it is meant: {}",
             file.pin(app)
         )),
-        OutcomeCode::ProofNotSucceeded => Some(accept_calls(app, view, &file, run_id)),
+        OutcomeCode::ProofNotSucceeded => Some(accept_calls(app, view, &file, at)),
         OutcomeCode::SynthesisWithoutTools if view.counters().executed > 0 => {
-            Some(accept_calls(app, view, &file, run_id))
+            Some(accept_calls(app, view, &file, at))
         }
         code if (code == OutcomeCode::Arguments || is_unproven(code))
             && wants_unknown_tool(view) =>

@@ -46,7 +46,7 @@ impl Ends {
             || self.stopping && result.ending == Ending::Stopped && result.success
         {
             self.interrupted.get_or_insert_with(|| run_id.clone());
-        } else if !result.success && !result.suspended {
+        } else if !result.success && !result.suspended && result.ending != Ending::Refused {
             self.to_explain.get_or_insert_with(|| run_id.clone());
         }
         if result.ending == Ending::Recorded && !result.success {

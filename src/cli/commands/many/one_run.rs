@@ -16,7 +16,7 @@ use crate::cli::commands::drive::{
     refused_now,
 };
 use crate::cli::context::clock::unix_ms;
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::error::{Advice as _, CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::contract::ExecutionContract;
 use crate::driver::{Observer, Prepared, Worker};
@@ -47,6 +47,20 @@ pub(super) fn recorded_end_of(
     outcome: Result<Ended, Broken>,
 ) -> RunEnd {
     RunEnd::Result(Box::new(result_of(terms, place, outcome, true)))
+}
+
+/// The same of a run that could not be gone on with: it stays as it was.
+pub(super) fn refused_end_of(terms: &Terms, place: &str, broken: Broken) -> RunEnd {
+    let Broken {
+        error,
+        result: Some(result),
+    } = broken
+    else {
+        return end_of(terms, place, Err(broken));
+    };
+    let help = error.help();
+    let refused = RunResult::of_refused(terms, &result, help.as_deref());
+    RunEnd::Result(Box::new(refused))
 }
 
 fn result_of(
@@ -126,10 +140,10 @@ pub(super) fn driven_by(terms: &Terms, place: &str, driven: &Driven) -> RunEnd {
 }
 
 /// What `body` comes to; a panic in it is a fault of that run alone.
-pub(super) async fn guarded(
+pub(super) async fn guarded<T>(
     live: &Live,
-    body: impl Future<Output = Result<Ended, CliError>>,
-) -> Result<Ended, Broken> {
+    body: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, Broken> {
     let done = std::panic::AssertUnwindSafe(body).catch_unwind().await;
     let done = done.unwrap_or_else(|payload| Err(fault_of_panic(&*payload)));
     done.map_err(|fault| broken_run(live, fault))

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::fleet::Source;
-use super::one_run::{RunEnd, drive, end_of, guarded};
+use super::one_run::{RunEnd, drive, end_of, guarded, refused_end_of};
 use super::terms::Terms;
 use super::workflow_run::{workflow_driven, workflow_end};
 use crate::cli::commands::drive::{Ended, Live, waits_unanswered};
@@ -119,20 +119,26 @@ impl RecordedRun {
         };
         let following = Live::among_many(terms.app.screen, terms.accounts.clone());
         // Boxed: what is open for long should take no more than it needs.
-        let driven = Box::pin(resumed(run_id, reopened, sets, &terms, worker, &following));
+        let ready = Box::pin(ready(run_id, reopened, sets, &terms, &worker, &following));
+        let prepared = match guarded(&following, ready).await {
+            Ok(prepared) => prepared,
+            Err(broken) => return refused_end_of(&terms, &place, broken),
+        };
+        let driven = Box::pin(resumed(prepared, &terms, worker, &following));
         let driven = guarded(&following, driven).await;
         end_of(&terms, &place, driven)
     }
 }
 
-async fn resumed(
+/// The run as it is to be driven on; none where it is left as it is.
+async fn ready(
     run_id: RunId,
     reopened: Reopened,
     sets: Vec<String>,
     terms: &Terms,
-    worker: Worker,
+    worker: &Worker,
     following: &Live,
-) -> Result<Ended, CliError> {
+) -> Result<Option<Prepared>, CliError> {
     let orphan = reopened.is_orphan();
     let left = !orphan
         && tokio::task::block_in_place(|| {
@@ -140,19 +146,19 @@ async fn resumed(
             waits_unanswered(app, following, worker.store(), &run_id, &reopened)
         });
     recall(&run_id, &reopened, terms, following)?;
-    let prepared = if left {
+    if left {
         // Another process could only record that it came and went.
-        None
-    } else {
-        Box::pin(prepared(
-            (run_id, reopened),
-            sets,
-            terms,
-            &worker,
-            following,
-        ))
-        .await?
-    };
+        return Ok(None);
+    }
+    prepared((run_id, reopened), sets, terms, worker, following).await
+}
+
+async fn resumed(
+    prepared: Option<Prepared>,
+    terms: &Terms,
+    worker: Worker,
+    following: &Live,
+) -> Result<Ended, CliError> {
     let Some(prepared) = prepared else {
         // It is recorded, so it stays as it is and can be resumed.
         let left = following.take_view().map(Ended::left);

@@ -16,6 +16,9 @@ use crate::telemetry::{AgentResult, AwaitedApproval};
 /// Stands in the line of a run that had ended before.
 const AS_RECORDED: &str = "as recorded";
 
+/// The word for a run that could not be gone on with.
+const NOT_RESUMED: &str = "not resumed";
+
 /// How a run came to its end, or to where it is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -23,6 +26,8 @@ pub(super) enum Ending {
     Own,
     /// It had ended before.
     Recorded,
+    /// It could not be gone on with, and stays as it was: nothing recorded says why.
+    Refused,
     /// It was asked to stop, and that is why.
     Stopped,
 }
@@ -53,6 +58,27 @@ pub(in crate::cli) struct RunResult {
 impl RunResult {
     /// The result as those terms want it printed.
     pub(super) fn of(terms: &Terms, result: &AgentResult, is_recorded: bool) -> Self {
+        let ending = if is_recorded {
+            Ending::Recorded
+        } else {
+            Ending::Own
+        };
+        Self::labelled(terms, result, label(result), ending)
+    }
+
+    /// That of a run which could not be gone on with; `help` is what may help.
+    pub(super) fn of_refused(terms: &Terms, result: &AgentResult, help: Option<&str>) -> Self {
+        let refused = Self::labelled(terms, result, NOT_RESUMED, Ending::Refused);
+        match help {
+            Some(help) if !refused.is_document => Self {
+                text: format!("{}        {}\n", refused.text, line(help)),
+                ..refused
+            },
+            _ => refused,
+        }
+    }
+
+    fn labelled(terms: &Terms, result: &AgentResult, label: &str, ending: Ending) -> Self {
         let app = &terms.app;
         let is_document = terms.json || !app.screen.is_shown();
         let (text, note) = if is_document {
@@ -60,18 +86,14 @@ impl RunResult {
             let document = serde_json::to_string(result).unwrap_or_default();
             (format!("{document}\n"), waiting_note(app, result))
         } else {
-            (lines_for_people(app, result, is_recorded), None)
+            (lines_for_people(app, result, (label, ending)), None)
         };
         Self {
             class: result.outcome.map(|outcome| outcome.class),
-            ending: if is_recorded {
-                Ending::Recorded
-            } else {
-                Ending::Own
-            },
+            ending,
             entries: result.entries,
             is_document,
-            label: label(result).to_owned(),
+            label: label.to_owned(),
             note,
             run_id: waiting_run(result)
                 .map(|(_, waiting)| waiting)
@@ -177,12 +199,11 @@ fn label(result: &AgentResult) -> &'static str {
 }
 
 /// One line of a terminal, or more where the run did not succeed: its reason is whole. Below it what to type, where the run waits for a person.
-fn lines_for_people(app: &App, result: &AgentResult, is_recorded: bool) -> String {
-    let label = label(result);
+fn lines_for_people(app: &App, result: &AgentResult, (label, ending): (&str, Ending)) -> String {
     let mut words = vec![label.to_owned()];
     if let Some(run_id) = &result.run_id {
         words.push(run_id.to_string());
-        words.extend(is_recorded.then(|| AS_RECORDED.to_owned()));
+        words.extend((ending == Ending::Recorded).then(|| AS_RECORDED.to_owned()));
         words.push(seconds(result.counters.elapsed_ms));
         if result.counters.cost_micro_usd > 0 {
             words.push(dollars(result.counters.cost_micro_usd));

@@ -74,6 +74,16 @@ pub(super) fn conversation(
                 None => format!("  ({} held back: --withheld)\n", counted(*bytes, "byte")),
             },
         };
+        let came = message.tool_call_id.as_ref().filter(|_| at >= run.opening);
+        let came = came.and_then(|id| run.malformed.get(id));
+        // The model was sent that the call failed; what came back instead of a result is shown.
+        let message = match came {
+            Some(came) => &Arc::new(AgentMessage {
+                content: came.clone(),
+                ..AgentMessage::clone(message)
+            }),
+            None => message,
+        };
         out.push_str(&block(screen, &title, message, cut, full, no_text));
     }
     if let Some(answer) = answer.filter(|answer| answered.is_none() && !answer.is_empty()) {

@@ -11,7 +11,7 @@ use super::args::{ShowArgs, ShowForm};
 use super::conversation::conversation;
 use super::next_step::next_step;
 use super::shown_run::ShownRun;
-use super::{diff, follow, reasons, render, tree, withheld};
+use super::{diff, follow, malformed, reasons, render, tree, withheld};
 use crate::cli::commands::drive::{TypedAt, held_back, way_out, with_withheld};
 use crate::cli::commands::verify;
 use crate::cli::commands::workflow::{WorkflowForm, show_workflow};
@@ -150,6 +150,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     let mut run = ShownRun::read(source)?;
     run.workspace = workspace(app, begun, &run);
     run.approval = approval(app, &args.run, &run)?;
+    run.malformed = malformed::malformed(&run.view, || app.source(&args.run))?;
     let departed = marked(app.screen, &run.view)?;
     let mut held = if args.withheld {
         withheld::held_back(app.screen, app.source(&args.run)?)?

@@ -28,6 +28,8 @@ pub(in crate::cli) struct ShownRun {
     /// The messages of the model of which text was held back: by their place in the conversation, the entry that names the text, and
     /// its bytes.
     pub(in crate::cli) held_back: BTreeMap<usize, (u64, u64)>,
+    /// What calls returned that is no result, by their ids; see `malformed`.
+    pub(in crate::cli) malformed: BTreeMap<String, String>,
     /// How many messages the run began with.
     pub(in crate::cli) opening: usize,
     /// The answer of a run that succeeded.
@@ -77,6 +79,7 @@ impl ShownRun {
             answer: result.map(|result| result.report_text().to_owned()),
             conversation,
             held_back,
+            malformed: BTreeMap::new(),
             opening,
             status,
             view,

@@ -74,7 +74,7 @@ impl Advice for DriverError {
                 "put the file back as it was: its run goes on under the contract that it was begun with"
             }
             Self::OtherContract { .. } => {
-                "name the file that the run was begun with, and give again each --set that is not recorded (below providers or tools, where it may hold a secret)"
+                "put the file back as it was when the run was begun, or name a copy of that with --contract FILE; give again each --set that is not recorded (below providers or tools, where it may hold a secret)"
             }
             Self::ChangedContract { .. } | Self::ChangedScript { .. } => {
                 "give again each --set that is not recorded (below providers or tools, where it may hold a secret); --contract FILE continues under a file as it is now"

@@ -14,5 +14,5 @@ mod tool_spec;
 mod workflow_spec;
 
 pub(in crate::contract::spec) use keys::WORKFLOW_FILE;
-pub(crate) use tool_spec::tool_spec;
+pub(crate) use tool_spec::{is_tool_step, tool_spec};
 pub(crate) use workflow_spec::WorkflowSpec;

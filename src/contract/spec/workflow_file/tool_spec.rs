@@ -8,7 +8,9 @@ use crate::contract::spec::contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, Setting,
     TargetSpec, ToolOutputBudgetSpec,
 };
-use crate::contract::{AGENT_PREFIX, Completion, ProviderType, ToolFilter, ToolPolicy};
+use crate::contract::{
+    AGENT_PREFIX, Completion, ExecutionContract, ProviderType, ToolFilter, ToolPolicy,
+};
 
 /// The provider whose script makes the call.
 pub(super) const STEP_PROVIDER: &str = "workflow-step";
@@ -17,6 +19,12 @@ pub(super) const STEP_MODEL: &str = "script";
 
 /// The window of that model: it holds every call that a step may make, and every result that it may come to.
 const STEP_WINDOW: u64 = 1 << 25;
+
+/// Whether that is the contract of a step that calls one tool: no model writes its arguments, and no limit of the author's holds its turns.
+pub(crate) fn is_tool_step(contract: &ExecutionContract) -> bool {
+    let mut targets = contract.targets.iter();
+    targets.any(|target| target.provider == STEP_PROVIDER)
+}
 
 /// What a step runs under that calls one tool: everything that `contract` says of tools and people, and a model that makes this one
 /// call. The script is data of the contract: its fingerprint is what the contract holds.
