@@ -223,12 +223,15 @@ fn is_copied(word: &str) -> bool {
         Piece::Escape(_) => None,
     });
     let shown: String = shown.collect();
-    let word = shown.trim_matches(|c: char| c.is_ascii_punctuation() && !"+/=".contains(c));
+    // `scripted:88919a…` is a hash, too.
+    let word = shown.rsplit(':').find(|part| !part.is_empty());
+    let word = word.unwrap_or_default();
+    let word = word.trim_matches(|c: char| c.is_ascii_punctuation() && !"+/=".contains(c));
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
     let is_hash = word.chars().all(|c| c.is_ascii_hexdigit());
     let is_key = || {
         let parts = word.splitn(3, '+').collect::<Vec<_>>();
-        matches!(parts[..], [_, id, key] if !id.is_empty()
+        matches!(parts.as_slice(), [_, id, key] if !id.is_empty()
             && id.chars().all(|c| c.is_ascii_hexdigit())
             && key.chars().all(is_base64))
     };
