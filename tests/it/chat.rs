@@ -492,7 +492,8 @@ fn what_helps_with_a_failed_message_goes_on_from_it_in_a_chat() {
     let failed = runs(&desk).remove(0);
     let again = format!("monolith chat c.yaml --run {failed}");
     chat.until(&format!("{again} --set tool_proof=executed"))
-        .until(&format!("{again} goes on under the mended file"))
+        .until(&again)
+        .until("mended file")
         .until("> ");
     chat.types("/exit\r");
     let (_, shown) = chat.end();
