@@ -17,10 +17,12 @@ impl Interpreter<'_> {
             match self.sequence(&definition.steps, &mut root.sequence, scope) {
                 Progress::Pending => return None,
                 Progress::Ended(StepEnd::Completed { .. }) => return Some(self.completed()),
-                Progress::Ended(StepEnd::Failed) => {}
-                Progress::Ended(StepEnd::Halted) if self.memory.stop == Some(Stop::Timeout) => {
+                Progress::Ended(StepEnd::Failed | StepEnd::Halted)
+                    if self.memory.stop == Some(Stop::Timeout) =>
+                {
                     self.error(String::new(), WorkflowCode::TotalTimeout, false);
                 }
+                Progress::Ended(StepEnd::Failed) => {}
                 Progress::Ended(StepEnd::Halted) => return Some(self.interrupted()),
             }
             if self.definition.on_failure != FailureStrategy::Rollback {

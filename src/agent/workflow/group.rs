@@ -1,7 +1,7 @@
 //! Steps that may run at the same time (INV-PE-001…003): who begins, and what follows from a failure.
 
 use super::interpreter::{Interpreter, Progress, Scope, StepEnd};
-use super::memory::{Group, Member, Phase};
+use super::memory::{Group, Member, Phase, Stop};
 use super::value::Value;
 use crate::contract::{FailureStrategy, Parallel, Step};
 
@@ -26,12 +26,21 @@ impl Interpreter<'_> {
         if !self.roll_back(rollback) {
             return Progress::Pending;
         }
-        let end = if scope.halting {
+        Progress::Ended(self.end_of_failed())
+    }
+
+    /// What a group that has failed of itself ends with: it has failed, also where what is around it halts, unless a person has stopped it.
+    fn end_of_failed(&self) -> StepEnd {
+        if self.is_stopped() {
             StepEnd::Halted
         } else {
             StepEnd::Failed
-        };
-        Progress::Ended(end)
+        }
+    }
+
+    /// Whether a person has requested the end of the workflow.
+    fn is_stopped(&self) -> bool {
+        self.memory.stop >= Some(Stop::Requested)
     }
 
     /// Does the steps; none where they are to be undone.
@@ -140,15 +149,16 @@ impl Interpreter<'_> {
                 *member = Member::Skipped;
             }
         }
+        // What has failed before the end of all was requested has failed: another failure around it is no reason to leave it as it is.
+        if group.failed && !goes_on {
+            if held.on_failure == FailureStrategy::Rollback && !self.is_stopped() {
+                group.phase = Phase::RollingBack(self.plan_rollback(place));
+                return None;
+            }
+            return Some(Progress::Ended(self.end_of_failed()));
+        }
         if scope.halting {
             return Some(Progress::Ended(StepEnd::Halted));
-        }
-        if group.failed && held.on_failure == FailureStrategy::Rollback {
-            group.phase = Phase::RollingBack(self.plan_rollback(place));
-            return None;
-        }
-        if group.failed && !goes_on {
-            return Some(Progress::Ended(StepEnd::Failed));
         }
         let members = held.steps.iter().zip(&group.members);
         let completed = members.filter(|(_, member)| matches!(member, Member::Completed));

@@ -256,3 +256,22 @@ fn every_event_in_every_state_keeps_the_rules() {
         }
     }
 }
+
+/// A group that has failed is rolled back, also where what is around it fails before its last step has ended (003/INV-PE-003).
+#[test]
+fn a_group_that_has_failed_is_rolled_back_whatever_fails_around_it() {
+    let undo = || vec![prompt("undo")];
+    let undone = |name: &str| prompt(name).undone_by("undo");
+    let around = |inside| group("out", 2, FailFast, vec![inside, prompt("d")]);
+    let members = vec![undone("a"), prompt("b"), prompt("c")];
+    let itself = group("in", 3, Rollback, members);
+    let inside = group("in", 2, FailFast, vec![prompt("b"), prompt("c")]);
+    let further_out = group("mid", 2, Rollback, vec![undone("a"), inside]);
+    for group in [itself, further_out] {
+        let definition = workflow(vec![around(group)], undo());
+        match explored(&definition, 1) {
+            Ok(states) => assert!(states > 40, "{states} states"),
+            Err(breach) => panic!("{breach}"),
+        }
+    }
+}

@@ -25,6 +25,10 @@ pub(super) struct Monitor {
     failed_groups: BTreeSet<String>,
     failed_places: Vec<String>,
     finished: bool,
+    /// Whether a person stopped it.
+    person: bool,
+    /// The groups that are to be rolled back: one of their steps has failed of itself.
+    rolls: BTreeSet<String>,
     pub(super) runs: BTreeMap<u64, Seen>,
     pub(super) stopped: bool,
     pub(super) suspended: bool,
@@ -161,9 +165,10 @@ impl Monitor {
                     None => self.failed_places.push(run.place.clone()),
                 }
             }
-            WorkflowEventKind::StopRequested
-            | WorkflowEventKind::Interrupted
-            | WorkflowEventKind::TimerFired => self.stopped = true,
+            WorkflowEventKind::StopRequested | WorkflowEventKind::Interrupted => {
+                (self.person, self.stopped) = (true, true);
+            }
+            WorkflowEventKind::TimerFired => self.stopped = true,
             WorkflowEventKind::Suspended => self.suspended = true,
             WorkflowEventKind::Resumed => self.suspended = false,
             WorkflowEventKind::Started(_) => {}
@@ -171,7 +176,7 @@ impl Monitor {
     }
 
     /// Notes the group that the failure of this event ends: the innermost one around it, unless that one gathers errors, or the end of
-    /// the step was requested.
+    /// the step was requested. With it fail those around it, as far as none gathers errors.
     fn ends_its_group(&mut self, map: &Map<'_>, event: &WorkflowEventKind) {
         let WorkflowEventKind::StepEnded { number, .. } = event else {
             return;
@@ -187,11 +192,37 @@ impl Monitor {
             let (failure, _) = strategy(*of)?;
             Some((failure, around.clone()))
         });
-        if let Some((failure, around)) = groups.next()
+        let mut innermost = true;
+        while let Some((failure, around)) = groups.next()
             && failure != ContinueOnError
         {
-            self.failed_groups.insert(around);
+            if failure == Rollback {
+                self.rolls.insert(around.clone());
+            }
+            // Those further out fail once this one has ended.
+            if std::mem::take(&mut innermost) {
+                self.failed_groups.insert(around);
+            }
         }
+    }
+
+    /// What has completed in a group that has failed, and no compensation of it was tried.
+    fn left_as_it_is(&self, map: &Map<'_>) -> Option<&str> {
+        let is_left = |number: &&u64| {
+            let place = &self.runs[*number].place;
+            self.rolls.iter().any(|around| place.starts_with(around)) && self.is_owed(map, **number)
+        };
+        let left = self.completions.iter().find(is_left);
+        left.map(|number| self.runs[number].place.as_str())
+    }
+
+    /// Whether what has completed names a compensation, which was not tried.
+    fn is_owed(&self, map: &Map<'_>, number: u64) -> bool {
+        let path = map.path(&self.runs[&number].place);
+        let step = path.last();
+        let named = step.is_some_and(|(steps, at, _, _)| steps[*at].compensate.is_some());
+        let mut runs = self.runs.values();
+        named && !runs.any(|run| run.compensates == Some(number))
     }
 
     /// A step under way in a group that has failed whose end was not requested.
@@ -327,17 +358,8 @@ impl Monitor {
         };
         let position = |number: u64| self.completions.iter().position(|n| *n == number);
         for later in &self.completions {
-            let run = &self.runs[later];
-            let named = map
-                .path(&run.place)
-                .last()
-                .is_some_and(|(steps, at, _, _)| steps[*at].compensate.is_some());
-            let tried = self
-                .runs
-                .values()
-                .any(|run| run.compensates == Some(*later));
-            let together = scope(&run.place) == scope(undone);
-            if named && !tried && together && position(*later) > position(of) {
+            let together = scope(&self.runs[later].place) == scope(undone);
+            if self.is_owed(map, *later) && together && position(*later) > position(of) {
                 return Err(format!("{of} is undone before {later}"));
             }
         }
@@ -348,6 +370,9 @@ impl Monitor {
         self.finished = true;
         if self.runs.values().any(|run| run.end.is_none()) {
             return Err("it ends with a run under way".to_owned());
+        }
+        if let Some(place) = self.left_as_it_is(map).filter(|_| !self.person) {
+            return Err(format!("{place} stays, in a group that has failed"));
         }
         let undone = self.runs.values().filter(|run| run.compensates.is_some());
         let bad = undone.clone().any(|run| run.end == Some(false));
