@@ -91,6 +91,8 @@ pub struct ContractSpec {
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
     pub prices: Option<PriceTable>,
+    /// Where its run was delegated: prices of the runs above it, also of models that it has not. They hold for the runs below it.
+    pub(crate) prices_above: Option<PriceTable>,
     /// Whether `agent__progress_report` is offered.
     pub progress_report: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,

@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::contract_spec::{ContractSpec, ProviderSpec, Setting, TargetSpec};
 use super::keys::FILE;
+use crate::contract::PriceTable;
 
 /// Gives the agent the models of the delegating run where its file names none, with their providers, and prices of models that it has none
 /// for. `stated` are parameters that it states itself; the folders are its own and that of the delegating run; `limited` says whether that
@@ -115,16 +116,36 @@ fn is_called(target: &TargetSpec, named: &str) -> bool {
     named == target.model || named == format!("{}/{}", target.provider, target.model)
 }
 
-/// Prices of the delegating run, for the agent's providers and for models that it has no price of. Under a limit from above its own
-/// prices make nothing cheaper: of two, the higher one counts.
+/// Prices of the delegating run and of those above it, for the agent's providers and for models that it has no price of. Under a limit from
+/// above its own prices make nothing cheaper: of two, the higher one counts. All of them are handed on, whatever providers the agent has.
 fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
-    let Some(theirs) = &by.prices else {
-        return;
-    };
-    let mut made = own.prices.clone().unwrap_or_default();
-    let mut taken = false;
-    for (provider, models) in &theirs.models {
-        if !own.providers.contains_key(provider) {
+    let mut above = by.prices.clone();
+    if let Some(further) = &by.prices_above {
+        above = Some(with_prices(above.as_ref(), further, limited, &|_| true));
+    }
+    if let Some(above) = &above {
+        let has = |provider: &str| own.providers.contains_key(provider);
+        let made = with_prices(own.prices.as_ref(), above, limited, &has);
+        let nothing = own.prices.is_none() && made.models.is_empty();
+        own.prices = (!nothing).then_some(made);
+    }
+    own.prices_above = above;
+}
+
+/// The prices of a table, and those of another one for the providers that are wanted.
+fn with_prices(
+    own: Option<&PriceTable>,
+    theirs: &PriceTable,
+    limited: bool,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> PriceTable {
+    let mut made = own.cloned().unwrap_or_else(|| PriceTable {
+        version: theirs.version.clone(),
+        ..PriceTable::default()
+    });
+    let theirs = theirs.models.iter();
+    for (provider, models) in theirs.filter(|(provider, _)| is_wanted(provider)) {
+        if models.is_empty() {
             continue;
         }
         let known = made.models.entry(provider.clone()).or_default();
@@ -134,16 +155,10 @@ fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
                 Some(own) => *own,
                 None => *price,
             };
-            taken |= known.insert(model.clone(), price) != Some(price);
+            known.insert(model.clone(), price);
         }
     }
-    if !taken {
-        return;
-    }
-    if own.prices.is_none() {
-        made.version.clone_from(&theirs.version);
-    }
-    own.prices = Some(made);
+    made
 }
 
 /// A path that begins in their folder, from `folder`: absolute where one of the two folders is not, or no path leads there.

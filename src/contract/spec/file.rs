@@ -106,6 +106,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             delegation: None,
             input: None,
             offered_as: OfferedAs::default(),
+            prices_above: None,
             own: None,
             profile: None,
             origins: BTreeMap::new(),

@@ -230,6 +230,63 @@ prices: {version: b, models: {p: {big: {input: 0, output: 9}, own: {input: 0, ou
     assert_eq!(prices(&limited), ((1_000_000, 9_000_000), (0, 0)));
 }
 
+/// A level without the provider hands the price on: with a limit above it counts where it is the higher one, and else where there is none.
+#[test]
+fn prices_hold_below_a_run_that_has_another_provider() {
+    let model = |provider: &str| {
+        format!(
+            "targets: [{{provider: {provider}, model: big}}]\nproviders: {{{provider}: {{type: scripted, file: x.jsonl}}}}\n"
+        )
+    };
+    let middle = format!(
+        "{}prices: {{version: b, models: {{other: {{big: {{input: 5, output: 5}}}}}}}}\n",
+        model("other")
+    );
+    let own =
+        |price: &str| format!("prices: {{version: c, models: {{p: {{big: {{{price}}}}}}}}}\n");
+    let price = |limit: &str, stated: &str| {
+        let lead = format!("{LEAD}{limit}");
+        let below = format!("{}{stated}", model("p"));
+        let files = [
+            ("lead.yaml", lead.as_str()),
+            ("sub/scout.ai", BARE),
+            ("middle.yaml", &middle),
+            ("below.yaml", &below),
+        ];
+        let mut by = Folder::of(&files).spec("lead.yaml", &[]);
+        let called = Folder::of(&files).called();
+        let grant = DelegationGrant {
+            max_cost_micro_usd: by.max_cost_micro_usd,
+            ..GRANT
+        };
+        for (file, providers) in [("middle.yaml", "other"), ("below.yaml", "p")] {
+            let contract = contract_of(&by);
+            let delegator = Delegator {
+                contract: &contract,
+                folder: Path::new("/a"),
+                spec: &by,
+            };
+            let to = ("agent__scout", Path::new("/a"));
+            let spec = called.spec(file, &[]);
+            by = spec.delegated(delegator, to, &grant, String::new());
+            // No contract has prices of providers that it has not.
+            let prices = by.prices.as_ref().unwrap();
+            assert_eq!(prices.models.keys().collect::<Vec<_>>(), [providers]);
+        }
+        let price = by.prices.unwrap().models["p"]["big"];
+        (price.input_pico_usd.0, price.output_pico_usd.0)
+    };
+    let limit = "max_cost_micro_usd: 100\n";
+    for (limit, stated, expected) in [
+        (limit, own("input: 0, output: 9"), (1_000_000, 9_000_000)),
+        (limit, String::new(), (1_000_000, 2_000_000)),
+        ("", own("input: 0, output: 9"), (0, 9_000_000)),
+        ("", String::new(), (1_000_000, 2_000_000)),
+    ] {
+        assert_eq!(price(limit, &stated), expected, "{limit}{stated}");
+    }
+}
+
 #[test]
 fn a_run_has_what_it_is_given() {
     let spec = delegated(OWN);
