@@ -154,11 +154,9 @@ pub(crate) use server_terms::{
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
-#[cfg(test)]
-pub(crate) use spec::InputSpec;
 pub(crate) use spec::{
-    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, IncludedText, KNOBS,
-    NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule, with_includes,
+    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, IncludedText, InputSpec,
+    KNOBS, NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule, with_includes,
     with_includes_below,
 };
 pub(crate) use spec::{

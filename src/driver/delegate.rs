@@ -18,14 +18,15 @@ use super::below::Below;
 use super::blocking::blocking;
 use super::bring_up::{Prepared, Reopened, RunRequest, prepare_delegated, prepare_end};
 use super::delegating::{ChildChannels, Delegating};
-use super::known_child::{ChildState, Ended, UpAgain, child_state, report_of, up_again};
+use super::known_child::{ChildState, Ended, Recorded, UpAgain, child_state, report_of, up_again};
 use super::perform::{CallBlobs, Done};
 use super::queues::{CallPermit, Queues};
-use crate::contract::{DelegateTerms, Delegator, task_of, ungranted};
+use crate::contract::{DelegateTerms, Delegator, ExecutionContract, task_of, ungranted};
 use crate::kernel::{AgentOutcome, ChildEnd, OutcomeCode, ParentRun};
 use crate::message::{Digest, RunId, ToolOutcome};
 use crate::session::{Delegation, Input};
 use crate::tools::{Clock as _, Delegated, delegated_envelope};
+use crate::transcript::SealedEntry;
 
 /// Why no agent is called by a host that embeds the engine alone.
 const NO_READER: &str = "this host cannot read the files of agents";
@@ -87,10 +88,8 @@ pub(super) fn delegate(
             Ok(ChildResult::Left) => return Done::nothing(),
             Ok(ChildResult::NotBegun(reason)) => (None, Delegated::not_begun(reason)),
             Ok(ChildResult::Ended(ended)) => {
-                let text = envelope_text(&ended);
-                let code = ended.child.outcome.code.to_string();
-                let failed = (!ended.child.outcome.class.is_success()).then_some(code);
-                (Some(Box::new(ended.child)), Delegated { failed, text })
+                let result = result_of(&ended);
+                (Some(Box::new(ended.child)), result)
             }
         };
         let blobs = CallBlobs::default();
@@ -145,6 +144,34 @@ async fn place_in_queue(
         None if is_open => Some(None),
         permit => permit,
     }
+}
+
+/// The result that a run has which ended, for the call that wanted it.
+fn result_of(ended: &Ended) -> Delegated {
+    let outcome = ended.child.outcome;
+    let code = outcome.code.to_string();
+    Delegated {
+        failed: (!outcome.class.is_success()).then_some(code),
+        text: envelope_text(ended),
+    }
+}
+
+/// The same of a run that is sealed, made again from what is stored: neither scrubbed nor cut for the run above.
+///
+/// # Errors
+/// [`DriverError::NothingRecorded`] where the entries are no run that has ended.
+pub(crate) fn recorded_result(
+    contract: Arc<ExecutionContract>,
+    entries: Vec<SealedEntry>,
+    run_id: RunId,
+) -> Result<Delegated, DriverError> {
+    let ended = Recorded {
+        contract,
+        entries,
+        run_id,
+    }
+    .ended()?;
+    Ok(result_of(&ended))
 }
 
 /// The result that the model gets of a run's end. The report comes last: where the whole is cut, that is.

@@ -48,7 +48,7 @@ pub(super) enum ChildState {
 pub(super) struct Recorded {
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) entries: Vec<SealedEntry>,
-    run_id: RunId,
+    pub(super) run_id: RunId,
 }
 
 /// Which run the run of a call, or of a step, is.

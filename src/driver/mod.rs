@@ -95,6 +95,7 @@ pub(crate) use bring_up::{
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 
+pub(crate) use delegate::recorded_result;
 pub use drive::drive;
 pub use environment::Environment;
 pub(crate) use environment::MCP_ROOT;

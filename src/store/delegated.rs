@@ -3,7 +3,7 @@
 use super::{StoreError, StoreReader};
 use crate::contract::DelegationGrant;
 use crate::kernel::{ChildEnd, EffectRecord, EventKind};
-use crate::message::{CallSeq, Digest, RunId};
+use crate::message::{CallSeq, Digest, RunId, ToolOutcome};
 
 /// A call of an agent, as the run says it that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(crate) struct DelegatedRun {
     pub(crate) tool: String,
     /// The hash of the contract that delegated.
     pub(crate) parent_contract: Digest,
+    /// How the call came back with the end of its run; none where that is not recorded.
+    pub(crate) result: Option<Box<ToolOutcome>>,
     /// Its run.
     pub(crate) run_id: RunId,
 }
@@ -53,7 +55,12 @@ impl StoreReader {
                 && let Some(known) = found.iter_mut().find(|one| one.call == returned.call)
             {
                 known.answered = true;
-                known.end = known.end.take().or(returned.child.map(|child| *child));
+                if known.end.is_none()
+                    && let Some(child) = returned.child
+                {
+                    known.end = Some(*child);
+                    known.result = Some(Box::new(returned.outcome));
+                }
             }
             let Ok(action) = entry.decode_action() else {
                 continue;
@@ -70,6 +77,7 @@ impl StoreReader {
                         end: None,
                         grant,
                         parent_contract,
+                        result: None,
                         run_id: run_id.child(call),
                         seq: entry.seq,
                         tool: name,

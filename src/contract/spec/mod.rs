@@ -73,10 +73,8 @@ pub(crate) use agent_file::{
 };
 pub(crate) use agent_spec::{AgentDefinition, AgentSpec};
 pub use contract_spec::ContractSpec;
-#[cfg(test)]
-pub(crate) use contract_spec::InputSpec;
 pub(crate) use contract_spec::{
-    FinalReportSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
+    FinalReportSpec, InputSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
 };
 pub(crate) use definitions::{Definition, DefinitionKind, Definitions};
 pub(crate) use delegated::{Delegator, task_of};

@@ -13,6 +13,7 @@
 mod forms;
 mod redactor;
 mod salt;
+mod scrubbed_form;
 mod settled;
 mod shapes;
 #[cfg(test)]
@@ -25,5 +26,6 @@ mod view;
 pub(crate) use forms::{can_be_matched, key_texts};
 pub(crate) use redactor::{KnownSecrets, Redactor};
 pub use salt::RedactionKey;
+pub(crate) use scrubbed_form::is_scrubbed_form;
 pub(crate) use shapes::{SCHEMES, credentials_in};
 pub(crate) use values::KnownValues;

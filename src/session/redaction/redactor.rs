@@ -16,9 +16,9 @@ use crate::message::{Digest, RunId, Scrubber};
 /// then goes as a whole.
 const MAX_ROUNDS: usize = 8;
 /// How a marker begins; 32 hex digits and `]` follow.
-const MARKER_HEAD: &[u8] = b"[REDACTED:";
+pub(super) const MARKER_HEAD: &[u8] = b"[REDACTED:";
 /// Length of a marker.
-const MARKER_BYTES: usize = 43;
+pub(super) const MARKER_BYTES: usize = 43;
 
 /// Takes secrets out of texts. The same text always gives the same text, and what was taken out once is left alone.
 #[derive(Clone, Debug)]

@@ -69,12 +69,31 @@ fn of_grant(lines: &mut [Value], key: &str, value: u64) {
     }
 }
 
+/// What the run above says of the result of its call.
+fn of_result(lines: &mut [Value], change: impl Fn(&mut Value)) {
+    let events = lines
+        .iter_mut()
+        .filter_map(|line| line.pointer_mut("/event/event/value"));
+    for event in events.filter(|event| event["child"].is_object()) {
+        change(event);
+    }
+}
+
+/// Puts one text in the place of another one, wherever it stands in what the run says that happened.
+fn replace(lines: &mut [Value], from: &str, to: &str) {
+    for event in lines.iter_mut().filter_map(|line| line.get_mut("event")) {
+        let text = event.to_string();
+        assert!(!text.contains(to));
+        *event = serde_json::from_str(&text.replace(from, to)).unwrap();
+    }
+}
+
 /// What the run above says of the one below it is held against that one, field by field.
 #[test]
 fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds() {
     type Lie<'l> = (&'l str, &'l dyn Fn(&mut Vec<Value>));
     let desk = tree();
-    let lies: [Lie<'_>; 10] = [
+    let lies: [Lie<'_>; 16] = [
         ("", &|_| {}),
         ("tokens", &|l| {
             of_child(l, |child| child["tokens"] = json!(1));
@@ -102,6 +121,31 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
             l[0]["contract"]["agents"]["agent__middle"]["grant"] = json!(["clock"]);
             rehash_contract(l);
         }),
+        // What it says that it wanted, and got.
+        ("event.messages", &|l| {
+            replace(l, "What time is it?", "Is it late?");
+        }),
+        ("event.child", &|l| {
+            of_result(l, |event| {
+                event.as_object_mut().unwrap().remove("child");
+            });
+        }),
+        ("result.content", &|l| {
+            replace(l, r#"\"report\":\"Late.\""#, r#"\"report\":\"PAY!!\""#);
+        }),
+        ("result.content", &|l| {
+            replace(l, r#"\"run_id\":\"lead.1\""#, r#"\"run_id\":\"lead.2\""#);
+        }),
+        ("result.kind", &|l| {
+            of_result(l, |event| event["outcome"] = json!({"kind": "timed_out"}));
+        }),
+        ("result.error.code", &|l| {
+            of_result(l, |event| {
+                let result = &mut event["outcome"]["value"];
+                result["status"] = json!("error");
+                result["error"] = json!({"code": "total_timeout", "message": ""});
+            });
+        }),
         ("contract.parent_contract_hash", &|l| {
             l[0]["contract"]["max_resumes"] = json!(2);
             rehash_contract(l);
@@ -116,7 +160,7 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
             assert_eq!(runs[1]["first_bad"], Value::Null, "{verified}");
             continue;
         }
-        assert_eq!(runs[1]["first_bad"]["field"], field, "{verified}");
+        assert_eq!(runs[1]["first_bad"]["field"], field, "{field}: {verified}");
         assert_eq!(verified["holds"], false);
     }
 }

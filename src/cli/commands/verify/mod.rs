@@ -2,6 +2,7 @@
 
 mod args;
 mod pin_file;
+mod recorded_call;
 mod recorded_step;
 mod render;
 mod run;

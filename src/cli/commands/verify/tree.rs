@@ -1,13 +1,16 @@
 //! `monolith verify --tree`: a run or a workflow and every run below it, each held against what the one above recorded of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::recorded_call::{arguments_of, result_differs, task_differs};
 use super::recorded_step::{Difference, Forks, RecordedStep, forked_from, steps_of};
 use crate::cli::context::error::CliError;
 use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
-use crate::message::RunId;
+use crate::driver::recorded_result;
+use crate::message::{CallSeq, RunId};
 use crate::store::{DelegatedRun, StoreError, StoreReader};
 use crate::transcript::{FirstBad, FlawKind, Trust, VerifyCheck, VerifyReport};
 
@@ -35,6 +38,8 @@ enum Above {
 /// A run that called an agent.
 #[derive(Clone)]
 struct Caller {
+    /// What each of its calls of agents was given, as far as its messages say it.
+    arguments: Arc<BTreeMap<CallSeq, String>>,
     contract: Arc<ExecutionContract>,
     /// Whether it is sealed: then nothing goes on with the runs below it.
     has_ended: bool,
@@ -151,9 +156,11 @@ fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>
     }
     let caller = {
         let stored = reader.read_run(run_id)?;
+        let contract = Arc::new(stored.contract()?);
         Caller {
             has_ended: stored.row().outcome.is_some(),
-            contract: Arc::new(stored.contract()?),
+            arguments: Arc::new(arguments_of(&contract, stored)?),
+            contract,
             run_id: run_id.clone(),
         }
     };
@@ -282,14 +289,19 @@ fn difference(
     if let Some(found) = terms.into_iter().flatten().next() {
         return Ok(Some(found));
     }
-    let Some(end) = &one.end else {
-        return Ok(None);
-    };
-    let mut last = None;
-    for entry in stored.starting_at(end.entries.saturating_sub(1)) {
-        last = Some(entry?);
+    let entries = stored.collect::<Result<Vec<_>, _>>()?;
+    let arguments = caller.arguments.get(&one.call);
+    if let Some(found) = arguments.and_then(|given| task_differs(given, entries.first())) {
+        return Ok(Some(found));
     }
-    let action = last.as_ref().and_then(|entry| entry.decode_action().ok());
+    let Some(end) = &one.end else {
+        let found = || {
+            let recorded = "no run was begun".to_owned();
+            ("event.child".to_owned(), recorded, "its run".to_owned())
+        };
+        return Ok(one.answered.then(found));
+    };
+    let action = entries.last().and_then(|entry| entry.decode_action().ok());
     let sealed = action.and_then(|action| Some((action.outcome?, action.counters)));
     let Some((outcome, counters)) = sealed else {
         let found = (
@@ -330,5 +342,16 @@ fn difference(
             counters.tree_tools_ok().to_string(),
         ),
     ];
-    Ok(ends.into_iter().flatten().next())
+    if let Some(found) = ends.into_iter().flatten().next() {
+        return Ok(Some(found));
+    }
+    let Some(result) = &one.result else {
+        return Ok(None);
+    };
+    let made = recorded_result(Arc::new(contract), entries, one.run_id.clone());
+    match made {
+        Ok(made) => result_differs(reader, &caller.contract, result, &made),
+        // What does not replay reports nothing that could be made again.
+        Err(_) => Ok(None),
+    }
 }

@@ -1,0 +1,120 @@
+//! What a run recorded of a call of an agent: what it gave, and what came back, held against the run of the call. Verifies no transcript.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::recorded_step::Difference;
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Recorded;
+use crate::contract::{ExecutionContract, InputSpec, task_of};
+use crate::kernel::EventKind;
+use crate::message::{CallSeq, ToolOutcome, char_prefix};
+use crate::session::is_scrubbed_form;
+use crate::store::{RunReader, StoreReader};
+use crate::tools::Delegated;
+use crate::transcript::SealedEntry;
+use crate::view::RunView;
+
+/// Bytes of a text that are shown, from where it is another one.
+const SHOWN_BYTES: usize = 120;
+
+/// What each call of an agent was given, as far as the messages of the run say it.
+pub(super) fn arguments_of(
+    contract: &Arc<ExecutionContract>,
+    stored: RunReader<'_>,
+) -> Result<BTreeMap<CallSeq, String>, CliError> {
+    let mut view = RunView::new(Arc::clone(contract));
+    for entry in stored {
+        let entry = Recorded::decode(&entry?)?;
+        view.take(entry.entry());
+    }
+    let calls = view.calls().iter();
+    let calls = calls.filter(|(_, call)| call.delegated && !call.arguments.is_empty());
+    Ok(calls
+        .map(|(call, known)| (*call, known.arguments.clone()))
+        .collect())
+}
+
+/// Whether a run was begun with another task than the call wants.
+pub(super) fn task_differs(arguments: &str, first: Option<&SealedEntry>) -> Difference {
+    let event = first?.decode_event().ok().flatten()?;
+    let EventKind::RunStarted(started) = event.event else {
+        return None;
+    };
+    let task = started.messages.last()?;
+    let json = InputSpec::default();
+    // Which of the two it is, the agent's file says.
+    let wanted = [None, Some(&json)].map(|input| task_of(arguments, input));
+    if wanted
+        .iter()
+        .any(|wanted| is_scrubbed_form(&task.content, wanted))
+    {
+        return None;
+    }
+    let [wanted, _] = wanted;
+    Some(texts_differ("event.messages", &wanted, &task.content))
+}
+
+/// Whether a call came back with another result than its run has: scrubbed and cut as a result is that is recorded.
+pub(super) fn result_differs(
+    reader: &StoreReader,
+    above: &ExecutionContract,
+    recorded: &ToolOutcome,
+    made: &Delegated,
+) -> Result<Difference, CliError> {
+    let differs = |key: &str, recorded: &str, made: &str| {
+        Ok(Some(texts_differ(&format!("result.{key}"), recorded, made)))
+    };
+    let ToolOutcome::Returned(envelope) = recorded else {
+        return differs("kind", "no result", "a result");
+    };
+    let code = envelope.error.as_ref().map_or("", |error| &error.code);
+    let made_code = made.failed.as_deref().unwrap_or_default();
+    if !is_scrubbed_form(code, made_code) {
+        return differs("error.code", code, made_code);
+    }
+    let shown = envelope.text();
+    let whole = match envelope.full {
+        None => Some(shown.clone()),
+        Some(blob) => reader
+            .blob(blob)?
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+    };
+    // What was erased can be held against nothing.
+    let Some(whole) = whole else {
+        return Ok(None);
+    };
+    if !is_scrubbed_form(&whole, &made.text) {
+        return differs("content", &whole, &made.text);
+    }
+    let most = above.tool_output_budget.max_bytes_per_call;
+    let cut = char_prefix(&whole, usize::try_from(most).unwrap_or(usize::MAX));
+    if shown != cut {
+        return differs("content", &shown, cut);
+    }
+    let length = u64::try_from(whole.len()).unwrap_or(u64::MAX);
+    if envelope.bytes_out != length {
+        return differs(
+            "bytes_out",
+            &envelope.bytes_out.to_string(),
+            &length.to_string(),
+        );
+    }
+    let message = envelope.error.as_ref().map_or("", |error| &error.message);
+    if !whole.starts_with(message) {
+        return differs("error.message", message, &whole);
+    }
+    Ok(None)
+}
+
+/// Two texts from where they differ.
+fn texts_differ(field: &str, expected: &str, actual: &str) -> (String, String, String) {
+    let both = expected.char_indices().zip(actual.chars());
+    let same = both.take_while(|((_, one), other)| one == other).last();
+    let from = same.map_or(0, |((at, one), _)| at.saturating_add(one.len_utf8()));
+    let shown = |text: &str| {
+        let rest = text.get(from..).unwrap_or_default();
+        char_prefix(rest, SHOWN_BYTES).to_owned()
+    };
+    (field.to_owned(), shown(expected), shown(actual))
+}
