@@ -79,7 +79,7 @@ fn a_step_of_one_call_that_failed_leads_to_what_its_author_wrote() {
             for part in expect {
                 assert!(said.contains(part), "{part}\n{said}");
             }
-            assert!(!said.contains("max_turns:"), "{said}");
+            assert!(!said.contains("`max_turns"), "{said}");
             assert!(!said.contains("`tool_proof"), "{said}");
         }
     };

@@ -296,7 +296,7 @@ fn a_tree_with_a_run_that_cannot_be_read_is_not_exported_in_part() {
     );
     assert!(!desk.path("part").exists(), "{said}");
     let drawn = desk.ok(&["show", "w", "--tree"]);
-    assert!(!drawn.contains("w.2"), "{drawn}");
+    assert!(!drawn.contains("─ w.2"), "{drawn}");
 
     let plain = desk.plain_store();
     let change = "UPDATE entries SET event = '{\"at_ms\":0}' \
