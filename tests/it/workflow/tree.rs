@@ -297,6 +297,8 @@ fn a_tree_with_a_run_that_cannot_be_read_is_not_exported_in_part() {
     assert!(!desk.path("part").exists(), "{said}");
     let drawn = desk.ok(&["show", "w", "--tree"]);
     assert!(!drawn.contains("─ w.2"), "{drawn}");
+    desk.ok(&["delete", "w.2", "--yes"]);
+    desk.ok(&["import", "whole/w.2.jsonl", "--deleted"]);
 
     let plain = desk.plain_store();
     let change = "UPDATE entries SET event = '{\"at_ms\":0}' \
