@@ -36,7 +36,7 @@ fn text_of(error: &ValidationError<'_>) -> String {
         let depth = branch
             .first()
             .map(|error| below(error).matches('/').count());
-        let choices = branch.iter().filter(is_choice).count();
+        let choices = branch.iter().filter(|error| is_choice(error)).count();
         (choices, branch.len(), Reverse(depth))
     };
     let nearest = meant.iter().map(|branch| distance(branch)).min();
@@ -65,7 +65,7 @@ fn text_of(error: &ValidationError<'_>) -> String {
 }
 
 /// Whether a value is another one than the only ones that may stand there.
-fn is_choice(error: &&ValidationError<'_>) -> bool {
+fn is_choice(error: &ValidationError<'_>) -> bool {
     let kind = error.kind();
     matches!(
         kind,

@@ -447,7 +447,7 @@ mod tests {
         );
         let mut secret = String::new();
         masked_text("--password=abc1;def9S", &mut |_, text| {
-            text.clone_into(&mut secret)
+            text.clone_into(&mut secret);
         });
         assert_eq!(secret, "abc1;def9S");
         check(&["postgres://u:pw@h/db"], &["postgres://h/db"]);

@@ -56,13 +56,16 @@ fn begins_as_lines(mut file: &File) -> io::Result<bool> {
     file.seek(SeekFrom::Start(0))?;
     file.take(MOST_WHITE).read_to_end(&mut begin)?;
     let begin = begin.trim_ascii_start();
-    // A crash may have cut the first line at any place, and the next one stands behind it then.
-    let first = begin
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let mut begins = LINE_BEGINS.iter();
-    Ok(begins.any(|line| first.starts_with(line) || line.starts_with(first)))
+    // A crash may have cut a line at any place, and the next one stands behind it then.
+    for line in begin.split(|byte| *byte == b'\n') {
+        if LINE_BEGINS.iter().any(|begin| line.starts_with(begin)) {
+            return Ok(true);
+        }
+        if !LINE_BEGINS.iter().any(|begin| begin.starts_with(line)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The members of a line that identify its entry.

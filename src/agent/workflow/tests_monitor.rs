@@ -18,6 +18,10 @@ pub(super) struct Seen {
 
 /// Watches from outside: entries and effects only.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says by itself whether something was seen"
+)]
 pub(super) struct Monitor {
     compensations: Vec<u64>,
     completions: Vec<u64>,

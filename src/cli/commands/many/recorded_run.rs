@@ -150,7 +150,7 @@ async fn ready(
         // Another process could only record that it came and went.
         return Ok(None);
     }
-    prepared((run_id, reopened), sets, terms, worker, following).await
+    Box::pin(prepared((run_id, reopened), sets, terms, worker, following)).await
 }
 
 async fn resumed(
