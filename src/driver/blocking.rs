@@ -6,12 +6,16 @@ use super::DriverError;
 ///
 /// # Errors
 /// Those of `work`, and [`DriverError::Cancelled`] where the process ends.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
-) -> Result<T, DriverError> {
+pub(crate) async fn blocking<T, E>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<DriverError> + Send + 'static,
+{
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
-        Err(_) => Err(DriverError::Cancelled),
+        Err(_) => Err(DriverError::Cancelled.into()),
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::below::Below;
 use super::delegating::Drive;
-use super::waiting::{Change, Waiting};
+use super::waiting::Waiting;
 use crate::message::{CallSeq, RunId};
 use crate::session::Control;
 use crate::store::Store;
@@ -37,13 +37,6 @@ impl Children {
     /// Whether that many tasks do nothing but wait for a person.
     pub(super) fn all_wait(&self, tasks: usize) -> bool {
         tasks > 0 && self.waiting.count() == tasks
-    }
-
-    /// A run below waits for a person now, or no longer does. Of one that has ended nothing counts.
-    pub(super) fn waits(&mut self, (call, waits): Change) {
-        if self.controls.contains_key(&call) {
-            self.waiting.take((call, waits));
-        }
     }
 
     /// What is asked of a run reaches all below it.

@@ -149,7 +149,8 @@ impl<'s> Host<'s> {
                     () = sleep_until(self.leaves_at) => return Ok(()),
                     // Before the pieces: a response that arrives faster than it is taken lets the time pass all the same.
                     () = sleep_until(self.due_ms.and_then(|at_ms| self.tools.clock.instant_of(at_ms))) => break Input::Timer.into(),
-                    Some(change) = self.children.waiting.changed() => self.children.waits(change),
+                    // The clock is set anew at the head of this loop.
+                    () = self.children.waiting.changed() => {}
                     Some(piece) = self.pieces.recv() => break piece,
                     Some(done) = self.tasks.next() => break done,
                 }
@@ -166,7 +167,7 @@ impl<'s> Host<'s> {
         let ends = run.is_some_and(Run::is_ending);
         let still = !asks && !ends && self.children.all_wait(self.tasks.count());
         self.tools.clock.stand_still(still);
-        if let Some(waiting) = &mut self.waiting {
+        if let Some(waiting) = &self.waiting {
             waiting.set(asks || still);
         }
     }

@@ -87,6 +87,7 @@ mod workflow;
 
 pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub(crate) use ancestry::{answered_before, played_from_the_first};
+pub(crate) use blocking::blocking;
 pub(crate) use bring_up::{
     Continuation, Preview, Reach, ReachedCommand, ReachedVariable, Reopened, SHELL_PLACE,
     ServersToStart, committed_workspace, embedded_model, prepare_continuation, prepare_end,

@@ -2,86 +2,74 @@
 //! no one.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 
 use crate::message::CallSeq;
 
-/// A change: the call whose run waits now, or no longer does.
-pub(super) type Change = (CallSeq, bool);
+/// The calls whose runs wait for a person: at most one entry for each run below.
+#[derive(Debug, Default)]
+struct Calls {
+    changed: Notify,
+    waiting: Mutex<BTreeSet<CallSeq>>,
+}
+
+impl Calls {
+    fn waiting(&self) -> MutexGuard<'_, BTreeSet<CallSeq>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Where a run below reports whether all that it does is wait for a person.
 #[derive(Debug)]
 pub(super) struct WaitingReport {
-    above: mpsc::UnboundedSender<Change>,
+    above: Arc<Calls>,
     call: CallSeq,
-    waits: bool,
 }
 
 impl WaitingReport {
-    pub(super) const fn new(above: mpsc::UnboundedSender<Change>, call: CallSeq) -> Self {
-        Self {
-            above,
-            call,
-            waits: false,
-        }
-    }
-
     /// Reports it, where it has changed.
-    pub(super) fn set(&mut self, waits: bool) {
-        if std::mem::replace(&mut self.waits, waits) != waits {
-            // The run above may be gone already.
-            let _ = self.above.send((self.call, waits));
+    pub(super) fn set(&self, waits: bool) {
+        let has_changed = {
+            let mut waiting = self.above.waiting();
+            if waits {
+                waiting.insert(self.call)
+            } else {
+                waiting.remove(&self.call)
+            }
+        };
+        if has_changed {
+            self.above.changed.notify_one();
         }
     }
 }
 
-/// The calls whose runs wait for a person.
-#[derive(Debug)]
+/// What the runs below a run have reported.
+#[derive(Debug, Default)]
 pub(super) struct Waiting {
-    calls: BTreeSet<CallSeq>,
-    changes: mpsc::UnboundedReceiver<Change>,
-    reports: mpsc::UnboundedSender<Change>,
-}
-
-impl Default for Waiting {
-    fn default() -> Self {
-        let (reports, changes) = mpsc::unbounded_channel();
-        Self {
-            calls: BTreeSet::new(),
-            changes,
-            reports,
-        }
-    }
+    calls: Arc<Calls>,
 }
 
 impl Waiting {
     /// Where that call's run reports.
     pub(super) fn report_of(&self, call: CallSeq) -> WaitingReport {
-        WaitingReport::new(self.reports.clone(), call)
+        let above = Arc::clone(&self.calls);
+        WaitingReport { above, call }
     }
 
-    /// The next change. May be dropped while it waits.
-    pub(super) async fn changed(&mut self) -> Option<Change> {
-        self.changes.recv().await
-    }
-
-    /// Takes a change of a call that is under way.
-    pub(super) fn take(&mut self, (call, waits): Change) {
-        if waits {
-            self.calls.insert(call);
-        } else {
-            self.calls.remove(&call);
-        }
+    /// Waits for the next change. May be dropped while it waits.
+    pub(super) async fn changed(&self) {
+        self.calls.changed.notified().await;
     }
 
     /// That call has ended.
-    pub(super) fn ended(&mut self, call: CallSeq) {
-        self.calls.remove(&call);
+    pub(super) fn ended(&self, call: CallSeq) {
+        self.calls.waiting().remove(&call);
     }
 
     /// How many wait.
     pub(super) fn count(&self) -> usize {
-        self.calls.len()
+        self.calls.waiting().len()
     }
 }

@@ -3,7 +3,6 @@
 use tokio::runtime::Runtime;
 
 use crate::cli::context::error::{CliError, SystemFault};
-use crate::driver::DriverError;
 
 /// Threads on which files of tools are read, at most: each holds files open.
 const FILE_THREADS: usize = 64;
@@ -17,18 +16,6 @@ pub(in crate::cli) fn runtime() -> Result<Runtime, CliError> {
 /// Makes what a command runs on that drives many runs at once: a thread for each processor.
 pub(in crate::cli) fn runtime_of_many() -> Result<Runtime, CliError> {
     made(tokio::runtime::Builder::new_multi_thread().max_blocking_threads(FILE_THREADS))
-}
-
-/// What `work` comes to, on a thread for work that waits for a disk: the others of the runtime go on meanwhile. A panic in it goes on in
-/// the caller.
-pub(in crate::cli) async fn off_runtime<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, CliError> + Send + 'static,
-) -> Result<T, CliError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
-        Err(_) => Err(DriverError::Cancelled.into()),
-    }
 }
 
 fn made(builder: &mut tokio::runtime::Builder) -> Result<Runtime, CliError> {

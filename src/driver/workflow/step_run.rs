@@ -123,7 +123,7 @@ impl StepTask {
     async fn resumed(&mut self, open: Reopened, link: ChildLink) -> Result<UpAgain, DriverError> {
         self.observer.recorded(open.contract(), open.entries());
         let (files, order) = (Arc::clone(&self.files), self.order.clone());
-        let request = blocking(move || Ok(files.request(&order))).await?;
+        let request = blocking(move || Ok::<_, DriverError>(files.request(&order))).await?;
         let request = request.map_err(|reason| DriverError::AgentUnreadable {
             reason,
             run_id: link.child.clone(),
@@ -144,10 +144,11 @@ impl StepTask {
 
     async fn begun(&mut self, run_id: &RunId) -> Result<Begun, DriverError> {
         let (files, order) = (Arc::clone(&self.files), self.order.clone());
-        let mut request = match blocking(move || Ok(files.request(&order))).await? {
-            Ok(request) => request,
-            Err(reason) => return Ok(Begun::Not(reason)),
-        };
+        let mut request =
+            match blocking(move || Ok::<_, DriverError>(files.request(&order))).await? {
+                Ok(request) => request,
+                Err(reason) => return Ok(Begun::Not(reason)),
+            };
         request.run_id = Some(run_id.clone());
         let cancel = CancellationToken::new();
         let preparing = prepare_step(self.parent.clone(), request, &cancel);

@@ -10,8 +10,7 @@ use crate::cli::commands::drive::{LeavingArgs, Live};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
-use crate::cli::context::runtime::off_runtime;
-use crate::driver::{StepTerms, Worker};
+use crate::driver::{StepTerms, Worker, blocking};
 use crate::message::RunId;
 
 /// What a workflow of a list is.
@@ -38,7 +37,7 @@ pub(in crate::cli) async fn workflow_among_many(
         ListedWorkflow::Recorded(run_id) => {
             let (app, store) = (app.clone(), Arc::clone(&store));
             let reopen = move || Ready::resumed_or_left(&app, &store, &run_id);
-            match off_runtime(reopen).await? {
+            match blocking(reopen).await? {
                 Ok(ready) => ready,
                 Err(left) => return Ok(left),
             }
@@ -58,7 +57,7 @@ pub(in crate::cli) async fn workflow_among_many(
     let (app, workflow) = (app.clone(), ready.spec.definition.id.clone());
     let controls = worker.begin();
     let result = driven(&app, &store, ready, under, controls).await?;
-    off_runtime(move || {
+    blocking(move || {
         keep_steps(&app, &workflow, &result, &sessions)?;
         Ok(result)
     })

@@ -21,10 +21,10 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::panics::caught;
-use crate::cli::context::runtime::{off_runtime, runtime};
+use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::contract::StepId;
-use crate::driver::{Environment, StepTerms, drive_workflow};
+use crate::driver::{Environment, StepTerms, blocking, drive_workflow};
 use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Durability, Store};
@@ -171,7 +171,7 @@ pub(super) async fn driven(
     let host = host.into_inner().unwrap_or_else(PoisonError::into_inner);
     let (app, store, mut view) = (app.clone(), store.clone(), host.view);
     // What each step run used is read from the store, and so is each run that waits.
-    off_runtime(move || {
+    blocking(move || {
         use_of_steps(&mut view, Some(&mut store.reader()?))?;
         let run_id = finished.workflow.started().run_id.clone();
         let waits_for = if finished.workflow.outcome().is_none() {
