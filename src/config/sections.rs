@@ -47,7 +47,7 @@ impl Layers {
                 let Some(bound) = merged.member("queue") else {
                     continue;
                 };
-                // A variable that is missing is a fault of whoever names the tool.
+                // A variable that is missing is a fault of the file that names the tool.
                 let Ok((Value::String(queue), origin)) = builder.expanded("queue", bound) else {
                     continue;
                 };

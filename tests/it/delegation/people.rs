@@ -178,7 +178,12 @@ fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
     let desk = waiting();
     let left = desk.run(&lead(&["--no-wait"]));
     assert_eq!(left.code, 8, "{}", left.said());
+    let next =
+        "monolith approve lead.1.1 answers the call below it, then monolith resume lead goes on";
+    assert!(left.err.contains(next), "{}", left.said());
     assert_eq!(ends(&desk), ["open"; 3]);
+    let again = desk.ends(&["resume", "lead", "--no-wait", "--json"], 8);
+    assert_eq!(again.document()["waits_for"]["run_id"], "lead.1.1");
     answers(&desk, "deny");
     desk.ok(&["resume", "lead", "--no-wait"]);
     let tree = desk.proves_tree("lead");

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::approval::calls_below;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
@@ -10,7 +12,7 @@ use crate::cli::ui::numbers::counted;
 use crate::contract::ValueOrigin;
 use crate::driver::DriverError;
 use crate::kernel::{AgentOutcome, ClosingReason, Counters, Run};
-use crate::telemetry::AgentResult;
+use crate::telemetry::{AgentResult, AwaitedApproval};
 use crate::view::RunView;
 
 /// A run that has ended, or was suspended.
@@ -57,6 +59,25 @@ impl Ended {
     /// A recorded run that this process leaves as it is.
     pub(in crate::cli) fn left(view: RunView) -> Self {
         Self::suspended(None, view)
+    }
+
+    /// With the first call that waits below it, where the run is left and waits for none itself.
+    pub(in crate::cli) fn naming_call_below(mut self, app: &App) -> Result<Self, CliError> {
+        let result = &mut self.result;
+        if let Some(run_id) = &result.run_id
+            && !self.view.contract().agents.is_empty()
+            && result.is_suspended()
+            && result.waits_for.is_none()
+        {
+            let first = calls_below(app, run_id)?.into_iter().next();
+            result.waits_for = first.map(|(run_id, call)| AwaitedApproval {
+                arguments_hash: call.order.arguments_hash,
+                call: call.order.call,
+                name: call.order.invocation.name,
+                run_id: Some(run_id),
+            });
+        }
+        Ok(self)
     }
 
     /// The same with the places of the contract file that failed checks are about.

@@ -13,7 +13,7 @@ use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, seconds};
 use crate::cli::ui::screen::Style;
 use crate::kernel::AgentOutcome;
-use crate::telemetry::{AgentResult, headline};
+use crate::telemetry::{AgentResult, AwaitedApproval, headline};
 use crate::view::RunView;
 
 /// Where what belongs to the end of a run begins.
@@ -25,7 +25,8 @@ pub(in crate::cli) fn report(
     json: bool,
     outcome: Result<Ended, Broken>,
 ) -> Result<Exit, CliError> {
-    match outcome.and_then(Ended::agreeing) {
+    let outcome = outcome.and_then(Ended::agreeing);
+    match outcome.and_then(|ended| Ok(ended.naming_call_below(app)?)) {
         Ok(ended) => {
             let exit = Exit(ended.result.exit_code);
             if json {
@@ -121,7 +122,7 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
     };
     let name = app.brief_name(run_id.as_str());
     if result.is_suspended() {
-        let next = next_of_suspended(app, &ended.view, &name);
+        let next = next_of_suspended(app, result.waits_for.as_ref(), &name);
         let time = seconds(result.counters.elapsed_ms);
         let last_line = format!("{time}  suspended   run {run_id}; {next}\n");
         app.screen.write_err(&last_line);
@@ -224,14 +225,18 @@ fn both(app: &App, one: &str, other: &str) -> String {
     }
 }
 
-/// How a suspended run goes on.
-fn next_of_suspended(app: &App, view: &RunView, name: &str) -> String {
+/// How a suspended run goes on. A run below it may be the one that waits.
+fn next_of_suspended(app: &App, waits_for: Option<&AwaitedApproval>, name: &str) -> String {
     let resume = app.hint(&format!("resume {name}"));
-    if view.approvals().awaited().is_none() {
+    let Some(awaited) = waits_for else {
         return format!("{resume} goes on with it");
-    }
-    let approve = app.hint(&format!("approve {name}"));
-    format!("{approve} answers its call, then {resume} goes on with it")
+    };
+    let (waiting, whose) = match &awaited.run_id {
+        Some(below) => (app.brief_name(below.as_str()), "the call below it"),
+        None => (name.to_owned(), "its call"),
+    };
+    let approve = app.hint(&format!("approve {waiting}"));
+    format!("{approve} answers {whose}, then {resume} goes on with it")
 }
 
 /// The command that shows a run with the text that was held back.

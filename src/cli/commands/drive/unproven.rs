@@ -41,7 +41,7 @@ pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Cow<'sta
     let mut calls = view.calls().values().rev();
     calls.find_map(of_call).or_else(|| {
         if code != OutcomeCode::NoCallResponse {
-            // In a closing turn no call could be made again: that is what to mend.
+            // In a closing turn no call could be made again: that is what to correct.
             return None;
         }
         let refused = view.last_refusal()?;
@@ -206,12 +206,7 @@ pub(super) fn missing_proof(
     run_id: &RunId,
     typed_at: TypedAt<'_>,
 ) -> Option<String> {
-    let code = view.outcome()?.code;
-    let answered = matches!(
-        code,
-        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools
-    );
-    if !answered || view.requested_calls() > 0 {
+    if !is_unproven(view.outcome()?.code) || view.requested_calls() > 0 {
         return None;
     }
     let rule = proof_rule(view.contract())?;

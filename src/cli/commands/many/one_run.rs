@@ -12,8 +12,7 @@ use super::repeated::Driven;
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
 use crate::cli::commands::drive::{
-    Broken, Ended, LeavingArgs, Live, broken_run, calls_below, finished_run, keep, left_answer,
-    refused_now,
+    Broken, Ended, LeavingArgs, Live, broken_run, finished_run, keep, left_answer, refused_now,
 };
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{Advice as _, CliError, SystemFault};
@@ -23,7 +22,7 @@ use crate::driver::{Observer, Prepared, Worker};
 use crate::kernel::{ClosingReason, EntryDraft, Run};
 use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
-use crate::telemetry::{AgentResult, AwaitedApproval};
+use crate::telemetry::AgentResult;
 use crate::transcript::SealedEntry;
 
 /// What became of a run of a list.
@@ -69,9 +68,9 @@ fn result_of(
     outcome: Result<Ended, Broken>,
     is_recorded: bool,
 ) -> RunResult {
-    match outcome.and_then(Ended::agreeing) {
-        Ok(mut ended) => {
-            name_call_below(terms, &mut ended.result);
+    let outcome = outcome.and_then(Ended::agreeing);
+    match outcome.and_then(|ended| Ok(ended.naming_call_below(&terms.app)?)) {
+        Ok(ended) => {
             // The run has ended all the same.
             if !is_recorded && let Err(fault) = keep(&terms.app, &ended) {
                 fault.show(terms.app.screen);
@@ -88,26 +87,6 @@ fn result_of(
         }) => RunResult::of(terms, &result, is_recorded),
         // What cannot be read is no recorded end.
         Err(Broken { error, .. }) => RunResult::of(terms, &not_begun(place, &error), false),
-    }
-}
-
-/// Names the first call that waits below a run that is left and waits for none itself.
-fn name_call_below(terms: &Terms, result: &mut AgentResult) {
-    if !result.is_suspended() || result.waits_for.is_some() {
-        return;
-    }
-    let Some(run_id) = &result.run_id else { return };
-    match calls_below(&terms.app, run_id) {
-        Ok(found) => {
-            let first = found.into_iter().next();
-            result.waits_for = first.map(|(run_id, call)| AwaitedApproval {
-                arguments_hash: call.order.arguments_hash,
-                call: call.order.call,
-                name: call.order.invocation.name,
-                run_id: Some(run_id),
-            });
-        }
-        Err(fault) => fault.show(terms.app.screen),
     }
 }
 
