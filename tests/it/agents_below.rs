@@ -231,3 +231,28 @@ fn a_contract_that_was_found_is_trusted_with_every_agent_below_it() {
     found.0.write("place/team/deep/below.yaml", "system: x\n");
     allowed();
 }
+
+/// 000/7.queues.1: bindings of the layers are judged once, with the queues of the file that is run. An agent below it can define none.
+#[test]
+fn a_queue_that_the_caller_defines_is_there_for_its_agents() {
+    let desk = Desk::new();
+    let layer = json!({"mcpServers": {
+        "used": {"command": "true"},
+        "unnamed": {"command": "x", "queue": "slow"},
+    }});
+    desk.write(".ai-agent.json", &layer.to_string());
+    desk.write(
+        "kid.ai",
+        "---\ndescription: Looks.\ntools: [used]\n---\nYou look.\n",
+    );
+    desk.write("lead.jsonl", "");
+    let checked = |queues: &str, code: i32| {
+        let lead = LEAD.split("agents:").next().unwrap();
+        let more = "agents: [kid.ai]\ntools: {mcp: {used: }}\n";
+        desk.write("lead.yaml", &format!("{lead}{more}{queues}"));
+        desk.ends(&["contract", "check", "lead.yaml"], code).said()
+    };
+    let refused = checked("", 4);
+    assert!(refused.contains("no queue `slow` is defined"), "{refused}");
+    checked("queues: {slow: {concurrent: 1}}\n", 0);
+}
