@@ -22,6 +22,7 @@ pub(in crate::cli) mod error;
 pub(in crate::cli) mod exit;
 pub(in crate::cli) mod family;
 pub(in crate::cli) mod file_limit;
+pub(in crate::cli) mod forks;
 pub(in crate::cli) mod form;
 pub(in crate::cli) mod found;
 pub(in crate::cli) mod interrupts;

@@ -78,6 +78,9 @@ fn a_workflow_is_verified_with_every_run_below_it() {
     desk.ok(&["delete", "w.2", "--yes"]);
     let said = desk.ends(&["verify", "w", "--tree"], 7).out;
     assert!(said.contains("not verified: run w.2"), "{said}");
+    let shown = desk.ok(&["show", "w"]);
+    let used = "by its step runs, 1 of which this store does not have";
+    assert!(shown.contains(used), "{shown}");
 }
 
 /// What a workflow recorded of its steps is part of its own chain: a changed entry of it is found before any step.
@@ -204,6 +207,38 @@ fn a_workflow_between_two_forks_stays() {
     desk.ok(&["replay", "f", "--fork-at", "1", "--run-id", "g"]);
     let tree = desk.proves_tree("g");
     assert_eq!(Desk::tree_names(&tree), ["g", "w.1", "g.2"]);
+
+    // What it has of the others is exported with it, so that it holds in another store.
+    desk.ok(&["export", "g", "--tree", "-o", "out"]);
+    let names = ["f", "g", "g.2", "w", "w.1"];
+    let files = names.map(|run| format!("out/{run}.jsonl"));
+    let mut written = std::fs::read_dir(desk.path("out")).unwrap().count();
+    assert_eq!(written, files.len());
+    let other = ["--store", "other.db"];
+    let files = files.each_ref().map(String::as_str);
+    desk.ok(&[&["import"], &files[..], &other].concat());
+    let (code, there) = desk.json(&[&["verify", "g", "--tree"], &other[..]].concat());
+    assert_eq!((code, &there["holds"]), (0, &json!(true)), "{there}");
+    assert_eq!(Desk::tree_names(&there), Desk::tree_names(&tree));
+    // Pages and trajectories are made of its own tree alone.
+    desk.ok(&["export", "g", "--tree", "--format", "html", "-o", "pages"]);
+    written = std::fs::read_dir(desk.path("pages")).unwrap().count();
+    assert_eq!(written, 3);
+    // Where the workflow that has the step is not there, what cannot be known is not checked.
+    let third = ["--store", "third.db"];
+    desk.ok(&[
+        &["import", "out/g.jsonl", "out/w.1.jsonl", "out/g.2.jsonl"],
+        &third[..],
+    ]
+    .concat());
+    let (code, there) = desk.json(&[&["verify", "g", "--tree"], &third[..]].concat());
+    assert_eq!(code, 0, "{there}");
+    let unknown = there["runs"][1]["not_checked"].to_string();
+    assert!(
+        unknown.contains("workflow w is not in this store"),
+        "{there}"
+    );
+
     let said = desk.ends(&["delete", "f", "--yes"], 4).err;
     assert!(
         said.contains("failed to delete run f: workflow g was forked from it"),

@@ -1,4 +1,5 @@
-//! `monolith export --tree`: a run and every run below it, each a file in one folder.
+//! `monolith export --tree`: a run and every run below it, each a file in one folder. Of a workflow that was forked the steps that it has
+//! of others, too, and the workflows that began them: without these no other store could verify it.
 
 use std::fs;
 
@@ -9,10 +10,11 @@ use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::family::Family;
+use crate::cli::context::forks::Fork;
 use crate::cli::context::source::Source;
 use crate::cli::context::workflow_entries::view_of;
 use crate::message::RunId;
-use crate::store::StoreReader;
+use crate::store::{Lineage, StoreReader};
 
 /// Exports the run and those below it; ends with the first code that is not 0.
 pub(super) fn export_tree(
@@ -26,6 +28,13 @@ pub(super) fn export_tree(
     };
     let mut names = vec![run_id.clone()];
     names.extend(reader.runs_below(&run_id)?);
+    let fork = Fork::read(&mut reader, &run_id)?;
+    for step in fork.iter().flat_map(|fork| &fork.shared) {
+        names.push(step.clone());
+        if reader.lineage(step)?.is_some() {
+            names.extend(reader.runs_below(step)?);
+        }
+    }
     if let Some((above, run)) = missing(&mut reader, &names)? {
         return Err(TranscriptFault::BelowMissing {
             above,
@@ -34,19 +43,43 @@ pub(super) fn export_tree(
         }
         .into());
     }
+    let mut bases = Vec::new();
+    if form == ExportFormat::Jsonl {
+        for base in fork.iter().flat_map(|fork| &fork.line) {
+            if reader.is_workflow(base)? {
+                bases.push(base.clone());
+            }
+        }
+    }
+    names.extend_from_slice(&bases);
     let mut family = Family::of_tree(&mut reader, &names)?;
-    let placed = family.placed(run_id.as_str(), &mut |_| true);
+    let placed = |root: &RunId, below: usize| {
+        let placed = family.placed(root.as_str(), &mut |_| true).into_iter();
+        let placed = placed.map(move |at| (below.saturating_add(at.branch.depth), at.name));
+        placed.collect::<Vec<_>>()
+    };
+    let mut all = placed(&run_id, 0);
+    // What a fork has of others stands first: those steps had ended before.
+    let shared = fork.iter().flat_map(|fork| &fork.shared);
+    let shared: Vec<_> = shared.flat_map(|step| placed(step, 1)).collect();
+    let first = all.len().min(1);
+    all.splice(first..first, shared);
+    all.extend(bases.iter().map(|base| (0, base.to_string())));
+    for base in &bases {
+        app.screen.note(&format!(
+            "note: {base}, from which {run_id} was forked, is exported with it: its entries began steps that both have"
+        ));
+    }
     let mut tree = Vec::new();
-    for at in placed {
-        let link = family.link(&mut reader, &at.name);
-        let link = link.filter(|_| at.branch.depth > 0);
-        let Some(row) = family.row(&at.name) else {
+    for (depth, name) in all {
+        let link = family.link(&mut reader, &name).filter(|_| depth > 0);
+        let Some(row) = family.row(&name) else {
             continue;
         };
         let is_made = !row.workflow || form.is_of_workflows();
         let outcome = row.outcome.as_ref();
         tree.push(AboutRun {
-            depth: at.branch.depth,
+            depth,
             entries: row.length,
             file: is_made.then(|| file_name(&row.run_id, form)),
             head: row.head,
@@ -93,13 +126,16 @@ fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, R
     for above in names {
         if reader.is_workflow(above)? {
             for step in view_of(reader, above)?.steps {
-                // A fork has steps of the workflow that was forked, which are exported with that.
-                let own = format!("{above}.{}", step.number);
-                let Some(run) = step.run_id.filter(|run| run.as_str() == own) else {
+                let Some(run) = step.run_id else {
                     continue;
                 };
-                let lineage = reader.lineage(&run)?;
-                if !lineage.is_some_and(|found| found.is_of(above, None)) {
+                // Of a fork it may be a step of the workflow that was forked.
+                let is_own = run.as_str() == format!("{above}.{}", step.number);
+                let is_its = |found: Lineage| match is_own {
+                    true => found.is_of(above, None),
+                    false => found.is_workflow && found.parent.call.is_none(),
+                };
+                if !reader.lineage(&run)?.is_some_and(is_its) {
                     return Ok(Some((above.clone(), run)));
                 }
             }

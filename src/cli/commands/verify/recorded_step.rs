@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::agent::{StepResult, StepRun, WorkflowEventKind};
 use crate::cli::context::error::CliError;
+use crate::cli::context::forks::MOST_FORKS;
 use crate::cli::context::workflow_entries::{each_entry, fork_parent};
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::store::StoreReader;
 use crate::transcript::{FirstBad, FlawKind, VerifyCheck, VerifyReport};
-
-/// How often a workflow may have been forked from a fork.
-const MOST_FORKS: usize = 64;
 
 /// A field, what was recorded, and what is there.
 pub(super) type Difference = Option<(String, String, String)>;
@@ -192,15 +190,21 @@ impl RecordedStep {
                 return Ok(Some(found));
             }
         }
+        let owner_is_here = is_own || reader.is_workflow(owner)?;
         let begun = if is_own {
             self.begun.clone()
-        } else {
+        } else if owner_is_here {
             forks.begun(reader, owner, *number)?
+        } else {
+            report.not_checked.push(format!(
+                "step: the entry that begins it: workflow {owner} is not in this store"
+            ));
+            Vec::new()
         };
         let name = format!("{owner}.{number}");
         if parent.call.is_some()
             || self.run_id.as_str() != name
-            || !begun.iter().any(|(_, hash)| *hash == parent.head)
+            || (owner_is_here && !begun.iter().any(|(_, hash)| *hash == parent.head))
         {
             let entries = begun.iter().map(|(seq, _)| seq.to_string());
             let entries: Vec<String> = entries.collect();
