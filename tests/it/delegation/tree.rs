@@ -138,3 +138,41 @@ fn last_and_a_short_name_are_the_run_that_delegated() {
         assert_eq!(desk.json(&["show", asked]).1["run_id"], asked);
     }
 }
+
+/// A file that cannot be taken keeps none of the others out, wherever it stands.
+#[test]
+fn import_takes_what_it_can_of_a_tree() {
+    let desk = tree();
+    desk.ok(&["export", "lead", "--tree", "-o", "out"]);
+    let other = ["--store", "other.db"];
+    let taken = ["run", "clock.yaml", "--task", "x", "--run-id", "lead.1.1"];
+    desk.ok(&[&taken, &other[..]].concat());
+    desk.write("notes.txt", "no transcript");
+    let files = [
+        "out/lead.1.1.jsonl",
+        "notes.txt",
+        "out/lead.1.jsonl",
+        "gone.jsonl",
+        "out/lead.jsonl",
+    ];
+    let left = desk.ends(&[&["import"], &files[..], &other].concat(), 4);
+    for run in ["lead", "lead.1"] {
+        let taken = format!("imported: run {run},");
+        assert!(left.out.contains(&taken), "{}", left.said());
+    }
+    for refused in [
+        "not imported: notes.txt: ",
+        "not imported: out/lead.1.1.jsonl: failed to import run lead.1.1: the run of that name",
+        "not imported: gone.jsonl: ",
+        "help: name another store with --store",
+    ] {
+        assert_eq!(left.err.matches(refused).count(), 1, "{}", left.said());
+    }
+    // Of one file the fault is an error.
+    let one = desk.ends(&[&["import", files[0]], &other[..]].concat(), 4);
+    assert!(
+        one.err.starts_with("error: failed to import"),
+        "{}",
+        one.err
+    );
+}

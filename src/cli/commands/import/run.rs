@@ -1,13 +1,13 @@
 //! `monolith import`: takes a transcript that verifies into the store.
 
-use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::args::ImportArgs;
 use crate::cli::commands::verify::place;
 use crate::cli::context::app::App;
 use crate::cli::context::clock::unix_ms;
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{Advice as _, CliError};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::each_line;
 use crate::cli::ui::escape::line;
@@ -15,45 +15,72 @@ use crate::cli::ui::numbers::counted;
 use crate::store::{
     Change, ImportError, ImportTerms, Imported, import as import_file, is_handed_in,
 };
+use crate::transcript::Trust;
 
-/// `monolith import`: file by file, so that one that does not verify keeps none of the others out.
+/// `monolith import`: file by file, so that one that cannot be taken keeps none of the others out.
 pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliError> {
     let store = app.ready_store()?;
     let trust = app.trust(&args.keys, &[], &[])?;
     let mut exit = Exit::OK;
+    let mut helps: Vec<String> = Vec::new();
     for given in &args.files {
-        // What other programs mean by it.
-        let named = if given == Path::new("-") {
-            Path::new("/dev/stdin")
-        } else {
-            given.as_path()
-        };
-        let path = app.cwd.join(named);
-        // What never was a transcript is refused as such, before it is judged as one. A pipe that a shell hands in can be looked at
-        // only once.
-        if !is_handed_in(&path) {
-            each_line(&path, |_| Ok(false))?;
-        }
-        let terms = ImportTerms {
-            deleted: args.deleted,
-            now_unix_ms: unix_ms(),
-            open: args.open,
-        };
-        let line = match import_file(&store, &path, terms, &trust) {
-            Ok(done) => report_text(&done),
-            Err(ImportError::NotVerified { report, .. }) => {
-                exit = Exit::EVIDENCE;
-                let mut text = format!("not imported: {}: ", line(&given.display().to_string()));
-                let bad = report.first_bad.as_ref().map(place);
-                let _ = writeln!(text, "{}", bad.unwrap_or_default());
-                app.screen.write_err(&text);
+        let fault = match take(app, args, &store, &trust, given) {
+            Ok(done) => {
+                app.screen.out(&report_text(&done))?;
                 continue;
             }
-            Err(fault) => return Err(fault.into()),
+            Err(fault) => fault,
         };
-        app.screen.out(&line)?;
+        // Of a store that fails nothing is to be had for the next file either.
+        let is_of_the_file = matches!(&fault, CliError::Transcript(_) | CliError::Import(_))
+            && !matches!(&fault, CliError::Import(ImportError::Store(_)));
+        let why = match &fault {
+            CliError::Import(ImportError::NotVerified { report, .. }) => {
+                report.first_bad.as_ref().map(place).unwrap_or_default()
+            }
+            _ if !is_of_the_file || args.files.len() == 1 => return Err(fault),
+            fault => fault.summary(),
+        };
+        let file = line(&given.display().to_string());
+        app.screen
+            .write_err(&format!("not imported: {file}: {why}\n"));
+        if exit == Exit::OK {
+            exit = fault.exit();
+        }
+        helps.extend(fault.help().filter(|help| !helps.contains(help)));
+    }
+    for help in helps {
+        app.screen.write_err(&format!("help: {help}\n"));
     }
     Ok(exit)
+}
+
+/// Takes one file, or says why not.
+fn take(
+    app: &App,
+    args: &ImportArgs,
+    store: &Path,
+    trust: &Arc<Trust>,
+    given: &Path,
+) -> Result<Imported, CliError> {
+    // What other programs mean by it.
+    let named = if given == Path::new("-") {
+        Path::new("/dev/stdin")
+    } else {
+        given
+    };
+    let path = app.cwd.join(named);
+    // What never was a transcript is refused as such, before it is judged as one. A pipe that a shell hands in can be looked at
+    // only once.
+    if !is_handed_in(&path) {
+        each_line(&path, |_| Ok(false))?;
+    }
+    let terms = ImportTerms {
+        deleted: args.deleted,
+        now_unix_ms: unix_ms(),
+        open: args.open,
+    };
+    Ok(import_file(store, &path, terms, trust)?)
 }
 
 fn report_text(done: &Imported) -> String {
