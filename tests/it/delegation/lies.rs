@@ -164,3 +164,44 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
         assert_eq!(verified["holds"], false);
     }
 }
+
+/// A run that says that another one began it, which records no such run, is found; where it names no entry of that one, it may be of
+/// another run of that name, and that is said.
+#[test]
+fn a_run_below_that_the_one_above_does_not_record_is_found() {
+    let desk = tree();
+    desk.ok(&["export", "lead.1", "-o", "child.jsonl"]);
+    let child = std::fs::read(desk.path("child.jsonl")).unwrap();
+    let store = ["--store", "other.db"];
+    let verified_with = |change: &dyn Fn(&mut Value)| {
+        let stranger = forged(&child, &|lines| {
+            lines.retain(|line| line.get("checkpoint").is_none());
+            lines[0]["run_id"] = json!("lead.2");
+            let started = &mut lines[1]["event"]["event"]["value"];
+            started["run_id"] = json!("lead.2");
+            change(&mut started["parent"]);
+        });
+        std::fs::write(desk.path("stranger.jsonl"), stranger).unwrap();
+        std::fs::remove_file(desk.path("other.db")).ok();
+        std::fs::remove_dir_all(desk.path("out")).ok();
+        desk.ok(&["export", "lead", "--tree", "-o", "out"]);
+        let files = ["out/lead.jsonl", "out/lead.1.jsonl", "out/lead.1.1.jsonl"];
+        desk.ok(&[&["import", "stranger.jsonl"], &files[..], &store[..]].concat());
+        desk.json(&[&["verify", "lead", "--tree"], &store[..]].concat())
+    };
+    let (code, tree) = verified_with(&|parent| parent["call"] = json!(2));
+    assert_eq!(code, 7, "{tree}");
+    let found = &tree["runs"][3];
+    assert_eq!(
+        (&found["run_id"], &found["first_bad"]["field"]),
+        (&json!("lead.2"), &json!("event.parent")),
+        "{tree}"
+    );
+    let (code, tree) = verified_with(&|parent| {
+        parent["call"] = json!(2);
+        parent["head"] = json!("0".repeat(64));
+    });
+    assert_eq!(code, 0, "{tree}");
+    let noted = tree["runs"][0]["not_checked"].to_string();
+    assert!(noted.contains("lead.2 says that lead began it"), "{tree}");
+}

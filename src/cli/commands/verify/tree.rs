@@ -11,8 +11,8 @@ use crate::cli::context::error::CliError;
 use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
 use crate::driver::recorded_result;
 use crate::message::{CallSeq, RunId};
-use crate::store::{DelegatedRun, StoreError, StoreReader};
-use crate::transcript::{FirstBad, FlawKind, Trust, VerifyCheck, VerifyReport};
+use crate::store::{DelegatedRun, Lineage, StoreError, StoreReader};
+use crate::transcript::{FirstBad, FlawKind, ParentFound, Trust, VerifyCheck, VerifyReport};
 
 /// One run of a tree, verified.
 #[derive(Debug, Serialize)]
@@ -33,6 +33,8 @@ enum Above {
     Call(Box<Caller>, Box<DelegatedRun>),
     /// A workflow, of the run of a step.
     Step(Box<RecordedStep>),
+    /// Nothing: the run alone says that this one began it, and names an entry that it has.
+    Nothing(RunId),
 }
 
 /// A run that called an agent.
@@ -51,6 +53,7 @@ impl Above {
         match self {
             Self::Call(caller, one) => one.end.is_some() || caller.has_ended,
             Self::Step(step) => step.end.is_some(),
+            Self::Nothing(_) => false,
         }
     }
 
@@ -59,6 +62,7 @@ impl Above {
         &self,
         reader: &mut StoreReader,
         forks: &mut Forks,
+        run_id: &RunId,
         report: &mut VerifyReport,
     ) -> Result<(), CliError> {
         let (found, name, above, recorded) = match self {
@@ -70,6 +74,13 @@ impl Above {
             Self::Step(step) => {
                 let found = step.difference(reader, forks, report)?;
                 (found, "step", &step.workflow, step.recorded())
+            }
+            Self::Nothing(above) => {
+                let link = reader.lineage(run_id)?.map(|found| found.parent);
+                let says = link.map_or_else(String::new, |parent| parent.link());
+                let expected = format!("nothing: {above} records no such run");
+                let found = Some(("event.parent".to_owned(), expected, says));
+                (found, "begun", above, String::new())
             }
         };
         report.checks.push(VerifyCheck {
@@ -114,12 +125,14 @@ pub(super) fn tree_of(
         };
         if report.first_bad.is_none() {
             match &above {
-                Some(above) => above.judge(reader, &mut forks, &mut report)?,
+                Some(above) => above.judge(reader, &mut forks, &run_id, &mut report)?,
                 None => forked_from(reader, &run_id, &mut report)?,
             }
         }
         if report.first_bad.is_none() {
-            let below = below(reader, &run_id)?.into_iter().rev();
+            let mut below = below(reader, &run_id)?;
+            below.extend(unrecorded(reader, &run_id, &below, &mut report)?);
+            let below = below.into_iter().rev();
             let depth = depth + 1;
             next.extend(below.map(|(run_id, above)| (depth, run_id, Some(above))));
         }
@@ -174,6 +187,43 @@ fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>
         }
     }
     Ok(below)
+}
+
+/// The runs that say of themselves that a run began them, which records none of them; one that names an entry that is not there may be
+/// of another run of that name, which no store can know.
+fn unrecorded(
+    reader: &StoreReader,
+    run_id: &RunId,
+    known: &[(RunId, Above)],
+    report: &mut VerifyReport,
+) -> Result<Vec<(RunId, Above)>, CliError> {
+    let mut unrecorded = Vec::new();
+    let begins = run_id.as_str().len().saturating_add(1);
+    for name in reader.named_below(run_id)? {
+        let is_direct = !name
+            .as_str()
+            .get(begins..)
+            .unwrap_or_default()
+            .contains('.');
+        if !is_direct || known.iter().any(|(known, _)| *known == name) {
+            continue;
+        }
+        let Some(link) = reader.lineage(&name)?.filter(Lineage::is_below) else {
+            continue;
+        };
+        if link.parent.run_id != *run_id {
+            continue;
+        }
+        if link.found == ParentFound::NoSuchEntry {
+            report.not_checked.push(format!(
+                "begun: {name} says that {run_id} began it, and {run_id} has no such entry: it is of another run of that name, or what \
+                 began it was left out"
+            ));
+        } else {
+            unrecorded.push((name, Above::Nothing(run_id.clone())));
+        }
+    }
+    Ok(unrecorded)
 }
 
 /// A run that is recorded by the one above it, and not in the store.
