@@ -21,6 +21,7 @@ pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<Input
     if !lineage.is_workflow {
         let way = way_on(app, &mut reader, &run_id, begun)?;
         return Ok(Some(InputFault::RunOfAgent {
+            asked: "continue",
             parent: parent.to_string(),
             run: run_id.to_string(),
             way,
@@ -36,6 +37,21 @@ pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<Input
         run: run_id.to_string(),
         workflow: parent.to_string(),
     }))
+}
+
+/// Why a run is not forked: as that of an agent, it would use what the call gave, beside the call, which would be charged nothing.
+pub(in crate::cli) fn not_forked(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
+    Ok(match not_continued(app, run)? {
+        Some(InputFault::RunOfAgent {
+            parent, run, way, ..
+        }) => Some(InputFault::RunOfAgent {
+            asked: "fork",
+            parent,
+            run,
+            way,
+        }),
+        _ => None,
+    })
 }
 
 /// Whether `continue` goes on with a run as it was begun; `lineage` is its own.

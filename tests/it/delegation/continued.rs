@@ -52,6 +52,10 @@ fn the_run_of_an_agent_is_not_continued_and_what_is_named_instead_works() {
     let go_on = named(&said, " goes on with the first run of its tree");
     assert_eq!(go_on, ["continue", "lead", "…"]);
     desk.ok(&go_on);
+    // A fork would use what the call gave beside the call, too.
+    let fork = desk.ends(&["replay", "lead.1", "--fork-at", "1"], 4).err;
+    let reason = "fork run lead.1: it is the run of an agent that lead called";
+    assert!(fork.contains(reason), "{fork}");
 
     // The hint is there where the command works, and nowhere else.
     let hint = |run: &str| desk.ok(&["show", run]).contains("Continue it: ");

@@ -98,9 +98,11 @@ pub(in crate::cli) enum InputFault {
     },
     /// The caller: a run that another one began for a call of its agent, and goes on with.
     #[error(
-        "continue run {run}: it is the run of an agent that {parent} called, with a budget, tools and a place that are of that call"
+        "{asked} run {run}: it is the run of an agent that {parent} called, with a budget, tools and a place that are of that call"
     )]
     RunOfAgent {
+        /// What was to be done with it.
+        asked: &'static str,
         parent: String,
         run: String,
         /// What goes on instead.
