@@ -40,7 +40,7 @@ pub(crate) trait StepHost {
     fn approval(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
 
     /// Whether an answer that a person left before waits for the run that it is meant for: the workflow is not left before that has it.
-    fn has_approvals(&self) -> bool {
+    fn has_approvals(&mut self) -> bool {
         false
     }
 

@@ -157,6 +157,62 @@ fn a_call_that_was_answered_is_made_though_another_one_waits() {
     desk.proves_tree("w");
 }
 
+/// A step that ends while the agent of another step is brought up takes that one's answer away no more than a third one does, which
+/// waits.
+#[test]
+fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
+    if !Bench::has_python() {
+        return;
+    }
+    let desk = desk(
+        "steps:
+- id: all
+  parallel:
+  - {id: gives, delegate: lead.yaml, task: go}
+  - {id: gate, tool: shell, arguments: {command: 'until [ -e asked ]; do sleep 0.1; done; echo yes'}}
+  - {id: waits, depends_on: [gate], tool: write_file, arguments: {path: one.txt, content: yes}}
+  - {id: writes, depends_on: [gate], tool: write_file, arguments: {path: two.txt, content: yes}}
+",
+    );
+    let text = desk.read("w.yaml");
+    let text = text.replace(
+        "  tool_policy:",
+        "  require_approval: [write_file]\n  tool_policy:",
+    );
+    desk.write("w.yaml", &text.replace("[read_file,", "[shell, read_file,"));
+    let server = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/counting_server.py"
+    );
+    let [once, done, executions] = ["once", "w/two.txt", "executions"].map(|name| desk.path(name));
+    let (once, done, counted) = (once.display(), done.display(), executions.display());
+    // Brought up again, it is there a while after the other step has ended.
+    let script = format!(
+        "if [ -e {once} ]; then until [ -e {done} ]; do sleep 0.1; done; sleep 2; fi; exec python3 {server} {counted}"
+    );
+    let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
+    let tools = json!({"mcp": {"fs": server}});
+    desk.agent(
+        "slow",
+        &format!("tools: {tools}\nrequire_approval: [fs__count]\n"),
+        &asks(&[("fs__count", json!({}))], "counted"),
+    );
+    let calls = asks(&[("agent__slow", json!({"prompt": "go"}))], "done");
+    desk.agent("lead", "agents: [slow.yaml]\n", &calls);
+    let child = desk.begins(&["run", "w.yaml", "--run-id", "w"]);
+    desk.records("w.1.1", "await_approval");
+    desk.write("w/asked", "");
+    assert_eq!(Left::from(child.wait_with_output().unwrap()).code, 8);
+    desk.all_wait(3);
+    desk.allows("w.1.1");
+    desk.allows("w.4");
+    desk.write("once", "");
+    let left = desk.comes_to_an_end(&["resume", "w", "--no-wait"], 8);
+    let counted = std::fs::read_to_string(executions).unwrap_or_default();
+    assert_eq!(counted.lines().count(), 1, "{}", left.said());
+    assert!(left.said().contains("approve w.3"), "{}", left.said());
+}
+
 /// The steps of a workflow whose server does this, in the place of its own program, where the file `once` is there.
 fn with_server(desk: &Desk, again: &str, more: &str) {
     let server = concat!(

@@ -59,7 +59,19 @@ impl StepHost for Host {
         left.or_else(|| refused_now(order))
     }
 
-    fn has_approvals(&self) -> bool {
+    fn has_approvals(&mut self) -> bool {
+        if self.answered.is_empty() {
+            return false;
+        }
+        // A run that has ended, or no longer goes on with this workflow, takes no answer any more. What cannot be read waits for none.
+        let (store, workflow) = (&self.files.store, &self.files.workflow);
+        let Ok(reader) = store.reader() else {
+            return false;
+        };
+        self.answered
+            .retain(|run| matches!(reader.goes_on_with(run), Ok(first) if first == *workflow));
+        self.answered
+            .retain(|run| reader.is_open(run).unwrap_or(false));
         !self.answered.is_empty()
     }
 
@@ -76,8 +88,6 @@ impl StepHost for Host {
     }
 
     fn step_ended(&mut self, order: &StepOrder, result: &StepResult) {
-        // What was left for a run below it will not be asked for.
-        self.answered.clear();
         let how = match result {
             StepResult::Run(run) => match &run.reason {
                 Some(reason) => format!("failed: {}", line(reason)),
