@@ -109,6 +109,17 @@ impl WorkflowView {
         used.reduce(TreeUsage::and)
     }
 
+    /// How many step runs of its own have ended of which it is not known what they used.
+    pub(crate) fn unknown_uses(&self) -> usize {
+        let Some(started) = &self.started else {
+            return 0;
+        };
+        let own = format!("{}.", started.run_id);
+        let ended = self.steps.iter().filter(|step| step.used.is_none());
+        let runs = ended.filter_map(|step| step.run_id.as_ref());
+        runs.filter(|run| run.as_str().starts_with(&own)).count()
+    }
+
     /// Takes the next entry.
     pub(crate) fn take(&mut self, action: &WorkflowAction, event: Option<&WorkflowEvent>) {
         self.entries = self.entries.saturating_add(1);

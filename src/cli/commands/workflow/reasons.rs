@@ -112,10 +112,13 @@ pub(super) fn used(definition: &WorkflowDefinition, view: &WorkflowView) -> Stri
         ..
     }) = view.used()
     {
-        row("tokens", &format!("{} by its step runs", grouped(tokens)));
+        let runs = match view.unknown_uses() {
+            0 => "by its step runs".to_owned(),
+            unknown => format!("by its step runs, {unknown} of which this store does not have"),
+        };
+        row("tokens", &format!("{} {runs}", grouped(tokens)));
         if cost_micro_usd > 0 {
-            let cost = grouped(cost_micro_usd);
-            row("micro-usd", &format!("{cost} by its step runs"));
+            row("micro-usd", &format!("{} {runs}", grouped(cost_micro_usd)));
         }
     }
     out
