@@ -13,7 +13,9 @@ use crate::contract::{
 use crate::driver::{DriverError, Environment, MCP_ROOT};
 use crate::kernel::BringUpFault;
 use crate::message::ToolServerStatement;
-use crate::tools::{BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, ToolServers};
+use crate::tools::{
+    BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, ToolServers, is_out_of_reach,
+};
 
 /// Which tool servers are started to see what they offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub(crate) enum ServersToStart {
     All,
     /// The same but for those that need a variable which is not set.
     Possible,
-    /// Only what is inside monolith: no process is started.
+    /// Only what is inside monolith, and what no tool may reach: no process is started, and nothing is asked.
     Builtin,
 }
 
@@ -76,8 +78,6 @@ pub(super) fn server_specs(
         );
     }
     let outside = spec.tools.servers.iter();
-    // What the author wrote out is known without asking it.
-    let is_known = |server: &McpSpec| server.transport.kind().is_of_author();
     let outside =
         outside.filter(|(_, server)| which != ServersToStart::Builtin || is_known(server));
     for (name, mcp) in outside {
@@ -124,6 +124,14 @@ pub(super) fn server_specs(
                 shared: mcp.shared,
                 url: url.clone(),
             },
+            // Nothing is sent there.
+            McpTransport::Openapi { terms, .. } if which == ServersToStart::Builtin => {
+                ServerSpec::Openapi {
+                    headers: BTreeMap::new(),
+                    folder: folder.clone(),
+                    terms: terms.clone(),
+                }
+            }
             McpTransport::Openapi { headers, terms } => ServerSpec::Openapi {
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 folder: folder.clone(),
@@ -142,6 +150,17 @@ pub(super) fn server_specs(
         servers.insert(name.clone(), server);
     }
     Ok(servers)
+}
+
+/// Whether it is known without asking it what a server offers: its author wrote it out, or no tool may reach it.
+fn is_known(server: &McpSpec) -> bool {
+    let is_refused = match &server.transport {
+        McpTransport::Openapi { terms, .. } => is_out_of_reach(terms),
+        McpTransport::Remote { .. } | McpTransport::Rest { .. } | McpTransport::Stdio { .. } => {
+            false
+        }
+    };
+    is_refused || server.transport.kind().is_of_author()
 }
 
 /// As what this program comes to a server's authorization server, every variable resolved.

@@ -30,21 +30,21 @@ pub(in crate::tools) struct AddressGuard {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::tools) enum AddressRefusal {
     /// The author: the host is none that a tool may reach.
-    #[error("{host} is {address}, {what}; no tool connects there")]
+    #[error("{} {what}; no tool connects there", is_called(host, *address))]
     Special {
         address: IpAddr,
         host: String,
         what: &'static str,
     },
     /// The author: the host is in a private network, and that was not opted in to.
-    #[error("{host} is {address}, {what}; `networks` in the contract may name its network")]
+    #[error("{} {what}; `networks` in the contract may name its network", is_called(host, *address))]
     Private {
         address: IpAddr,
         host: String,
         what: &'static str,
     },
     /// The author: the host is this machine, and that was not opted in to.
-    #[error("{host} is {address}, this machine; `loopback: true` in the contract allows that")]
+    #[error("{} this machine; `loopback: true` in the contract allows that", is_called(host, *address))]
     Loopback { address: IpAddr, host: String },
     /// The operator: the name has no addresses.
     #[error("{host} was not found: {reason}")]
@@ -124,7 +124,8 @@ impl AddressGuard {
         })
     }
 
-    /// Vets a host that is written out: an address, or `localhost`. What another name means is judged where it is asked.
+    /// Vets a host that is written out: an address, `localhost`, or a name below that (RFC 6761 §6.3). What another name means is judged
+    /// where it is asked.
     ///
     /// # Errors
     /// Where no request can ever be sent there.
@@ -132,7 +133,7 @@ impl AddressGuard {
         let address = match url.host() {
             Some(Host::Ipv4(four)) => IpAddr::V4(four),
             Some(Host::Ipv6(six)) => IpAddr::V6(six),
-            Some(Host::Domain(THIS_MACHINE)) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Some(Host::Domain(name)) if is_this_machine(name) => IpAddr::V4(Ipv4Addr::LOCALHOST),
             Some(Host::Domain(_)) | None => return Ok(()),
         };
         self.judge(url.host_str().unwrap_or_default(), address)
@@ -175,6 +176,23 @@ impl AddressGuard {
             }),
         }
     }
+}
+
+/// What begins the words of an address: the host, and the address where that is another text.
+fn is_called(host: &str, address: IpAddr) -> String {
+    let written = host.trim_start_matches('[').trim_end_matches(']');
+    if written.parse() == Ok(address) {
+        format!("{host} is")
+    } else {
+        format!("{host} is {address},")
+    }
+}
+
+/// Whether a name is that of this machine, or one below that; a last dot says that nothing comes behind it.
+fn is_this_machine(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let last = name.rsplit('.').next().unwrap_or_default();
+    last.eq_ignore_ascii_case(THIS_MACHINE)
 }
 
 /// Whether an address lies in a network.
@@ -263,6 +281,47 @@ mod tests {
             assert!(
                 said.contains(expect) && said.is_empty() == expect.is_empty(),
                 "{networks:?} {addresses:?}: {said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_written_out_is_refused_before_it_is_asked_and_named_once() {
+        for (url, expect) in [
+            ("http://10.0.0.7/", "10.0.0.7 is a private address; "),
+            ("http://[::1]:3/", "[::1] is this machine; "),
+            ("http://127.1/", "127.0.0.1 is this machine; "),
+            (
+                "http://localhost/",
+                "localhost is 127.0.0.1, this machine; ",
+            ),
+            (
+                "http://localhost./",
+                "localhost. is 127.0.0.1, this machine; ",
+            ),
+            (
+                "http://a.LOCALHOST:9/",
+                "a.localhost is 127.0.0.1, this machine; ",
+            ),
+            (
+                "http://169.254.169.254/",
+                "169.254.169.254 is a link-local address",
+            ),
+            ("http://localhost.example/", ""),
+            ("http://notlocalhost/", ""),
+        ] {
+            let limits = WebLimits {
+                loopback: false,
+                max_bytes: 1,
+                max_redirects: 0,
+                networks: Vec::new(),
+            };
+            let guard = AddressGuard::of_service(&limits, Arc::new(Means(Vec::new())));
+            let vetted = guard.vet_written(&Url::parse(url).unwrap());
+            let said = vetted.map_or_else(|fault| fault.to_string(), |()| String::new());
+            assert!(
+                said.starts_with(expect) && said.is_empty() == expect.is_empty(),
+                "{url}: {said}"
             );
         }
     }

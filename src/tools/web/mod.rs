@@ -9,3 +9,4 @@ mod web_tools;
 
 pub(super) use fault::WebFault;
 pub(super) use web_tools::WebTools;
+pub(crate) use web_tools::is_out_of_reach;

@@ -100,7 +100,7 @@ impl WebTools {
         (terms, folder): (&OpenapiTerms, &Path),
         headers: &BTreeMap<String, String>,
     ) -> Result<Self, WebFault> {
-        let guard = AddressGuard::of_service(&terms.limits, Arc::new(SystemResolver));
+        let guard = Self::vetted(terms)?;
         let text = description(terms, folder, guard.clone()).await?;
         let wanted = ImportTerms {
             base_url: terms.base_url.clone(),
@@ -144,6 +144,21 @@ impl WebTools {
             left_out,
             tools,
         })
+    }
+
+    /// The guard of a service, which no address is refused by that its author wrote out: its own, and that of its description.
+    ///
+    /// # Errors
+    /// Where no request can ever be sent to one of them.
+    pub(in crate::tools) fn vetted(terms: &OpenapiTerms) -> Result<AddressGuard, WebFault> {
+        let guard = AddressGuard::of_service(&terms.limits, Arc::new(SystemResolver));
+        let spec = terms.is_at_address().then_some(terms.spec.as_str());
+        let written = terms.base_url.as_deref().into_iter().chain(spec);
+        // What is no address is reported where it is used.
+        for url in written.filter_map(|text| Url::parse(text).ok()) {
+            guard.vet_written(&url)?;
+        }
+        Ok(guard)
     }
 
     /// Operations that give no tool, and why.
@@ -265,6 +280,11 @@ impl WebTools {
         let kept = amount(self.exchange.limits.max_bytes, "byte");
         format!("\n[the first {kept} of a longer answer]")
     }
+}
+
+/// Whether no tool may reach a service, which is known without asking it: its address is written out, or that of its description.
+pub(crate) fn is_out_of_reach(terms: &OpenapiTerms) -> bool {
+    WebTools::vetted(terms).is_err()
 }
 
 /// The status of an answer, and the headers that say what it is about.

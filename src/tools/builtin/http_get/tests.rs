@@ -174,7 +174,7 @@ async fn every_hop_is_judged_as_if_it_were_the_first() {
     for (at, expect) in [
         (
             "/metadata",
-            "ADDRESS_NOT_ALLOWED: 169.254.169.254 is 169.254.169.254, a link-local address",
+            "ADDRESS_NOT_ALLOWED: 169.254.169.254 is a link-local address",
         ),
         ("/decimal", "ADDRESS_NOT_ALLOWED: 169.254.169.254 is"),
         ("/mapped", "ADDRESS_NOT_ALLOWED: [::ffff:a9fe:a9fe] is"),
