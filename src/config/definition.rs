@@ -54,8 +54,8 @@ impl Builder<'_> {
                 "overrides" => self.renamed("overrides", key, value)?,
                 "contextWindow" | "context_window" => self.put("context_window", key, value)?,
                 "contextWindowBufferTokens" | "buffer" => self.put("buffer", key, value)?,
-                "toolsAllowed" | "tools_allowed" => self.put("tools_allowed", key, value)?,
-                "toolsDenied" | "tools_denied" => self.put("tools_denied", key, value)?,
+                "toolsAllowed" | "tools_allowed" => self.names("tools_allowed", key, value)?,
+                "toolsDenied" | "tools_denied" => self.names("tools_denied", key, value)?,
                 "models" => self.models(value)?,
                 "custom" => {
                     for (below, value) in value.members() {
@@ -176,8 +176,8 @@ impl Builder<'_> {
                         rule: rule.to_owned(),
                     });
                 }
-                "toolsAllowed" | "tools_allowed" => self.put("tools_allowed", key, value)?,
-                "toolsDenied" | "tools_denied" => self.put("tools_denied", key, value)?,
+                "toolsAllowed" | "tools_allowed" => self.names("tools_allowed", key, value)?,
+                "toolsDenied" | "tools_denied" => self.names("tools_denied", key, value)?,
                 "healthProbe" | "health_probe" => self.probe(key, value)?,
                 "command" if !over_http => self.command(given, value)?,
                 "args" if !over_http => {
@@ -292,9 +292,11 @@ impl Builder<'_> {
             match term(key) {
                 "headers" => self.later("headers", value),
                 "spec" => self.located("spec", key, value)?,
+                name @ ("tools_allowed" | "tools_denied") => self.names(name, key, value)?,
                 name @ ("base_url" | "include_methods" | "loopback" | "max_bytes"
-                | "max_redirects" | "networks" | "pin" | "queue" | "tags"
-                | "tools_allowed" | "tools_denied") => self.put(name, key, value)?,
+                | "max_redirects" | "networks" | "pin" | "queue" | "tags") => {
+                    self.put(name, key, value)?;
+                }
                 _ => return Err(refused(key, value)),
             }
         }
@@ -346,6 +348,17 @@ impl Builder<'_> {
             };
             self.put(name, key, value)?;
         }
+        Ok(())
+    }
+
+    /// Names of tools. One of them may stand without the list (001 §6).
+    fn names(&mut self, name: &str, key: &str, value: &Merged) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded(key, value)?;
+        let names = match expanded {
+            one @ Value::String(_) => json!([one]),
+            names => names,
+        };
+        self.insert(name, names, origin);
         Ok(())
     }
 

@@ -24,6 +24,16 @@ pub(super) struct DefinitionFault {
 }
 
 impl DefinitionFault {
+    /// A broken rule that no variable is missing for.
+    pub(super) fn of(key: &str, layer: usize, rule: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            layer,
+            rule: rule.to_owned(),
+            variable: None,
+        }
+    }
+
     /// The fault of what is called `id` in a section of the file `origin`; `at` is the dotted path of that (001 §4, §7).
     pub(super) fn render(&self, scope: &str, id: &str, at: &str, origin: &str) -> String {
         let at = match self.key.as_str() {

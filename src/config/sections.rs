@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::builder::Builder;
 use super::fault::{ConfigFault, DefinitionFault};
 use super::layers::{Layers, names};
+use super::merged::Merged;
 use super::names::{OF_OTHERS, PERSISTENCE, SECTIONS};
 use crate::contract::{DefinitionKind, QueueTerms, suggest};
 
@@ -15,6 +17,8 @@ const BOUND: [(&str, DefinitionKind, &str); 3] = [
     ("restTools", DefinitionKind::RestTool, "restTool"),
     ("openapiSpecs", DefinitionKind::Openapi, "openapiSpec"),
 ];
+/// The section of queues.
+const QUEUES: &str = "queues";
 /// The key of `persistence` that names the folder of snapshots.
 const SESSIONS_DIR: &str = "sessionsDir";
 
@@ -27,7 +31,7 @@ impl Layers {
         is_named: &dyn Fn(DefinitionKind, &str) -> bool,
     ) -> Result<Vec<String>, ConfigFault> {
         let layers = self.all()?;
-        let defined = names(layers, "queues");
+        let defined = names(layers, QUEUES);
         let Ok(builder) = self.builder() else {
             return Ok(Vec::new());
         };
@@ -47,9 +51,18 @@ impl Layers {
                 let Some(bound) = merged.member("queue") else {
                     continue;
                 };
-                // A variable that is missing is a fault of the file that names the tool.
-                let Ok((Value::String(queue), origin)) = builder.expanded("queue", bound) else {
-                    continue;
+                let at = format!("{section}.{name}");
+                let file = self.file_of(bound.layer());
+                let (queue, origin) = match builder.expanded("queue", bound) {
+                    Ok((Value::String(queue), origin)) => (queue, origin),
+                    // A variable that is missing is a fault of the file that names the tool.
+                    Ok((Value::Null, _)) | Err(_) => continue,
+                    Ok(_) => {
+                        let rule = "expected the name of a queue";
+                        let fault = DefinitionFault::of("queue", bound.layer(), rule);
+                        rules.push(fault.render(scope, name, &at, &file));
+                        continue;
+                    }
                 };
                 let known = |queue: &str| defined.contains(&queue) || own.contains(&queue);
                 if queue == QueueTerms::DEFAULT || known(&queue) {
@@ -68,26 +81,50 @@ impl Layers {
                     ),
                     variable: None,
                 };
-                let at = format!("{section}.{name}");
-                let file = self.file_of(bound.layer());
                 rules.push(fault.render(scope, name, &at, &file));
+            }
+        }
+        // Those that are named were read.
+        for name in defined.iter().filter(|name| !own.contains(name)) {
+            let Some(merged) = self.merged(QUEUES, name)? else {
+                continue;
+            };
+            if let Some(fault) = queue_fault(&builder, &merged) {
+                let file = self.file_of(fault.layer);
+                rules.push(fault.render("queue", name, &format!("{QUEUES}.{name}"), &file));
             }
         }
         Ok(rules)
     }
 
-    /// The sections that mean nothing and are called nearly as one that does.
+    /// The sections that mean nothing and are called nearly as one that does; the same of what is kept of runs.
     pub(super) fn unknown_sections(&self) -> Result<Vec<String>, ConfigFault> {
-        let known = || SECTIONS.into_iter().chain(OF_OTHERS);
+        let known = || SECTIONS.into_iter().chain([PERSISTENCE]);
         let mut notes = Vec::new();
         for layer in self.all()? {
             let sections = layer.value.as_object().into_iter().flatten();
             let sections = sections.map(|(name, _)| name.as_str());
-            for name in sections.filter(|name| known().all(|known| known != *name)) {
+            let file = layer.path.display();
+            let means_something =
+                |name: &&str| known().chain(OF_OTHERS).any(|known| known == *name);
+            for name in sections.filter(|name| !means_something(name)) {
                 if let Some(meant) = suggest(name, known()) {
-                    let file = layer.path.display();
                     notes.push(format!("{file}: `{name}` means nothing there; {meant}"));
                 }
+            }
+            match layer.value.get(PERSISTENCE) {
+                Some(Value::Object(kept)) => {
+                    for name in kept.keys().filter(|name| *name != SESSIONS_DIR) {
+                        if let Some(meant) = suggest(name, [SESSIONS_DIR].into_iter()) {
+                            let at = format!("{PERSISTENCE}.{name}");
+                            notes.push(format!("{file}: `{at}` means nothing; {meant}"));
+                        }
+                    }
+                }
+                Some(Value::Null) | None => {}
+                Some(_) => notes.push(format!(
+                    "{file}: `{PERSISTENCE}` is no JSON object, so it means nothing"
+                )),
             }
         }
         Ok(notes)
@@ -118,6 +155,10 @@ impl Layers {
         });
         match expanded?.0 {
             Value::Null => Ok(None),
+            // No path of a layer begins in the home by that sign: a folder of that name would be made.
+            Value::String(path) if path == "~" || path.starts_with("~/") => Err(refuse(
+                "`~` is no folder there; ${HOME} is that of the user",
+            )),
             Value::String(path) if !path.trim().is_empty() => {
                 let folder = file.parent().map(|folder| folder.join(&path));
                 Ok(Some(folder.unwrap_or_else(|| path.into())))
@@ -125,4 +166,23 @@ impl Layers {
             _ => Err(refuse("it is no path of a folder")),
         }
     }
+}
+
+/// Why an entry of `queues` is none. A variable that is missing is a fault of the file that names a tool of it.
+fn queue_fault(builder: &Builder<'_>, merged: &Merged) -> Option<DefinitionFault> {
+    if let Merged::Leaf { layer, .. } = merged {
+        return Some(DefinitionFault::of("", *layer, "it is no JSON object"));
+    }
+    let Some(concurrent) = merged.member("concurrent") else {
+        let rule = "`concurrent` is missing, how many calls run at once";
+        return Some(DefinitionFault::of("", merged.layer(), rule));
+    };
+    let (value, _) = builder.expanded("concurrent", concurrent).ok()?;
+    let number = match &value {
+        Value::String(text) => text.parse().ok(),
+        value => value.as_u64(),
+    };
+    let fits = number.is_some_and(|number| (1..=u64::from(u32::MAX)).contains(&number));
+    let rule = "expected a whole number of at least 1";
+    (!fits).then(|| DefinitionFault::of("concurrent", concurrent.layer(), rule))
 }

@@ -190,8 +190,8 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
         ": Unresolved variable ${NO} for provider 'cloud' at /cwd/.ai-agent.json: providers.cloud.baseUrl needs it; set it in the .ai-agent.env beside that file, or in the environment",
     );
     check(
-        json!({"type": "openai", "toolsAllowed": "x"}),
-        ".tools_allowed: expected a list, got the text \"x\" (in /cwd/.ai-agent.json)",
+        json!({"type": "openai", "toolsAllowed": {"x": 1}}),
+        ".tools_allowed: expected a list, got a mapping (in /cwd/.ai-agent.json)",
     );
     check(
         json!({"type": "openia"}),

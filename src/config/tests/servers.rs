@@ -75,12 +75,11 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
 #[test]
 fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared() {
     let fixture = Fixture::new();
-    let high =
-        json!({"mcpServers": {"fs": {"tools_allowed": ["READ_FILE"], "healthProbe": "listTools"}}});
+    let high = json!({"mcpServers": {"fs": {"tools_allowed": ["READ_FILE"], "healthProbe": "listTools"}, "web": {"toolsAllowed": "one"}}});
     fixture.write("cwd/.ai-agent.json", &high);
     let low = json!({"mcpServers": {
         "fs": {
-            "type": "local", "command": "x", "toolsAllowed": ["any"], "toolsDenied": ["write_file"], "shared": false, "toolSchemas": {"a": 1},
+            "type": "local", "command": "x", "toolsAllowed": ["any"], "toolsDenied": "write_file", "shared": false, "toolSchemas": {"a": 1},
             "health_probe": "ping",
         },
         "web": {"type": "remote", "url": "http://w/"},
@@ -98,6 +97,7 @@ fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared()
     assert_eq!(fs.terms.health_probe, HealthProbe::ListTools);
     assert!(!fs.shared);
     let web = &spec.tools.servers["web"];
+    assert_eq!(web.tools.allowed, Some(vec!["one".to_owned()]));
     assert!(matches!(
         web.transport,
         McpTransport::Remote {

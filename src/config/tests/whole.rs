@@ -54,6 +54,25 @@ fn a_queue_that_any_tool_of_the_layers_names_is_there_or_nothing_begins() {
             format!("restTools.z.queue {file} `nope` {rule}"),
         ]
     );
+    // What is no name of a queue and what is no queue.
+    let wrong = json!({
+        "mcpServers": {"t": {"command": "x", "queue": 7}, "none": {"command": "x", "queue": null}},
+        "queues": {
+            "zero": {"concurrent": 0}, "text": {"concurrent": "zero"}, "empty": {}, "list": [1], "good": {"concurrent": 2},
+        },
+    });
+    let file = "in /cwd/.ai-agent.json:";
+    let number = "expected a whole number of at least 1";
+    assert_eq!(
+        bound(&[wrong], ""),
+        [
+            format!("mcpServers.t.queue {file} expected the name of a queue"),
+            format!("queues.empty {file} `concurrent` is missing, how many calls run at once"),
+            format!("queues.list {file} it is no JSON object"),
+            format!("queues.text.concurrent {file} {number}"),
+            format!("queues.zero.concurrent {file} {number}"),
+        ]
+    );
     // What a contract defines is there, and what it names is judged where it does.
     let own =
         "queues: {missing: {concurrent: 1}, nope: {concurrent: 1}, hunter2: {concurrent: 1}}\n";
@@ -78,7 +97,7 @@ fn a_section_that_is_nearly_one_that_counts_is_noted_with_it() {
     let fixture = Fixture::new();
     let sections = json!({
         "mcpservers": {"t": {}}, "default": {"maxTurns": 1}, "telemetry": {}, "slack": {}, "api": {}, "persistence": {},
-        "$schema": "x", "comment": "hunter2",
+        "$schema": "x", "comment": "hunter2", "telemetri": {}, "apis": {}, "persistance": {},
     });
     fixture.write("cwd/.ai-agent.json", &layer(sections));
     let spec = fixture.spec(ASKS).unwrap();
@@ -92,9 +111,26 @@ fn a_section_that_is_nearly_one_that_counts_is_noted_with_it() {
         notes,
         [
             note("default", "defaults"),
-            note("mcpservers", "mcpServers")
+            note("mcpservers", "mcpServers"),
+            note("persistance", "persistence"),
         ]
     );
+    let noted = |persistence: Value| {
+        fixture.write(
+            "cwd/.ai-agent.json",
+            &layer(json!({"persistence": persistence})),
+        );
+        let spec = fixture.spec(ASKS).unwrap();
+        let notes = spec.clamped.iter().map(|note| fixture.shown(note));
+        notes.collect::<Vec<_>>().join("; ")
+    };
+    let begin = "/cwd/.ai-agent.json: `persistence";
+    assert_eq!(
+        noted(json!({"sessionDir": "x", "billingFile": "y"})),
+        format!("{begin}.sessionDir` means nothing; did you mean `sessionsDir`?")
+    );
+    let text = format!("{begin}` is no JSON object, so it means nothing");
+    assert_eq!(noted(json!("x")), text);
     // A contract that takes nothing from the layers has nothing to do with them.
     let own = format!("{ASKS}providers: {{cloud: {{type: ollama, base_url: 'http://own/'}}}}\n");
     assert!(fixture.spec(&own).unwrap().clamped.is_empty());
@@ -120,6 +156,7 @@ fn the_folder_of_snapshots_of_a_layer_begins_in_the_folder_of_that() {
         (json!(7), "it is no path of a folder"),
         (json!(""), "it is no path of a folder"),
         (json!("${NOWHERE}"), "the variable ${NOWHERE} is not set"),
+        (json!("~/ses"), "`~` is no folder there; ${HOME} is"),
     ] {
         let fault = found(wrong).unwrap_err();
         assert!(fault.starts_with(&format!("{begin}{rule}")), "{fault}");
