@@ -137,4 +137,4 @@ pub(crate) use run_clock::RunClock;
 pub(crate) use state::State;
 #[cfg(test)]
 pub(crate) use tests_random::{RandomRun, random_run};
-pub(crate) use texts::{invalid_arguments, is_instruction};
+pub(crate) use texts::{failure, invalid_arguments, is_failure, is_instruction};

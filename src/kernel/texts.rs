@@ -16,6 +16,9 @@ pub(crate) fn is_instruction(text: &str) -> bool {
     [FINAL_INSTRUCTION, REPORT_INSTRUCTION].contains(&text)
 }
 
+/// What the observation of a call that failed begins with.
+const FAILED: &str = "(tool failed: ";
+
 /// 000 §2.
 const PROSE_NOTICE: &str = "System notice: plain text responses without tool calls are ignored. \
      Use final_report to provide your answer.";
@@ -164,6 +167,16 @@ const fn place_of(pointer: &str) -> &str {
     }
 }
 
+/// The observation of a call that failed: `(tool failed: <reason>)`.
+pub(crate) fn failure(reason: &str) -> String {
+    format!("{FAILED}{reason})")
+}
+
+/// Whether that is the observation of a call that failed.
+pub(crate) fn is_failure(observation: &str) -> bool {
+    observation.starts_with(FAILED)
+}
+
 impl FailedReason {
     /// Whether the call was refused for its name or its arguments (semantics §6, invalid).
     pub(super) const fn is_invalid(&self) -> bool {
@@ -187,7 +200,7 @@ impl FailedReason {
 
     /// The observation: `(tool failed: <reason>)`.
     pub(super) fn observation(&self) -> String {
-        format!("(tool failed: {})", self.reason())
+        failure(&self.reason())
     }
 
     fn reason(&self) -> String {

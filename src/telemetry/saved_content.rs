@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::kernel::{failure, is_failure};
 use crate::message::{FailureCode, ObjectText, Role, ToolInvocation};
 
 /// What a message holds.
@@ -11,7 +12,7 @@ pub(super) struct SavedContent {
     /// Calls of tools among its parts.
     pub(super) calls: Vec<SavedCall>,
     pub(super) reasoning: Option<String>,
-    /// Results of calls: the id of each call, and its text.
+    /// Results of calls: the id of each call, and its text, of a failure as monolith has it.
     pub(super) results: Vec<(String, String)>,
     /// None where it has no text.
     pub(super) text: Option<String>,
@@ -47,6 +48,9 @@ struct SavedPart {
     content: Option<Box<RawValue>>,
     #[serde(default)]
     id: Option<String>,
+    /// Whether a result is a failure.
+    #[serde(default)]
+    is_error: Option<bool>,
     #[serde(default)]
     input: Option<Box<RawValue>>,
     #[serde(default)]
@@ -118,7 +122,10 @@ impl SavedContent {
                 }
                 let content = part.content.as_deref();
                 let content = Self::of(content, Role::Tool).map_err(|why| format!("{at}.{why}"))?;
-                self.results.push((id, content.text.unwrap_or_default()));
+                let text = content.text.unwrap_or_default();
+                let is_failure = part.is_error == Some(true) && !is_failure(&text);
+                self.results
+                    .push((id, if is_failure { failure(&text) } else { text }));
             }
             Some("tool_result") => {
                 return Err(format!(

@@ -316,7 +316,7 @@ mod tests {
                 "User Hi",
                 "Assistant I read. read{\"n\": 1e2} read{}",
                 "Tool x to a",
-                "Tool y to b",
+                "Tool (tool failed: y) to b",
                 "User Go on.",
             ],
         );

@@ -12,14 +12,15 @@ use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
 use super::unmet::not_offered;
 use super::workspace::Workspace;
-use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
+use crate::contract::{ExecutionContract, FactoryError, TargetSpec, ToolTransport, check_input};
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
 use crate::driver::clock::unix_ms;
-use crate::kernel::{ParentRun, RunStarted};
+use crate::kernel::{ParentRun, RunStarted, is_failure};
 use crate::message::{
-    AgentMessage, Digest, QuarterBytes, Role, RunId, Scrubber as _, TokenCounter,
+    AgentMessage, Digest, Observed, ObservedStatus, QuarterBytes, Role, RunId, Scrubber as _,
+    TokenCounter,
 };
 use crate::replay::ForkPoint;
 use crate::session::{Redactor, Scrub};
@@ -292,6 +293,7 @@ impl Beginning {
             Self::Loaded { mut saved, task } => {
                 for message in &mut saved {
                     message.tokens = tokens_of(message, counter);
+                    message.observed = observed(message, contract.tool_transport);
                 }
                 let mut messages = RunStarted::opening_counted(&contract.system, &task, counter);
                 let at = messages.len().saturating_sub(1);
@@ -339,8 +341,22 @@ impl Continuation {
     }
 }
 
+/// How the call ended that a loaded message answers, where results are rendered as text.
+fn observed(message: &AgentMessage, transport: ToolTransport) -> Option<Observed> {
+    let status = if is_failure(&message.content) {
+        ObservedStatus::Failed
+    } else {
+        ObservedStatus::Ok
+    };
+    let is_rendered = message.role == Role::Tool && transport == ToolTransport::Xml;
+    is_rendered.then_some(Observed {
+        duration_ms: 0,
+        status,
+    })
+}
+
 /// The tokens of a message that no run counted, the arguments of its calls included.
-fn tokens_of(message: &AgentMessage, counter: &dyn TokenCounter) -> u64 {
+pub(super) fn tokens_of(message: &AgentMessage, counter: &dyn TokenCounter) -> u64 {
     let calls = message.tool_calls.iter();
     let calls = calls.map(|call| counter.count(call.arguments.as_str()));
     calls.fold(counter.count(&message.content), u64::saturating_add)
