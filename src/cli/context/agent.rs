@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 use rustix::system::uname;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::app::App;
@@ -183,7 +184,30 @@ impl AgentFiles for Beside<'_> {
         if let Ok(schema) = serde_json::from_str(&text) {
             return Ok(schema);
         }
-        serde_saphyr::from_str(&text).map_err(|_| "it is no JSON and no YAML".to_owned())
+        let yaml = serde_saphyr::from_str(&text);
+        yaml.map_err(|fault| {
+            // Only what is too deep is JSON for a reader that keeps nothing.
+            let is_deep_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            let mut cause = &fault;
+            while let serde_saphyr::Error::AliasError { error, .. }
+            | serde_saphyr::Error::WithSnippet { error, .. } = cause
+            {
+                cause = error;
+            }
+            let is_large = matches!(
+                cause,
+                serde_saphyr::Error::Budget { .. }
+                    | serde_saphyr::Error::AliasReplayLimitExceeded { .. }
+                    | serde_saphyr::Error::AliasReplayStackDepthExceeded { .. }
+                    | serde_saphyr::Error::AliasExpansionLimitExceeded { .. }
+            );
+            let rule = if is_deep_json || is_large {
+                "it is more than is read: at most 32 levels, and few aliases"
+            } else {
+                "it is no JSON and no YAML"
+            };
+            rule.to_owned()
+        })
     }
 }
 

@@ -215,13 +215,13 @@ impl Inliner<'_> {
             .checked_sub(1)
             .ok_or_else(|| format!("more than {MAX_INCLUDES} includes"))?;
         let path = file.parent().unwrap_or(Path::new("")).join(name);
-        if let Some(rule) = hidden_rule(name) {
+        let folder = (self.named_folder.as_path(), self.folder.as_path());
+        if let Some(rule) = hidden_rule(name, folder) {
             return Err(rule);
         }
         let found = self.files.text(&path);
         let (real, text) =
             found.map_err(|fault| format!("`{name}` cannot be included: {fault}"))?;
-        let folder = (self.named_folder.as_path(), self.folder.as_path());
         if let Some(rule) = unread_rule(name, (&path, &real), folder) {
             return Err(rule);
         }
@@ -277,11 +277,16 @@ pub(crate) fn unread_rule(
         let real = real.display();
         return Some(format!("`{name}` leads to {real}, which is hidden: {RULE}"));
     }
-    hidden_rule(name)
+    hidden_rule(name, folder)
 }
 
-fn hidden_rule(name: &str) -> Option<String> {
-    is_hidden(Path::new(name)).then(|| format!("`{name}` is hidden: {RULE}"))
+/// The folders that the agent's own stands in may be hidden, in a path from the root, too.
+fn hidden_rule(name: &str, (named_folder, folder): (&Path, &Path)) -> Option<String> {
+    let path = Path::new(name);
+    let of_agent = [named_folder, folder].into_iter();
+    let mut of_agent = of_agent.filter(|folder| folder.is_absolute());
+    let below = of_agent.find_map(|folder| path.strip_prefix(folder).ok());
+    is_hidden(below.unwrap_or(path)).then(|| format!("`{name}` is hidden: {RULE}"))
 }
 
 /// Whether a link leads to what may not be named: a hidden file, or one in a hidden folder. Folders that the agent's own stands in
