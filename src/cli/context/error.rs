@@ -225,13 +225,15 @@ impl CliError {
         match self {
             Self::Spec(errors) | Self::Located(_, errors) => {
                 let lines = errors.with_helps().map(|(error, help)| {
-                    let place = if let Some(set) = &error.set {
-                        as_typed(set)
-                    } else {
+                    let typed = error.set.as_deref().map(as_typed);
+                    let is_option = typed
+                        .as_deref()
+                        .is_some_and(|it| SpecErrors::option_of(it).is_some());
+                    let place = typed.unwrap_or_else(|| {
                         let (file, line, column) = errors.place_of(error);
                         format!("{file}:{line}:{column}")
-                    };
-                    let path = if error.path.is_empty() {
+                    });
+                    let path = if error.path.is_empty() || is_option {
                         String::new()
                     } else {
                         format!("{}: ", error.path)

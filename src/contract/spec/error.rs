@@ -98,6 +98,12 @@ impl SpecErrors {
         })
     }
 
+    /// The option of a change that was typed as one of its own: `--llm-timeout` of `--llm-timeout 10s`; none of `--set` and `--override`.
+    pub(crate) fn option_of(typed: &str) -> Option<&str> {
+        let option = typed.split(' ').next()?;
+        (!["--set", "--override"].contains(&option)).then_some(option)
+    }
+
     fn render_one(
         &self,
         error: &SpecError,
@@ -106,28 +112,34 @@ impl SpecErrors {
         out: &mut String,
     ) {
         let text = error.set.as_ref().unwrap_or(&self.text);
+        let typed = error.set.as_deref().map(typed);
+        let option = typed.as_deref().and_then(Self::option_of);
+        let about = option.unwrap_or(&error.path);
         // Writing to a String cannot fail.
-        if error.path.is_empty() {
+        if about.is_empty() {
             let _ = writeln!(out, "error: {}", error.rule);
         } else {
-            let _ = writeln!(out, "error: {}: {}", error.path, error.rule);
+            let _ = writeln!(out, "error: {about}: {}", error.rule);
         }
         let (file, number, column) = self.place_of(error);
         let number = number.to_string();
         let gutter = " ".repeat(number.len());
-        if let Some(set) = &error.set {
-            let _ = writeln!(out, "{gutter}--> {}", typed(set));
+        if let Some(typed) = &typed {
+            let _ = writeln!(out, "{gutter}--> {typed}");
         } else {
             let file = escaped_line(file);
             let place = format!("{file}:{number}:{column}");
             let _ = writeln!(out, "{gutter}--> {place}");
         }
-        let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or("");
-        let beside = gutter.len() + " | ".len();
-        let shown = Excerpt::of(line, error, width.saturating_sub(beside));
-        let _ = writeln!(out, "{gutter} |");
-        let _ = writeln!(out, "{number} | {}", shown.line);
-        let _ = writeln!(out, "{gutter} | {}{}", shown.pad, "^".repeat(shown.carets));
+        // What an option of its own comes to is not what was typed.
+        if option.is_none() {
+            let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or("");
+            let beside = gutter.len() + " | ".len();
+            let shown = Excerpt::of(line, error, width.saturating_sub(beside));
+            let _ = writeln!(out, "{gutter} |");
+            let _ = writeln!(out, "{number} | {}", shown.line);
+            let _ = writeln!(out, "{gutter} | {}{}", shown.pad, "^".repeat(shown.carets));
+        }
         if let Some(help) = help {
             let _ = writeln!(out, "{gutter} = help: {help}");
         }
