@@ -104,18 +104,32 @@ impl BillingFile {
         })
     }
 
-    /// Why lines cannot be added to the file of that path, as far as the file itself shows it. Makes none.
-    pub(crate) fn refusal(path: &Path) -> Option<String> {
-        let file = match open_own(private_file().read(true).append(true), path) {
+    /// Judges whether lines can be added to the file of that path, as far as that is seen without making it.
+    ///
+    /// # Errors
+    /// [`BillingFault`], as of [`Self::open`].
+    pub(crate) fn refusal(path: &Path) -> Result<(), BillingFault> {
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let begins = match open_own(private_file().read(true).append(true), path) {
             // It will be made.
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return None,
-            file => file,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+                if folder.is_none_or(Path::is_dir) {
+                    return Ok(());
+                }
+                Err(fault)
+            }
+            file => file.and_then(|file| begins_as_lines(&file)),
         };
-        match file.and_then(|file| begins_as_lines(&file)) {
-            Ok(true) => None,
-            Ok(false) => Some(NO_LINES.to_owned()),
-            Err(fault) => Some(fault.to_string()),
-        }
+        let reason = match begins {
+            Ok(true) => return Ok(()),
+            Ok(false) => NO_LINES.to_owned(),
+            Err(fault) => fault.to_string(),
+        };
+        Err(BillingFault {
+            action: "opened",
+            path: path.to_owned(),
+            reason,
+        })
     }
 
     /// Adds lines, all of them or none.
@@ -405,10 +419,12 @@ mod tests {
             let said = said.map_err(|fault| fault.to_string()).err();
             assert_eq!(said.is_none(), is_ours, "{text:?}: {said:?}");
             assert!(said.is_none_or(|said| said.contains("another file than one of accounting")));
-            assert_eq!(BillingFile::refusal(&path).is_none(), is_ours, "{text:?}");
+            assert_eq!(BillingFile::refusal(&path).is_ok(), is_ours, "{text:?}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
-        assert_eq!(BillingFile::refusal(&folder.path().join("none")), None);
+        assert!(BillingFile::refusal(&folder.path().join("none")).is_ok());
+        let below = BillingFile::refusal(&folder.path().join("none/below"));
+        assert!(below.unwrap_err().reason.contains("No such file"));
     }
 
     /// 001/11.direct.4
@@ -423,7 +439,8 @@ mod tests {
         std::os::unix::fs::symlink("elsewhere", &link).unwrap();
         for path in [Path::new("/dev/null"), &open, &link] {
             let opened = BillingFile::open(path, false).unwrap_err();
-            assert_eq!(BillingFile::refusal(path), Some(opened.reason), "{path:?}");
+            let refused = BillingFile::refusal(path).unwrap_err();
+            assert_eq!(refused.to_string(), opened.to_string(), "{path:?}");
         }
         assert!(!folder.path().join("elsewhere").exists());
     }

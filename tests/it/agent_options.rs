@@ -76,6 +76,64 @@ fn a_saved_conversation_comes_before_the_task() {
     assert_eq!(continued.code, 0, "{}", continued.err);
 }
 
+/// A dry run judges the first request with the conversation that it begins with, and a failure of it stays one.
+/// 001/11.direct.4, 001/11.direct.7
+#[test]
+fn what_is_loaded_counts_for_a_dry_run_and_a_failed_call_stays_one() {
+    let desk = desk(&[&says("Done."), &says("Done.")]);
+    let words = json!([{"role": "user", "content": "word ".repeat(60_000)}]);
+    desk.write("big.json", &words.to_string());
+    let window = "targets.0.context_window=30000";
+    let run = ["run", "a.ai", "x", "--load", "big.json", "--set", window];
+    let largest = "the largest part is a message of the conversation so far";
+    let left = desk.ends(&[&run[..], &["--dry-run"]].concat(), 4);
+    assert!(left.out.contains(largest), "{}", left.out);
+    let left = desk.ends(&run, 4);
+    assert!(left.err.contains(largest), "{}", left.err);
+    let saved = json!([
+        {"role": "user", "content": "Read."},
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "a", "name": "rd", "input": {}}, {"type": "tool_use", "id": "b", "name": "rd", "input": {}},
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a", "is_error": true, "content": "no such file"},
+            {"type": "tool_result", "tool_use_id": "b", "is_error": false, "content": "fine"},
+        ]},
+    ]);
+    desk.write("said.json", &saved.to_string());
+    // By each transport the model is shown it as one, and what is saved of that is loaded as one.
+    for (load, run, transport) in [
+        ("said.json", "r1", "tool_transport=native"),
+        ("again.json", "r2", "tool_transport=xml"),
+    ] {
+        let run = [
+            "run", "a.ai", "x", "--load", load, "--run-id", run, "--set", transport,
+        ];
+        let more = [
+            "--save",
+            "again.json",
+            "--set",
+            "completion=message",
+            "--trace-llm",
+        ];
+        let left = desk.ends(&[&run[..], &more].concat(), 0);
+        assert!(
+            left.err.contains("(tool failed: no such file)"),
+            "{}",
+            left.err
+        );
+        assert!(!left.err.contains("(tool failed: fine)"), "{}", left.err);
+    }
+    let record = desk.ok(&["export", "r2"]);
+    for status in ["failed", "ok"] {
+        let observed = format!(r#""observed":{{"duration_ms":0,"status":"{status}"}}"#);
+        assert_eq!(record.matches(&observed).count(), 1, "{status}: {record}");
+    }
+    for proof in ["verify", "replay"] {
+        desk.ok(&[proof, "r2"]);
+    }
+}
+
 /// What is a secret here may have been none where the conversation was saved.
 #[test]
 fn a_saved_conversation_is_scrubbed_like_anything_else() {
@@ -195,7 +253,8 @@ fn knobs_are_options_of_every_command_that_begins_a_run() {
     assert_eq!(contract["tool_timeout_ms"], 99);
     assert_eq!(contract["targets"][0]["sampling"]["stream"], true);
     let left = desk.ends(&["run", "c.yaml", "--max-retries", "many"], 4);
-    assert!(left.err.contains("max_attempts_per_turn"), "{}", left.err);
+    let named = "error: --max-retries: expected a whole number, got `many`\n";
+    assert!(left.err.contains(named), "{}", left.err);
 }
 
 /// 001 §11, semantics §7: what the token gate holds back is in no trace.
@@ -255,7 +314,8 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
         desk.ok(&["run", "a.ai", "x", "--format", form, "--dry-run"]);
     }
     let left = desk.ends(&["run", "a.ai", "x", "--format", "pdf", "--dry-run"], 4);
-    assert!(left.err.contains("final_report.format"), "{}", left.err);
+    let named = "error: --format: expected one of json, ";
+    assert!(left.err.contains(named), "{}", left.err);
     // Each fault names the option as it was typed.
     assert!(left.err.contains("--> --format pdf\n"), "{}", left.err);
     for (typed, expect) in [
@@ -268,12 +328,51 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
             "--> --set prompt.FORMAT=zzz\n",
         ),
         (&["--models", ""], "a name is missing"),
+        (
+            &["--models", "nope/m"],
+            "error: --models: no provider `nope` is defined",
+        ),
+        (&["--models", "nope/m"], " --> --models nope/m\n  = help: "),
+        (
+            &["--llm-timeout", "10s"],
+            "error: --llm-timeout: expected a whole number",
+        ),
+        (
+            &["--set", "llm_timeout_ms=10s"],
+            "error: llm_timeout_ms: expected a whole number",
+        ),
         (&["--save", "-"], "it is no file"),
+        (
+            &["--save", "./a.ai"],
+            "failed to save the conversation as ./a.ai: it is what is run",
+        ),
+        (
+            &["--save", "f", "--billing-file", "./f"],
+            "as f: --billing-file names it, too",
+        ),
+        (
+            &["--billing-file", "nodir/f"],
+            "failed to use the accounting file ",
+        ),
     ] {
         let left = desk.ends(&[&["run", "a.ai", "x", "--dry-run"], typed].concat(), 4);
         assert!(left.err.contains(expect), "{typed:?}: {}", left.err);
         assert!(!left.err.contains("--set key"), "{}", left.err);
     }
+    // What the run itself refuses so is left as it is.
+    let agent = desk.read("a.ai");
+    desk.ends(&["run", "a.ai", "x", "--save", "a.ai"], 4);
+    assert_eq!(desk.read("a.ai"), agent);
+    // Without a task the file alone is judged.
+    let left = desk.ends(&["run", "a.ai", "--dry-run"], 0);
+    assert!(
+        left.err
+            .contains("note: no task is given, so none is judged; a run needs one\n"),
+        "{}",
+        left.err
+    );
+    let left = desk.ends(&["run", "a.ai", "", "--dry-run"], 4);
+    assert!(left.err.contains("there is no task"), "{}", left.err);
     let left = desk.ends(
         &["run", "You are brief.", " ", "--models", "demo/script"],
         4,
@@ -313,6 +412,20 @@ fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
         assert!(!left.said().contains("canary-key"), "{}", left.said());
     };
     ask("../.ssh/id", "is hidden: such files may hold secrets");
+    // The folder that the agent itself stands in may be hidden, by a path from the root, too.
+    desk.write(".own/in.json", r#"{"required": ["inside"]}"#);
+    let inside = desk.path(".own/in.json").display().to_string();
+    desk.write(".own/a.ai", &agent.replace("in.txt", &inside));
+    let left = desk.ends(&["run", ".own/a.ai", "{}", "--dry-run"], 4);
+    assert!(
+        left.err.contains("\"inside\" is a required"),
+        "{}",
+        left.err
+    );
+    ask(&inside, "is hidden: such files may hold secrets");
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    desk.write("sub/deep.json", &deep);
+    ask("deep.json", "it is more than is read: at most 32 levels");
     ask("x.env", "is a file of variables");
     #[cfg(unix)]
     {

@@ -256,3 +256,72 @@ fn a_queue_that_the_caller_defines_is_there_for_its_agents() {
     assert!(refused.contains("no queue `slow` is defined"), "{refused}");
     checked("queues: {slow: {concurrent: 1}}\n", 0);
 }
+
+/// 001 §2, §6: a service that no tool may reach is found without asking it, and so is what an agent below needs, with its place and the
+/// word that its author must write.
+/// 001/2.file.17, 001/11.direct.4
+#[test]
+fn why_a_server_is_not_there_is_known_of_agents_below_too() {
+    let desk = Desk::new();
+    let service = |url: &str| json!({"description": "d", "method": "GET", "url": url});
+    let layer = json!({
+        "providers": {"here": {"type": "openai", "baseUrl": "http://127.0.0.1:9/v1", "contextWindow": 32768}},
+        "mcpServers": {"dead": {"command": "nosuch-dead"}, "live": {"command": "nosuch-live"}},
+        "restTools": {"lo": service("http://127.0.0.1:1/")},
+        "openapiSpecs": {
+            "o": {"spec": "./nosuch.json", "baseUrl": "http://10.0.0.3/"},
+            "p": {"spec": "http://localhost.:3/p.json"},
+        },
+    });
+    desk.write(".ai-agent.json", &layer.to_string());
+    desk.write(
+        "p.ai",
+        "---\nmodels: [here/m]\nagents: [k1.ai, k2.ai]\n---\nx",
+    );
+    desk.write("k1.ai", "---\ntools: [dead]\n---\nx");
+    desk.write("k2.ai", "---\ntools: [rest__lo, rest__o_a]\n---\nx");
+    let private = "note: k2.ai: rest__o did not come up: failed to reach tools.openapi.o: 10.0.0.3 is a private address; `networks` in the contract may name its network";
+    for run in [
+        &["run", "p.ai", "x", "--dry-run"][..],
+        &["contract", "check", "p.ai", "--start-servers"],
+    ] {
+        let left = desk.ends(run, 3);
+        for part in [
+            "FAILED  k1.ai: the tool server `dead` is not available\n        at k1.ai:2:9\n",
+            "FAILED  k2.ai: the tool server `rest__lo` is not available; the tool server `rest__o` is not available\n        at k2.ai:2:9\n        at k2.ai:2:19\n",
+        ] {
+            assert!(left.out.contains(part), "{part}: {}", left.out);
+        }
+        for part in [
+            "note: k1.ai: dead did not come up: failed to find the command \"nosuch-dead\"",
+            "note: k2.ai: rest__lo did not come up: failed to reach tools.rest.lo: 127.0.0.1 is this machine; `loopback: true` in the contract allows that",
+            private,
+        ] {
+            assert!(left.err.contains(part), "{part}: {}", left.err);
+        }
+    }
+    let document = desk
+        .run(&["run", "p.ai", "x", "--dry-run", "--json"])
+        .document();
+    let faults = document["server_faults_below"].as_array().unwrap();
+    assert!(
+        faults
+            .iter()
+            .any(|fault| fault["file"] == "k1.ai" && fault["server"] == "dead")
+    );
+    assert_eq!(document["checks_below"][0]["places"], json!(["k1.ai:2:9"]));
+    // No server is started to see it, and none is asked; another one that is not started hides nothing.
+    let agent = |tools: &str| format!("---\nmodels: [here/m]\ntools: [{tools}]\n---\nx");
+    for (tools, why) in [
+        ("rest__o_a", "10.0.0.3 is a private address"),
+        ("live, rest__o_a", "10.0.0.3 is a private address"),
+        ("rest__p_a", "localhost. is 127.0.0.1, this machine"),
+        ("live, rest__lo", "127.0.0.1 is this machine"),
+    ] {
+        desk.write("a.ai", &agent(tools));
+        let left = desk.ends(&["contract", "check", "a.ai"], 3);
+        assert!(left.said().contains(why), "{tools}: {}", left.said());
+    }
+    desk.write("a.ai", &agent("live"));
+    desk.ends(&["contract", "check", "a.ai"], 0);
+}

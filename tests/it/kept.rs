@@ -67,6 +67,24 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
     assert_eq!(names("one"), ["one.json.gz"], "{}", ended.out);
     assert_eq!(names("two"), ["two.json.gz"], "{}", ended.out);
     assert!(names("three").is_empty(), "{:?}", names("three"));
+    // Where they go is shown before anything is written.
+    let shown = |words: &[&str]| {
+        let left = desk.ends(&[words, &["one/c.yaml"]].concat(), 0);
+        let rows = left.out.lines().map(str::trim);
+        let rows = rows.filter(|row| {
+            row.contains("(persistence.sessionsDir; snapshots of runs are written there)")
+        });
+        let rows = rows.map(|row| row.starts_with("folder ") && row.contains("one/./ses "));
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&["contract", "check"]), [true]);
+    assert_eq!(shown(&["run", "--dry-run"]), [true]);
+    // An option comes before it, whatever it says.
+    let broken = layer.to_string().replace("./ses", "${NOWHERE}");
+    desk.write("one/.ai-agent.json", &broken);
+    let run = ["run", "one/c.yaml", "--sessions-dir", "own"];
+    desk.ends(&run, 0);
+    desk.ends(&run[..2], 4);
 }
 
 /// 001 §11, §12

@@ -95,6 +95,11 @@ impl ContractFile {
         }
     }
 
+    /// Whether it is a system prompt in the place of a file.
+    pub(in crate::cli) const fn is_prompt(&self) -> bool {
+        self.prompt.is_some()
+    }
+
     /// Whether it is an agent's file, or a system prompt.
     pub(in crate::cli) fn is_agent(&self) -> bool {
         self.form().is_some()
@@ -275,7 +280,8 @@ impl ContractFile {
             parsed.map_err(|errors| self.not_read(text, errors))?
         };
         secrets::learn(&spec, &app.environment);
-        if self.reading == Reading::Command {
+        // What the caller names comes before it.
+        if self.reading == Reading::Command && app.accounting.kept.sessions_dir.is_none() {
             spec.sessions_dir = self.sessions_dir(&layers, &spec)?;
         }
         if spec

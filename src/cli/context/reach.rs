@@ -6,7 +6,7 @@ use super::confinement::{Kept, Machine};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, dollars, grouped};
 use crate::contract::{BigCount, DelegateTerms};
-use crate::driver::{Reach, ReachedCommand, ReachedVariable, SHELL_PLACE};
+use crate::driver::{Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE};
 use crate::tools::Confined;
 
 /// Everything, one a line, with what confines each command on this machine.
@@ -44,7 +44,13 @@ pub(in crate::cli) fn listed(reach: &Reach, machine: &Machine) -> String {
         } else {
             "folder"
         };
-        row(kind, format!("{path}   ({})", line(&folder.place)));
+        let place = line(&folder.place);
+        let written = if folder.place == SESSIONS_PLACE {
+            "; snapshots of runs are written there"
+        } else {
+            ""
+        };
+        row(kind, format!("{path}   ({place}{written})"));
     }
     for agent in &reach.agents {
         let (tool, terms) = (line(&agent.tool), line(&of_agent(&agent.terms)));

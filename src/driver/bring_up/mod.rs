@@ -47,7 +47,9 @@ pub(crate) use new_run::{
 pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_recorded};
-pub(crate) use reach::{Reach, ReachedCommand, ReachedVariable, SHELL_PLACE, shown_words};
+pub(crate) use reach::{
+    Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE, shown_words,
+};
 pub(in crate::driver) use recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 pub(in crate::driver) use reopened::reopen_below;
 pub(crate) use reopened::{Reopened, reopen};

@@ -1,9 +1,11 @@
 //! The contract that a file gives, without a run: for `contract show`, `check` and `hash`, `doctor` and what-if.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::new_run::tokens_of;
 use super::reach::Reach;
 use super::read_request::ReadRequest;
 use super::request::RunRequest;
@@ -17,7 +19,8 @@ use crate::contract::{
 };
 use crate::driver::DriverError;
 use crate::driver::secrets::Unmatched;
-use crate::kernel::BringUpFault;
+use crate::kernel::{BringUpFault, RunStarted};
+use crate::message::{AgentMessage, QuarterBytes, TokenCounter};
 
 /// The contract that a file gives, without a run.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct Preview {
     pub(crate) faults: Vec<BringUpFault>,
     /// Why the embedded model of a provider cannot be used, where it cannot, by provider; it is not loaded to see.
     pub(crate) model_faults: BTreeMap<String, String>,
+    /// The conversation that a run of it begins with: what the file or the caller gives as the task stands last.
+    pub(crate) opening: Vec<AgentMessage>,
     /// What a run of it reaches.
     pub(crate) reach: Reach,
     /// Secrets that are too short to be distinguished from ordinary text, and so are not taken out.
@@ -52,6 +57,16 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
+    /// The same of a run that begins with a conversation that was saved: it stands before the task.
+    pub(crate) fn begin_with(&mut self, mut saved: Vec<AgentMessage>) {
+        let counter = counter_of(&self.tokenizers, &self.contract);
+        for message in &mut saved {
+            message.tokens = tokens_of(message, counter.as_ref());
+        }
+        let at = self.opening.len().saturating_sub(1);
+        self.opening.splice(at..at, saved);
+    }
+
     /// The same, with the recorded token counts of definitions that are in both.
     pub(crate) fn counted_as(self, recorded: &ExecutionContract) -> Self {
         Self {
@@ -145,7 +160,10 @@ async fn made(
         guard.check(&contract)?;
     }
     let faults = offer.faults_under(spec, &contract);
+    let counter = counter_of(&tokenizers, &contract);
+    let task = spec.task.as_deref().unwrap_or_default();
     Ok(Preview {
+        opening: RunStarted::opening_counted(&contract.system, task, counter.as_ref()),
         are_started: which != ServersToStart::Builtin,
         tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
         model_faults: found.model_faults(&contract),
@@ -160,6 +178,12 @@ async fn made(
         clamped: spec.clamped.clone(),
         written: written(spec),
     })
+}
+
+/// What counts the tokens of the conversation; where this build has no such tokenizer, what a run counts with then.
+fn counter_of(tokenizers: &Tokenizers, contract: &ExecutionContract) -> Arc<dyn TokenCounter> {
+    let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
+    counter.unwrap_or_else(|_| QuarterBytes::counter())
 }
 
 fn written(spec: &ContractSpec) -> Vec<(Option<usize>, &'static str)> {

@@ -26,6 +26,9 @@ const THIS_MACHINE: &str = "this machine";
 /// Where a contract file names the built-in shell.
 pub(crate) const SHELL_PLACE: &str = "tools.builtin";
 
+/// Where a layer names the folder that snapshots of runs are written into.
+pub(crate) const SESSIONS_PLACE: &str = "persistence.sessionsDir";
+
 /// What a run reaches.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Reach {
@@ -35,7 +38,7 @@ pub(crate) struct Reach {
     pub(crate) hosts: Vec<ReachedHost>,
     /// Variables that are read, and where the value of each goes.
     pub(crate) variables: Vec<ReachedVariable>,
-    /// Folders and files that monolith itself reads.
+    /// Folders and files that monolith itself reads, and the one that it writes snapshots into.
     pub(crate) folders: Vec<ReachedFolder>,
     /// Agents that may be called; each reaches what its own file says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -94,7 +97,7 @@ pub(crate) struct ReachedVariable {
     pub(crate) is_optional: bool,
 }
 
-/// A folder or file that is read.
+/// A folder or file that is read, or the folder of snapshots.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ReachedFolder {
     /// The dotted path of the file that names it.
@@ -259,6 +262,9 @@ impl Reach {
         reach
             .folders
             .push(folder("tools.workspace".to_owned(), workspace));
+        let sessions = spec.sessions_dir.as_deref();
+        let sessions = sessions.map(|path| folder(SESSIONS_PLACE.to_owned(), path));
+        reach.folders.extend(sessions);
         let files = files.into_iter();
         let files =
             files.map(|(provider, path)| folder(format!("providers.{provider}.file"), path));

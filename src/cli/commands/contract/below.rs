@@ -4,15 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::check_report::CheckedBelow;
-use super::failures::failures;
+use super::check_report::{CheckedBelow, FaultBelow, down, is_up};
+use super::failures::known_failures;
 use super::preview::preview_of_possible;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::contract::{ContractSpec, DelegationGrant, Delegator, ExecutionContract};
 use crate::driver::{DriverError, Reach, unset_by_itself, unset_keys};
-use crate::kernel::{BringUpFault, CheckName};
+use crate::kernel::CheckName;
+use crate::message::AgentMessage;
 
 /// How many files of agents are judged.
 const MOST_BELOW: usize = 256;
@@ -23,17 +24,22 @@ pub(super) struct Beside {
     pub(super) checks: Vec<CheckedBelow>,
     /// What was found already, in words: an agent that has it from its caller has the same fault.
     known: BTreeSet<String>,
+    /// What did not come up of the servers of agents, and what is wrong with their tools.
+    pub(super) notes: Vec<FaultBelow>,
     /// Whether a run is judged, which needs its keys.
     of_a_run: bool,
+    /// The conversation that the run begins with.
+    pub(super) saved: Vec<AgentMessage>,
     seen: BTreeSet<PathBuf>,
     pub(super) unmet: Vec<CliError>,
 }
 
 impl Beside {
-    /// Nothing but those faults of a run.
-    pub(super) fn of_a_run(unmet: Vec<CliError>) -> Self {
+    /// Nothing but those faults of a run that begins with that conversation.
+    pub(super) fn of_a_run(unmet: Vec<CliError>, saved: Vec<AgentMessage>) -> Self {
         Self {
             of_a_run: true,
+            saved,
             unmet,
             ..Self::default()
         }
@@ -131,25 +137,26 @@ impl Beside {
         let unset = self.unset_keys(app, spec, &preview.reach);
         self.add(file, unset);
         let name = file.name().display().to_string();
-        // What a server lacks that was left out is said already.
-        let is_partial = !preview.not_started.is_empty();
-        let failed = failures(&preview).into_iter();
-        let failed = failed.filter(|(check, _)| !is_partial || *check != CheckName::Tools);
-        let down = preview.faults.iter().filter(|_| is_partial);
-        let down = down.map(|fault| {
-            let BringUpFault { detail, server } = fault;
-            (
-                CheckName::Tools,
-                format!("the tool server `{server}`: {detail}"),
-            )
-        });
-        let failed = failed.chain(down);
-        self.checks
-            .extend(failed.map(|(check, detail)| CheckedBelow {
+        for (check, detail) in known_failures(&preview) {
+            let places = match check {
+                CheckName::Tools => file.places_of_servers(&preview.contract, &down(&preview)),
+                _ => Vec::new(),
+            };
+            let all = || file.places_of(&preview.contract, [check], &preview.origins);
+            self.checks.push(CheckedBelow {
                 name: check,
                 detail,
                 file: name.clone(),
-            }));
+                places: if places.is_empty() { all() } else { places },
+            });
+        }
+        let notes = std::mem::take(&mut preview.faults).into_iter();
+        self.notes.extend(notes.map(|fault| FaultBelow {
+            is_up: is_up(&preview, &fault),
+            detail: fault.detail,
+            file: name.clone(),
+            server: fault.server,
+        }));
         self.judge_agents(app, file, spec, &preview.contract);
     }
 }

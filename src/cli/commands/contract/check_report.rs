@@ -47,6 +47,9 @@ pub(in crate::cli) struct CheckReport {
     /// What did not come up of the servers that were started, and what they offer otherwise than pinned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     server_faults: Vec<BringUpFault>,
+    /// The same of the agents that may be called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::cli) server_faults_below: Vec<FaultBelow>,
     /// For each target that has one, the parameters that its protocol has no field for.
     pub(in crate::cli) unsent: Vec<Unsent>,
     /// Places of secrets that are too short or too plain to be taken out.
@@ -79,6 +82,21 @@ pub(in crate::cli) struct CheckedBelow {
     pub(super) detail: String,
     /// The agent's file, as messages call it.
     pub(super) file: String,
+    /// Where the files have what it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) places: Vec<String>,
+}
+
+/// What did not come up of an agent's servers, or what is wrong with the tools of one.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct FaultBelow {
+    pub(super) detail: String,
+    /// The agent's file, as messages call it.
+    pub(super) file: String,
+    /// Whether the server came up.
+    #[serde(skip)]
+    pub(super) is_up: bool,
+    pub(super) server: String,
 }
 
 /// One broken rule. Where it is none of the file's text, only the rule is there.
@@ -109,7 +127,7 @@ impl CheckReport {
         let mut exit = unmet.first().map_or(Exit::OK, Exit::from);
         let mut checks = Vec::new();
         for check in dry_precheck(preview) {
-            let down = down(preview, &check);
+            let down = down_detail(preview, &check);
             let not_known = not_known(preview, &check).filter(|_| down.is_none());
             if !check.ok && not_known.is_none() && exit == Exit::OK {
                 exit = code_of(check.name);
@@ -135,6 +153,7 @@ impl CheckReport {
             errors: unmet.iter().flat_map(Wrong::all).collect(),
             not_started: preview.not_started.clone(),
             server_faults: preview.faults.clone(),
+            server_faults_below: Vec::new(),
             reaches: Some(preview.reach.clone()),
             agents_below,
             origins: preview
@@ -160,6 +179,7 @@ impl CheckReport {
             errors: Wrong::all(fault),
             not_started: Vec::new(),
             server_faults: Vec::new(),
+            server_faults_below: Vec::new(),
             reaches: None,
             agents_below: Vec::new(),
             origins: BTreeMap::new(),
@@ -172,7 +192,11 @@ impl CheckReport {
 
 impl CheckReport {
     /// The same with what was found of the agents that may be called.
-    pub(super) fn with_checks_below(mut self, checks: Vec<CheckedBelow>) -> Self {
+    pub(super) fn with_checks_below(
+        mut self,
+        checks: Vec<CheckedBelow>,
+        notes: Vec<FaultBelow>,
+    ) -> Self {
         if let Some(first) = checks.first() {
             self.ok = false;
             if self.exit_code == Exit::OK.0 {
@@ -180,6 +204,7 @@ impl CheckReport {
             }
         }
         self.checks_below = checks;
+        self.server_faults_below = notes;
         self
     }
 
@@ -267,13 +292,25 @@ pub(super) fn not_known(preview: &Preview, check: &Check) -> Option<&'static str
     }
 }
 
-/// What did not come up of the servers that were started, where others need variables that are not set.
-fn down(preview: &Preview, check: &Check) -> Option<String> {
-    let is_partial = preview.are_started && !preview.not_started.is_empty();
-    if check.name != CheckName::Tools || !is_partial || preview.faults.is_empty() {
+/// The servers that did not come up, in the order of their names.
+pub(super) fn down(preview: &Preview) -> Vec<&BringUpFault> {
+    let faults = preview.faults.iter();
+    faults.filter(|fault| !is_up(preview, fault)).collect()
+}
+
+/// Whether the server of a fault came up.
+pub(super) fn is_up(preview: &Preview, fault: &BringUpFault) -> bool {
+    let server = preview.contract.servers.get(&fault.server);
+    server.is_some_and(|server| server.available)
+}
+
+/// What did not come up of the servers that were started, where others were not.
+pub(super) fn down_detail(preview: &Preview, check: &Check) -> Option<String> {
+    let down = down(preview);
+    if check.name != CheckName::Tools || preview.not_started.is_empty() || down.is_empty() {
         return None;
     }
-    let faults = preview.faults.iter();
+    let faults = down.into_iter();
     let faults = faults
         .map(|BringUpFault { detail, server }| format!("the tool server `{server}`: {detail}"));
     Some(faults.collect::<Vec<_>>().join("; "))

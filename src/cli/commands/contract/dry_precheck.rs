@@ -21,7 +21,7 @@ pub(in crate::cli) fn dry_precheck(preview: &Preview) -> Vec<Check> {
         bring_up: preview.faults.clone(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),
-        messages: RunStarted::opening(&contract.system, ""),
+        messages: preview.opening.clone(),
         parent: None,
         run_id,
         started_unix_ms: 0,

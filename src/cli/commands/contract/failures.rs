@@ -1,6 +1,6 @@
 //! The checks of a contract that fail before anything runs. Reports nothing.
 
-use super::check_report::{awaits_window, not_known};
+use super::check_report::{awaits_window, down_detail, not_known};
 use super::dry_precheck::dry_precheck;
 use crate::driver::Preview;
 use crate::kernel::CheckName;
@@ -14,7 +14,12 @@ pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
 
 /// The checks that fail whatever servers offer that were not started, and why.
 pub(in crate::cli) fn known_failures(preview: &Preview) -> Vec<(CheckName, String)> {
-    let failed = dry_precheck(preview).into_iter();
-    let failed = failed.filter(|check| !check.ok && not_known(preview, check).is_none());
-    failed.map(|check| (check.name, check.detail)).collect()
+    let failed = dry_precheck(preview).into_iter().filter(|check| !check.ok);
+    let failed = failed.filter_map(|check| match down_detail(preview, &check) {
+        Some(detail) => Some((check.name, detail)),
+        None => not_known(preview, &check)
+            .is_none()
+            .then_some((check.name, check.detail)),
+    });
+    failed.collect()
 }

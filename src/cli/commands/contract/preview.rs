@@ -3,6 +3,7 @@
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
+use super::check_report::is_up;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
@@ -100,11 +101,21 @@ pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
         ));
     }
     for fault in &preview.faults {
-        let (server, detail) = (line(&fault.server), brief(&fault.detail, 2_000));
-        let is_up = preview.contract.servers.get(&fault.server);
-        let is_up = is_up.is_some_and(|server| server.available);
-        let what = if is_up { "" } else { " did not come up" };
-        app.screen
-            .write_err(&format!("note: {server}{what}: {detail}\n"));
+        let is_up = is_up(preview, fault);
+        report_server(app, None, (&fault.server, &fault.detail), is_up);
     }
+}
+
+/// Says what did not come up, or what is wrong with the tools of a server that did; `file` is the agent's where that is one below.
+pub(super) fn report_server(
+    app: &App,
+    file: Option<&str>,
+    (server, detail): (&str, &str),
+    is_up: bool,
+) {
+    let of = file.map_or_else(String::new, |file| format!("{}: ", line(file)));
+    let (server, detail) = (line(server), brief(detail, 2_000));
+    let what = if is_up { "" } else { " did not come up" };
+    app.screen
+        .write_err(&format!("note: {of}{server}{what}: {detail}\n"));
 }

@@ -7,10 +7,12 @@ use serde_json::Value;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use super::below::Beside;
-use super::check_report::CheckReport;
+use super::check_report::{CheckReport, down};
 use super::failures::failures;
 use super::pin::pin;
-use super::preview::{preview_of, preview_of_possible, report_gaps, report_warnings};
+use super::preview::{
+    preview_of, preview_of_possible, report_gaps, report_server, report_warnings,
+};
 use super::workflow::check_workflow;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
@@ -27,6 +29,7 @@ use crate::contract::{
 };
 use crate::driver::{Preview, Unmatched, unset_by_itself};
 use crate::kernel::CheckName;
+use crate::message::AgentMessage;
 
 /// `monolith contract`.
 pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, CliError> {
@@ -152,15 +155,15 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     report_check(app, &file, checked(), Beside::default(), args.json)
 }
 
-/// What a dry run says of a file that was read: what `contract check --start-servers` does, with the keys that a run needs, and with those
-/// other faults of it.
+/// What a dry run says of a file that was read: what `contract check --start-servers` does, with the keys that a run needs, the conversation
+/// that it begins with, and those other faults of it.
 pub(in crate::cli) fn check_file(
     app: &App,
     file: &ContractFile,
-    (spec, others): (&ContractSpec, Vec<CliError>),
+    (spec, saved, others): (&ContractSpec, Vec<AgentMessage>, Vec<CliError>),
     json: bool,
 ) -> Result<Exit, CliError> {
-    check_started(app, file, spec, Beside::of_a_run(others), json)
+    check_started(app, file, spec, Beside::of_a_run(others, saved), json)
 }
 
 /// What is wrong with a file whose tool servers are started, and with the agents that may be called.
@@ -175,6 +178,7 @@ fn check_started(
         Ok(mut preview) => {
             let unset = beside.unset_keys(app, spec, &preview.reach);
             preview.unmet.extend(unset);
+            preview.begin_with(std::mem::take(&mut beside.saved));
             let found = (file, preview.unmet.as_slice());
             beside.judge(app, found, (spec, &preview.contract));
             // An agent whose file cannot be read is among what is beside it.
@@ -213,7 +217,8 @@ fn report_check(
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
     let unmet = unmet.map(|fault| file.located(fault));
     let unmet: Vec<CliError> = unmet.chain(beside.unmet).collect();
-    let report = CheckReport::of(&preview, below, &unmet).with_checks_below(beside.checks);
+    let report = CheckReport::of(&preview, below, &unmet);
+    let report = report.with_checks_below(beside.checks, beside.notes);
     if json {
         app.screen.out_json(&report)?;
         return Ok(Exit(report.exit_code));
@@ -233,15 +238,20 @@ fn report_check(
         };
         let _ = writeln!(out, "{verdict}  {detail}");
         if check.ok == Some(false) {
-            for place in file.places_of(&preview.contract, [check.name], &preview.origins) {
-                let _ = writeln!(out, "        at {}", line(&place));
-            }
+            let down = down(&preview);
+            let places = if preview.not_started.is_empty() || check.name != CheckName::Tools {
+                file.places_of(&preview.contract, [check.name], &preview.origins)
+            } else {
+                file.places_of_servers(&preview.contract, &down)
+            };
+            push_places(&mut out, &places);
         }
     }
     for below in &report.checks_below {
         let verdict = app.screen.paint_out(Style::Bad, "FAILED");
         let (of, detail) = (line(&below.file), line(&below.detail));
         let _ = writeln!(out, "{verdict}  {of}: {detail}");
+        push_places(&mut out, &below.places);
     }
     let contract = &preview.contract;
     let offered = contract.exposed_tools().count();
@@ -270,10 +280,22 @@ fn report_check(
         ));
     }
     report_gaps(app, &preview);
+    for below in &report.server_faults_below {
+        let fault = (below.server.as_str(), below.detail.as_str());
+        report_server(app, Some(&below.file), fault, below.is_up);
+    }
     for fault in &unmet {
         fault.show(app.screen);
     }
     Ok(Exit(report.exit_code))
+}
+
+/// Adds where the author wrote what a check is about.
+fn push_places(out: &mut String, places: &[String]) {
+    for place in places {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "        at {}", line(place));
+    }
 }
 
 /// How many tools are known, and whose are not.

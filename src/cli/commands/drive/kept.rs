@@ -7,7 +7,8 @@ use super::ended::Ended;
 use super::own_file::{put, write};
 use super::snapshots;
 use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::{CliError, InputFault, SystemFault};
 use crate::cli::context::session_runs::SessionRuns;
 use crate::cli::ui::escape::line;
 use crate::message::RunId;
@@ -111,19 +112,40 @@ pub(in crate::cli) fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliE
         let reason = format!("{} is no folder", nearest.display());
         Some((path.clone(), reason))
     };
-    let files = [&kept.save, &app.accounting.billing_file];
-    let files = files.into_iter().flatten().filter_map(|path| beside(path));
+    let files = kept.save.iter().filter_map(|path| beside(path));
     let folders = [app.sessions_dir(sessions), kept.save_all.as_deref()];
     let folders = folders.into_iter().flatten().filter_map(within);
     let billing = app.accounting.billing_file.as_ref();
     let billing = billing.map(|path| app.cwd.join(path));
-    // Of a folder it was reported that it is one.
-    let billing = billing.filter(|path| !path.is_dir());
-    let billing = billing.and_then(|path| Some((path.clone(), BillingFile::refusal(&path)?)));
-    let faults = files.chain(folders).chain(billing);
-    faults
-        .map(|(path, reason)| SystemFault::CannotWrite { path, reason }.into())
-        .collect()
+    let billing = billing.and_then(|path| BillingFile::refusal(&path).err());
+    let faults = files.chain(folders);
+    let faults = faults.map(|(path, reason)| SystemFault::CannotWrite { path, reason }.into());
+    faults.chain(billing.map(CliError::from)).collect()
+}
+
+/// Refuses a conversation that is to be written where something else stands that the run needs.
+pub(in crate::cli) fn overwritten(app: &App, file: &ContractFile) -> Result<(), CliError> {
+    let Some(save) = &app.accounting.kept.save else {
+        return Ok(());
+    };
+    let settled = |path: &Path| {
+        let path = app.cwd.join(path);
+        let within = path.parent().and_then(|folder| folder.canonicalize().ok());
+        let named = within.zip(path.file_name());
+        let named = named.map(|(folder, name)| folder.join(name));
+        path.canonicalize().ok().or(named).unwrap_or(path)
+    };
+    let is_saved = |path: &Path| settled(path) == settled(save);
+    let billing = app.accounting.billing_file.as_deref();
+    let holds = if billing.is_some_and(is_saved) {
+        "--billing-file names it, too"
+    } else if !file.is_prompt() && is_saved(file.path()) {
+        "it is what is run"
+    } else {
+        return Ok(());
+    };
+    let path = save.clone();
+    Err(InputFault::Overwritten { holds, path }.into())
 }
 
 fn conversation(result: &AgentResult) -> Result<Vec<u8>, CliError> {

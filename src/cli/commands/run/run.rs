@@ -10,7 +10,7 @@ use crate::cli::commands::agent::note_left_out;
 use crate::cli::commands::contract::{check_file, refuse_file};
 use crate::cli::commands::drive::{
     Accounts, Broken, Ended, Job, Live, NamedContract, RunInput, drive_job, is_piped_task,
-    leaves_piped_input, offer_models, piped_task, report, task_of, unwritable,
+    leaves_piped_input, offer_models, overwritten, piped_task, report, task_of, unwritable,
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
@@ -99,37 +99,64 @@ fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, Cl
 fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
     let json = args.json;
     match read_for_dry_run(app, &mut args) {
-        Ok((file, spec, others)) => check_file(app, &file, (&spec, others), json),
+        Ok(read) => {
+            if read.spec.task.is_none() && !app.accounting.quiet {
+                app.screen
+                    .write_err("note: no task is given, so none is judged; a run needs one\n");
+            }
+            let begun = (&read.spec, read.saved, read.others);
+            check_file(app, &read.file, begun, json)
+        }
         Err(fault) => refuse_file(app, fault, json),
     }
 }
 
-/// What the arguments name, and what is wrong beside the file: the task, the saved conversation, files that are to be kept.
-fn read_for_dry_run(
-    app: &App,
-    args: &mut RunArgs,
-) -> Result<(ContractFile, ContractSpec, Vec<CliError>), CliError> {
+/// What a dry run judges.
+struct DryRun {
+    file: ContractFile,
+    /// What is wrong beside the file: the task, the saved conversation, files that are to be kept.
+    others: Vec<CliError>,
+    saved: Vec<AgentMessage>,
+    spec: ContractSpec,
+}
+
+/// What the arguments name.
+fn read_for_dry_run(app: &App, args: &mut RunArgs) -> Result<DryRun, CliError> {
     let (mut file, task) = named(app, args)?;
     let mut spec = file.read(app)?;
     spec.task = task.or(spec.task);
     let mut others = Vec::new();
     let saved = args.load.as_deref().map(|path| loaded(app, path));
-    let has_begun = match saved.transpose() {
-        Ok(saved) => !saved.unwrap_or_default().is_empty(),
+    let (saved, has_begun) = match saved.transpose() {
+        Ok(saved) => {
+            let saved = saved.unwrap_or_default();
+            let has_begun = !saved.is_empty();
+            (saved, has_begun)
+        }
         Err(fault) => {
             others.push(fault);
-            true
+            (Vec::new(), true)
         }
     };
+    let is_blank = |task: &String| task.trim().is_empty();
+    if spec.task.as_ref().is_some_and(is_blank) {
+        others.push(DriverError::NoTask.into());
+    }
     // What is said in a conversation that has begun is text.
     if let (Some(input), Some(task), false) = (&spec.input, &spec.task, has_begun) {
         let judged = check_input(input.schema.as_ref(), task);
         let fault = judged.map_err(|fault| DriverError::from(FactoryError::Input(fault)));
         others.extend(fault.err().map(CliError::from));
     }
+    others.extend(overwritten(app, &file).err());
     others.extend(unwritable(app, spec.sessions_dir.as_deref()));
     let spec = file.with_abilities(app, spec)?;
-    Ok((file, spec, others))
+    Ok(DryRun {
+        file,
+        others,
+        saved,
+        spec,
+    })
 }
 
 /// The conversation of a file.
@@ -257,6 +284,7 @@ fn words_again(args: &RunArgs, contracts: &Path) -> String {
 
 fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
     let (mut file, task) = named(app, &mut args)?;
+    overwritten(app, &file)?;
     let mut spec = file.read(app)?;
     if task.is_some() {
         spec.task = task;

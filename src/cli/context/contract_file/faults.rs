@@ -13,7 +13,7 @@ use crate::contract::{
     ContractSpec, ExecutionContract, FactoryError, KNOBS, SpecErrors, TermFault, ValueOrigin,
 };
 use crate::driver::DriverError;
-use crate::kernel::CheckName;
+use crate::kernel::{BringUpFault, CheckName};
 
 impl ContractFile {
     /// A fault with the line of this file, if it is about a value of it.
@@ -95,7 +95,8 @@ impl ContractFile {
         });
         let mut places = named.collect::<Vec<String>>();
         let paths = faults.iter().filter_map(|fault| fault.path.as_deref());
-        for path in paths.collect::<BTreeSet<_>>() {
+        // In the order of their words; a place that two of them have is named once.
+        for path in paths {
             if is_knob(path) && origins.contains_key(path) {
                 continue;
             }
@@ -106,6 +107,22 @@ impl ContractFile {
         let mut known = BTreeSet::new();
         places.retain(|place| known.insert(place.clone()));
         places
+    }
+
+    /// Where the author wrote the servers that did not come up.
+    pub(in crate::cli) fn places_of_servers(
+        &self,
+        contract: &ExecutionContract,
+        down: &[&BringUpFault],
+    ) -> Vec<String> {
+        let places = down.iter().filter_map(|fault| {
+            let server = contract.servers.get(&fault.server)?;
+            let path = server.kind.place(&fault.server);
+            let found = self.fault_at(&path, &(String::new(), None))?;
+            written(&path, &found)
+        });
+        let mut known = BTreeSet::new();
+        places.filter(|place| known.insert(place.clone())).collect()
     }
 
     /// The line of the value at a dotted path; of the one that holds it where the file has none there.

@@ -141,7 +141,7 @@ impl Advice for DriverError {
             Self::ScriptUnreadable { .. } => {
                 "a relative path begins in the folder of the contract file"
             }
-            Self::NoTask => "monolith run --contract FILE --task \"…\"",
+            Self::NoTask => "monolith run FILE \"…\"",
             _ => return None,
         };
         Some(text.to_owned())

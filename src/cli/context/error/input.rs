@@ -136,6 +136,13 @@ pub(in crate::cli) enum InputFault {
     /// The caller: no conversation that a run can begin with.
     #[error("read the saved conversation {}: {reason}", path.display())]
     Saved { path: PathBuf, reason: String },
+    /// The caller: a conversation would be written over something else.
+    #[error("save the conversation as {}: {holds}", path.display())]
+    Overwritten {
+        /// What stands there.
+        holds: &'static str,
+        path: PathBuf,
+    },
     /// The caller: a message that is no text.
     #[error("send the line: it is not UTF-8")]
     NotText,
@@ -223,6 +230,7 @@ impl Advice for InputFault {
             Self::Saved { .. } => {
                 "monolith run --save FILE writes one; monolith continue RUN goes on with a run itself"
             }
+            Self::Overwritten { .. } => "name another file with --save FILE",
             Self::Task { from, .. } if from != STDIN && !Path::new(from).exists() => {
                 "@ before a word names a file; a text that begins so: --task - takes it from standard input"
             }
