@@ -115,7 +115,7 @@ fn a_section_that_is_nearly_one_that_counts_is_noted_with_it() {
             note("persistance", "persistence"),
         ]
     );
-    let noted = |persistence: Value| {
+    let said_of = |persistence: Value| {
         fixture.write(
             "cwd/.ai-agent.json",
             &layer(json!({"persistence": persistence})),
@@ -126,11 +126,11 @@ fn a_section_that_is_nearly_one_that_counts_is_noted_with_it() {
     };
     let begin = "/cwd/.ai-agent.json: `persistence";
     assert_eq!(
-        noted(json!({"sessionDir": "x", "billingFile": "y"})),
+        said_of(json!({"sessionDir": "x", "billingFile": "y"})),
         format!("{begin}.sessionDir` means nothing; did you mean `sessionsDir`?")
     );
     let text = format!("{begin}` is no JSON object, so it means nothing");
-    assert_eq!(noted(json!("x")), text);
+    assert_eq!(said_of(json!("x")), text);
     // A contract that takes nothing from the layers has nothing to do with them.
     let own = format!("{ASKS}providers: {{cloud: {{type: ollama, base_url: 'http://own/'}}}}\n");
     assert!(fixture.spec(&own).unwrap().clamped.is_empty());
