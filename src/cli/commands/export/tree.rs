@@ -28,8 +28,8 @@ pub(super) fn export_tree(
     };
     let mut names = vec![run_id.clone()];
     names.extend(reader.runs_below(&run_id)?);
-    let fork = Fork::read(&mut reader, &run_id)?;
-    for step in fork.iter().flat_map(|fork| &fork.shared) {
+    let inherited = Fork::read(&mut reader, &run_id)?;
+    for step in inherited.iter().flat_map(|fork| &fork.shared) {
         names.push(step.clone());
         if reader.lineage(step)?.is_some() {
             names.extend(reader.runs_below(step)?);
@@ -45,7 +45,7 @@ pub(super) fn export_tree(
     }
     let mut bases = Vec::new();
     if form == ExportFormat::Jsonl {
-        for base in fork.iter().flat_map(|fork| &fork.line) {
+        for base in inherited.iter().flat_map(|fork| &fork.line) {
             if reader.is_workflow(base)? {
                 bases.push(base.clone());
             }
@@ -60,7 +60,7 @@ pub(super) fn export_tree(
     };
     let mut all = placed(&run_id, 0);
     // What a fork has of others stands first: those steps had ended before.
-    let shared = fork.iter().flat_map(|fork| &fork.shared);
+    let shared = inherited.iter().flat_map(|fork| &fork.shared);
     let shared: Vec<_> = shared.flat_map(|step| placed(step, 1)).collect();
     let first = all.len().min(1);
     all.splice(first..first, shared);
@@ -131,9 +131,12 @@ fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, R
                 };
                 // Of a fork it may be a step of the workflow that was forked.
                 let is_own = run.as_str() == format!("{above}.{}", step.number);
-                let is_its = |found: Lineage| match is_own {
-                    true => found.is_of(above, None),
-                    false => found.is_workflow && found.parent.call.is_none(),
+                let is_its = |found: Lineage| {
+                    if is_own {
+                        found.is_of(above, None)
+                    } else {
+                        found.is_workflow && found.parent.call.is_none()
+                    }
                 };
                 if !reader.lineage(&run)?.is_some_and(is_its) {
                     return Ok(Some((above.clone(), run)));
