@@ -1,7 +1,7 @@
 //! Server-sent events, cut from bytes as they arrive.
 //!
 //! Our own: what the registries offer adapts an async stream, and this module has no async; it replaces broken UTF-8, where a
-//! broken argument text must be rejected and not mended; and it has no bound on a line. Only what a response to a POST
+//! broken argument text must be rejected and not repaired; and it has no bound on a line. Only what a response to a POST
 //! needs is here: no reconnection, no ids.
 
 /// The most bytes of one line, and of the data of one event.

@@ -383,7 +383,7 @@ pub enum DriverError {
     },
     /// The operator: a tool server that the run has does not come up now.
     #[error("ask again for run {run_id}: tool server {}: {}", fault.server, fault.detail)]
-    NobodyToAsk {
+    ServerDownToCompare {
         /// The first server that is down, and why.
         fault: BringUpFault,
         /// The run.
@@ -431,7 +431,7 @@ impl DriverError {
                 | Self::OtherWorkspace { .. }
                 | Self::ServerDown { .. }
                 | Self::CannotAskAgain { .. }
-                | Self::NobodyToAsk { .. }
+                | Self::ServerDownToCompare { .. }
                 | Self::AskingInterrupted { .. }
         )
     }

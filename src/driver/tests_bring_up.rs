@@ -255,7 +255,7 @@ async fn whatever_fails_after_servers_are_up_closes_them() {
     let down = |fault: &DriverError| {
         matches!(
             fault,
-            DriverError::ServerDown { .. } | DriverError::NobodyToAsk { .. }
+            DriverError::ServerDown { .. } | DriverError::ServerDownToCompare { .. }
         )
     };
     let key = [

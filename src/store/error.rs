@@ -129,7 +129,7 @@ pub enum StoreError {
         run_id: RunId,
     },
     /// The operator: the run came from elsewhere, and is read here only.
-    #[error("go on with run {run_id}: it was imported, so whoever drives it is elsewhere")]
+    #[error("go on with run {run_id}: it was imported, so its process is on another machine")]
     Imported {
         /// The run.
         run_id: RunId,

@@ -194,11 +194,11 @@ fn denied(approvals: &Approvals) -> Option<String> {
         (0, 0) => None,
         (refused, 0) => Some(format!("a person refused the approval{}", times(refused))),
         (0, late) => Some(format!(
-            "nobody answered in time whether to allow it{}",
+            "the approval was not answered in time{}",
             times(late)
         )),
         (refused, late) => Some(format!(
-            "a person refused {refused}, and nobody answered in time for {late}"
+            "a person refused {refused}, and {late} were not answered in time"
         )),
     }
 }

@@ -176,7 +176,7 @@ impl LogProof {
             );
             return Err(("pins", flaw));
         } else {
-            let why = "pinned heads: none of these sizes was given, and whoever made the proof can have made the log";
+            let why = "pinned heads: none of these sizes was given, and the author of the proof can have made the log";
             report.not_checked.push(why.to_owned());
         }
         Ok(())
@@ -271,7 +271,7 @@ impl LogProof {
             ));
         }
         report.not_checked.push(format!(
-            "deletions: {} of {}, as whoever made the proof says; the tree keeps the leaf of a deleted run, so it covers none of them",
+            "deletions: {} of {}, as its author says; the tree keeps the leaf of a deleted run, so it covers none of them",
             deletions.count,
             amount(size, "run")
         ));

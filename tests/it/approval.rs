@@ -276,8 +276,8 @@ fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
     };
     let refused = "denied: approval, a person refused it";
     check(86_400_000, true, refused, "a person refused the approval");
-    let late = "nobody answered in time whether to allow it";
-    check(1, false, "denied: approval, nobody answered in time", late);
+    let late = "the approval was not answered in time";
+    check(1, false, "denied: approval, not answered in time", late);
 }
 
 /// The question that stands on a terminal gets its answer there, too, and the next line is a line of its own.

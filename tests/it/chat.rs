@@ -488,12 +488,12 @@ fn what_helps_with_a_failed_message_goes_on_from_it_in_a_chat() {
     let call = calls("read_file", r#"{"path": "nope.md"}"#);
     let mut chat = chat(&desk, more, &[&call, &says("It is not there.")]);
     chat.types("Read it.\r").until("proof_not_succeeded");
-    chat.until("mend what the calls failed with");
+    chat.until("correct what the calls failed with");
     let failed = runs(&desk).remove(0);
     let again = format!("monolith chat c.yaml --run {failed}");
     chat.until(&format!("{again} --set tool_proof=executed"))
         .until(&again)
-        .until("mended file")
+        .until("corrected file")
         .until("> ");
     chat.types("/exit\r");
     let (_, shown) = chat.end();

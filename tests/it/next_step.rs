@@ -227,7 +227,7 @@ fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
     );
     let left = desk.ends(&["run", "c.yaml", "--run-id", "r0"], 4);
     assert!(
-        left.err.contains("  = help: mend c.yaml:6:19; "),
+        left.err.contains("  = help: correct c.yaml:6:19; "),
         "{}",
         left.err
     );

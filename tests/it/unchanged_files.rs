@@ -253,7 +253,7 @@ fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
         words.extend(options);
         let ran = desk.run(&words);
         assert_eq!(ran.code, 4, "{}", ran.said());
-        let help = ran.err.lines().find(|line| line.contains("help: mend"));
+        let help = ran.err.lines().find(|line| line.contains("help: correct"));
         let help = help.unwrap_or_else(|| panic!("{}", ran.err));
         for text in expect {
             let root = desk.path("").canonicalize().unwrap().display().to_string();
@@ -270,21 +270,29 @@ fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
         &["a.ai:3:11 (maxTurns)", "--set tool_policy=required"],
     );
     check("maxToolTurns: 1", &required, &["a.ai:3:15 (maxToolTurns)"]);
-    check("maxRetries: 0", &[], &["mend a.ai:3:13 (maxRetries);"]);
+    check("maxRetries: 0", &[], &["correct a.ai:3:13 (maxRetries);"]);
     let help = check(
         "maxTurns: 5",
         &["--max-turns", "0"],
-        &["mend --max-turns 0;"],
+        &["correct --max-turns 0;"],
     );
     assert!(!help.contains("--set"), "{help}");
     check(
         "",
         &["--override", "maxTurns=0"],
-        &["mend --override maxTurns=0;"],
+        &["correct --override maxTurns=0;"],
     );
-    check("", &["--llm-timeout-ms", "0"], &["mend --llm-timeout 0;"]);
+    check(
+        "",
+        &["--llm-timeout-ms", "0"],
+        &["correct --llm-timeout 0;"],
+    );
     layer(json!({"toolTimeout": 0}));
-    check("", &[], &["mend /.ai-agent.json (defaults.toolTimeout);"]);
+    check(
+        "",
+        &[],
+        &["correct /.ai-agent.json (defaults.toolTimeout);"],
+    );
     // The same of a value that cannot be read.
     let unread = desk.run(&["run", "a.ai", "hi", "--max-tool-turns", "x"]);
     assert!(
@@ -347,7 +355,7 @@ async fn an_address_that_is_not_found_is_asked_once_and_named() {
     assert_eq!(asked.count(), 1);
     assert!(ran.err.contains("which does not end in /v1"), "{}", ran.err);
     assert!(
-        ran.err.contains("mend `base_url` of providers.far"),
+        ran.err.contains("correct `base_url` of providers.far"),
         "{}",
         ran.err
     );

@@ -176,7 +176,7 @@ fn a_tool_server_that_does_not_come_up_has_its_line_and_the_way_out() {
     desk.script("tools: {mcp: {near: {command: ./nope}}}\n", &[&says("x")]);
     let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 3);
     for part in [
-        "= help: mend c.yaml:4:",
+        "= help: correct c.yaml:4:",
         "; install what `command` of tools.mcp.near names",
         "monolith doctor --contract c.yaml asks the server; more: monolith show r --why\n",
     ] {
@@ -193,7 +193,7 @@ fn a_tool_server_that_does_not_come_up_has_its_line_and_the_way_out() {
     let left = desk.ends(&["run", "c.yaml", "--set", "max_inferences=1"], 4);
     assert!(
         left.err
-            .contains("mend --set max_inferences=1, c.yaml:4:14; "),
+            .contains("correct --set max_inferences=1, c.yaml:4:14; "),
         "{}",
         left.err
     );

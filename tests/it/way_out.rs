@@ -77,7 +77,10 @@ fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks
     let why = desk.run(&["show", "r", "--why"]).out;
     for said in [&ended.err, &why] {
         assert!(said.contains(&lacks), "{said}");
-        assert!(said.contains("mend `base_url` of providers.web"), "{said}");
+        assert!(
+            said.contains("correct `base_url` of providers.web"),
+            "{said}"
+        );
         assert!(said.contains(DOCTOR), "{said}");
     }
     let doctor = desk.run(&["doctor", "--contract", "c.yaml"]);
@@ -303,14 +306,14 @@ fn a_run_that_did_not_begin_for_its_servers_names_the_file_to_continue_under() {
         let helps = format!("\nWhat may help: {way}");
         assert!(why.contains(&helps), "{why}");
         assert!(why.contains(DOCTOR), "{why}");
-        // What is named works once the file is mended.
+        // What is named works once the file is corrected.
         desk.script("", &[&says("Here.")]);
         desk.ends(&["continue", "r", "Again.", "--contract", "c.yaml"], 0);
     };
     check("", "start the server of providers.web");
     check(
         "tools: {mcp: {near: {command: ./nope}}}\n",
-        "install what `command` of tools.mcp.near names, or mend its address",
+        "install what `command` of tools.mcp.near names, or correct its address",
     );
 }
 

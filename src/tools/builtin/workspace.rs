@@ -144,7 +144,7 @@ pub(super) fn missed(path: &str, miss: OpenError) -> Refusal {
         OpenError::Uncounted(folder) => {
             let message = format!(
                 "{path:?} is not read: {folder:?} of monolith's own state has more than {MOST_FILES} files, or one that cannot be \
-                 looked at, so this may be one of them; the operator can mend that"
+                 looked at, so this may be one of them; the operator can correct that"
             );
             return Refusal {
                 code: "PATH_WITHHELD",

@@ -107,7 +107,7 @@ impl ErasedBook {
         let count = self.by_unknown;
         (count > 0).then(|| {
             format!(
-                "tombstones: {count} are signed by keys that are not known here, so whoever can write this can have removed those blobs"
+                "tombstones: {count} are signed by keys that are not known here, so anyone who can write this can have removed those blobs"
             )
         })
     }

@@ -183,7 +183,7 @@ impl Verifier {
                 (_, Some(_), false) => "entries after the last checkpoint are not signed",
             };
             lacking.push(format!(
-                "signature: {why}; whoever can write it can write all of it anew"
+                "signature: {why}; anyone who can write it can write all of it anew"
             ));
         }
         if signed.unknown > 0 {

@@ -91,7 +91,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, C
         found.push(wrong(
             "model server",
             detail,
-            "start it, or mend the address",
+            "start it, or correct the address",
         ));
     }
     if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {

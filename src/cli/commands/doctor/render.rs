@@ -1,4 +1,4 @@
-//! What a checkup found, as lines of text: the verdict, the name, the detail, and below it how it is mended.
+//! What a checkup found, as lines of text: the verdict, the name, the detail, and below it how to fix it.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -145,7 +145,7 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
                 Some((first, rest)) => &format!("{first}. {outcome}: {rest}"),
                 None => error,
             };
-            let places = (!places.is_empty()).then(|| format!("mend {places}"));
+            let places = (!places.is_empty()).then(|| format!("correct {places}"));
             let way_out = way_out.map(|way_out| way_out.text);
             let known = places.into_iter().chain(way_out).chain(held_back);
             let known: Vec<String> = known.collect();
@@ -196,7 +196,7 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
             both(app, &app.hint(&format!("show {name}")), &replay)
         }
         TypedAt::Chat(again) if changes_file => {
-            format!("{} goes on under the mended file", app.hint(again))
+            format!("{} goes on under the corrected file", app.hint(again))
         }
         TypedAt::Chat(_) => "/show has what happened".to_owned(),
         // Without a remedy the next run would not begin either.
@@ -204,7 +204,7 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
             why_hint
         }
         TypedAt::Shell => {
-            // A file that was mended gives another contract, which is taken only where it is named.
+            // A file that was corrected gives another contract, which is taken only where it is named.
             let file = changes_file.then(|| FileOfRun::of(app, run_id).into_contract_file());
             let file = file.flatten();
             let file = file.map(|file| format!(" --contract {file}"));

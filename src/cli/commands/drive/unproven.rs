@@ -128,7 +128,7 @@ pub(super) fn accept_calls(
 ) -> String {
     let used = view.counters();
     // Under `lineage` an agent that completed may be all there was.
-    let (proof, mend) = if used.executed_ok > 0 {
+    let (proof, fix) = if used.executed_ok > 0 {
         (
             "succeeded",
             "have the agents call their tools, or count an agent that completed",
@@ -136,7 +136,7 @@ pub(super) fn accept_calls(
     } else {
         (
             "executed",
-            "mend what the calls failed with, or count a call that failed",
+            "correct what the calls failed with, or count a call that failed",
         )
     };
     let set = format!("tool_proof={proof}");
@@ -144,7 +144,7 @@ pub(super) fn accept_calls(
         TypedAt::Shell => file.with_value(app, run_id, &set),
         TypedAt::Chat(again) => app.hint(&format!("{again} --set {set}")),
     };
-    format!("{mend}: {accepts}")
+    format!("{fix}: {accepts}")
 }
 
 /// The text profiles that read the first text of a run which was held back and has the form of a call. A target that has a text profile

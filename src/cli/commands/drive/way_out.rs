@@ -175,7 +175,7 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
             match (misled(view), silent(view)) {
                 (Some(provider), _) => {
                     let provider = line(provider);
-                    Some(asks(format!("mend `base_url` of providers.{provider}")))
+                    Some(asks(format!("correct `base_url` of providers.{provider}")))
                 }
                 (None, Some(provider)) => Some(asks(reach_it(app, view, provider))),
                 (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
@@ -191,7 +191,9 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
             let faults = &view.preflight().bring_up;
             let servers = faults.iter().map(|fault| {
                 let server = line(&fault.server);
-                format!("install what `command` of tools.mcp.{server} names, or mend its address")
+                format!(
+                    "install what `command` of tools.mcp.{server} names, or correct its address"
+                )
             });
             let servers = servers.collect::<Vec<_>>().join("; ");
             (!servers.is_empty()).then(|| asks(servers))
@@ -240,7 +242,7 @@ fn unreached(
     let company = at.and_then(|(kind, address)| Some((address, kind.key_env_at(address)?)));
     let Some((address, variable)) = company else {
         let provider = line(provider);
-        return format!("start the server of providers.{provider}, or mend its `base_url`");
+        return format!("start the server of providers.{provider}, or correct its `base_url`");
     };
     let key = if is_set(variable) {
         String::new()
@@ -268,7 +270,7 @@ mod tests {
             let at = address.map(|address| (ProviderType::Openai, address));
             assert_eq!(unreached("far", at, |_| is_set), expect);
         };
-        let own = "start the server of providers.far, or mend its `base_url`";
+        let own = "start the server of providers.far, or correct its `base_url`";
         check(None, false, own);
         check(Some("http://127.0.0.1:9/v1"), false, own);
         let far = "look whether this machine reaches https://api.openai.com/v1";

@@ -165,7 +165,7 @@ fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, C
     }
     app.screen.write_err(&list);
     let Some(said) = answer(app, "Number [1]: ")? else {
-        return Err(ModelFault::NobodyChose.into());
+        return Err(ModelFault::NoneChosen.into());
     };
     let number = match said.as_str() {
         "" => Some(1),
@@ -174,7 +174,7 @@ fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, C
     let at = number.and_then(|number| number.checked_sub(1));
     match at.filter(|at| *at < ways.len()) {
         Some(at) => Ok(ways.swap_remove(at)),
-        None => Err(ModelFault::NobodyChose.into()),
+        None => Err(ModelFault::NoneChosen.into()),
     }
 }
 

@@ -20,7 +20,7 @@ pub(in crate::cli) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliEr
         KeyCommand::Commitment(args) => commitment(app, args)?,
         KeyCommand::Rotate(args) => {
             let (public, record) = keys.rotate(&args.name)?;
-            let hint = "give the record to whoever trusts the old key: verify --key takes it in a file beside that key";
+            let hint = "give the record to those who trust the old key: verify --key takes it in a file beside that key";
             app.screen.note(hint);
             format!("{public}\n{record}")
         }

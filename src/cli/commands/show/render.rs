@@ -105,7 +105,7 @@ fn ended(call: &Call) -> Option<String> {
             let reason = reason.map_or_else(String::new, |why| format!(": {}", brief(why, 200)));
             format!("denied: approval, {who} refused it{reason}")
         }
-        ApprovalEnd::Expired => "denied: approval, nobody answered in time".to_owned(),
+        ApprovalEnd::Expired => "denied: approval, not answered in time".to_owned(),
         ApprovalEnd::Stopped => "not started: the run was stopped while it waited".to_owned(),
     })
 }

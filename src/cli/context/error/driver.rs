@@ -42,9 +42,9 @@ impl Advice for DriverError {
             | Self::NoParent { .. }
             | Self::OtherWorkspace { .. }
             | Self::CannotAskAgain { .. } => Exit::USAGE,
-            Self::ServerDown { .. } | Self::NobodyToAsk { .. } | Self::ToolNotOffered { .. } => {
-                Exit::SETUP
-            }
+            Self::ServerDown { .. }
+            | Self::ServerDownToCompare { .. }
+            | Self::ToolNotOffered { .. } => Exit::SETUP,
             Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
             Self::WorkflowDiffers { .. } | Self::BelowDeleted { .. } => Exit::EVIDENCE,
             Self::Cancelled
@@ -65,7 +65,7 @@ impl Advice for DriverError {
             Self::ToolNotOffered { offered, .. } => return Some(format!("it offers {offered}")),
             Self::UnknownWindow { profiles, .. } => return Some(window_help(profiles)),
             Self::UnknownServer { .. } => {
-                "tools of a server are called SERVER__TOOL: mend the name, or define the server"
+                "tools of a server are called SERVER__TOOL: correct the name, or define the server"
             }
             Self::SecretInContract { .. } => {
                 "keep the value out of the file: name a variable, `${NAME}`, in env, headers or (in .ai-agent.json) args; one that is no secret, write there as it is"

@@ -34,9 +34,9 @@ pub(in crate::cli) enum ModelFault {
     /// The caller: nothing is called that.
     #[error("prove the model {asked:?}: no model of that name is stored here, and no file {} is there", path.display())]
     NoneToProve { asked: String, path: PathBuf },
-    /// The caller: there are several ways, and nobody said which.
-    #[error("choose what is to answer: nobody said which")]
-    NobodyChose,
+    /// The caller: there are several ways, and none is named.
+    #[error("choose a model: none was named")]
+    NoneChosen,
     /// The contract that would have been written does not hold.
     #[error("write a contract for {way}: {why}")]
     ContractOfInit {
@@ -59,7 +59,7 @@ impl Advice for ModelFault {
             | Self::NoKnownModel { .. }
             | Self::NoProfile { .. }
             | Self::NoneToProve { .. }
-            | Self::NobodyChose => Exit::USAGE,
+            | Self::NoneChosen => Exit::USAGE,
         }
     }
 
@@ -71,7 +71,7 @@ impl Advice for ModelFault {
             Self::NothingToUse { .. } => return Some(ways_out()),
             Self::NoWay(none) => return none.help(),
             Self::NoneToProve { .. } => "monolith model list names what is stored",
-            Self::NobodyChose => "--yes takes the first, --use WAY and --model NAME say which",
+            Self::NoneChosen => "--yes takes the first, --use WAY and --model NAME choose one",
             Self::ContractOfInit { .. } => {
                 "nothing was written; --use and --model choose another way"
             }

@@ -188,7 +188,7 @@ impl Advice for ImportError {
                 "--deleted imports it nevertheless, and the note of its deletion stays; or name another store with --store"
             }
             Self::Tombstone { .. } => {
-                "--key takes the key of whoever erased it, if you trust it: monolith key show on their machine"
+                "--key takes the key that signed the erasure, if you trust it: monolith key show on its machine"
             }
             Self::Store(fault) => return fault.help(),
             Self::Unreadable { .. } | Self::NotVerified { .. } => return None,

@@ -35,8 +35,8 @@ pub(in crate::cli) enum SystemFault {
     /// The caller: a page for a browser would fill the terminal.
     #[error("write the page to a terminal")]
     PageOnTerminal,
-    /// The caller: nobody said yes.
-    #[error("{what}: nobody confirmed it")]
+    /// The caller: the question was not answered with yes.
+    #[error("{what}: not confirmed")]
     NotConfirmed { what: &'static str },
     /// The operator: a file cannot be written.
     #[error("write {}: {reason}", path.display())]
@@ -132,7 +132,7 @@ impl Advice for SystemFault {
             Self::PageOnTerminal => {
                 "-o run.html writes it to a file, which a browser opens; a pipe takes it, too"
             }
-            Self::NotConfirmed { .. } => "--yes says so where nobody can be asked",
+            Self::NotConfirmed { .. } => "--yes confirms it without a question",
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"
             }

@@ -68,7 +68,7 @@ impl Advice for KeyFileError {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::Permissions { .. } => {
-                "chmod 600 the file, if nobody else has read it; else make a new key"
+                "chmod 600 the file, if no one else has read it; else make a new key"
             }
             Self::None { name } if name == "redaction" => {
                 "the first run makes it; a run of another machine is opened with that machine's file"

@@ -169,11 +169,11 @@ impl NoWay {
             Self::Unanswered { address, name } => {
                 let server = address.trim_end_matches('/').trim_end_matches("/v1");
                 return Some(format!(
-                    "start {name} there, or mend the address; any other server that speaks as OpenAI does: --base-url {server}/v1"
+                    "start {name} there, or correct the address; any other server that speaks as OpenAI does: --base-url {server}/v1"
                 ));
             }
             Self::Silent { .. } => {
-                "start it, or mend --base-url, which mostly ends in /v1; nothing was written"
+                "start it, or correct --base-url, which mostly ends in /v1; nothing was written"
             }
             Self::WantsKey { .. } => {
                 "--key-env VAR names the variable that holds its key, --model NAME the model; nothing is sent with a key before a run"

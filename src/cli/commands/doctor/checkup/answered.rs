@@ -53,14 +53,14 @@ impl ProviderNeeds<'_> {
             404 if said.to_lowercase().contains("model") => wrong(
                 NAME,
                 detail,
-                "let the server load the model, or mend the model of the target",
+                "let the server load the model, or correct `model` of the target",
             ),
             404 if let Some(end) = self.kind.lacking_end(&self.address) => {
                 let address = &self.address;
                 wrong(
                     NAME,
                     format!("{detail} at {address}, which does not end in {end}"),
-                    format!("mend base_url, which mostly ends in {end}"),
+                    format!("correct base_url, which mostly ends in {end}"),
                 )
             }
             503 => wrong(NAME, detail, "wait until it has loaded its model"),
@@ -68,7 +68,7 @@ impl ProviderNeeds<'_> {
             _ => missing(
                 NAME,
                 format!("{detail} at {} where its models are listed", self.address),
-                "not every server lists them; else mend base_url",
+                "not every server lists them; else correct base_url",
             ),
         }
     }
@@ -85,7 +85,7 @@ impl ProviderNeeds<'_> {
             return wrong(
                 NAME,
                 format!("provider {provider}: its server answers with {kind}, no JSON"),
-                "mend base_url: it leads to something else than the model's API, which is mostly below /v1",
+                "correct base_url: it leads to something else than the model's API, which is mostly below /v1",
             );
         };
         let answers = format!("provider {provider}: its server answers");
@@ -122,7 +122,7 @@ impl ProviderNeeds<'_> {
         wrong(
             NAME,
             format!("{answers}, but does not list the model {lacking}; it lists {held}"),
-            "mend the model of the target, or let the server load it",
+            "correct `model` of the target, or let the server load it",
         )
     }
 }

@@ -1,4 +1,4 @@
-//! One thing that was looked at, what it came to, and how it is mended.
+//! One thing that was looked at, what it came to, and how to fix it.
 
 use serde::{Serialize, Serializer};
 
@@ -22,7 +22,7 @@ pub(in crate::cli::commands::doctor) struct Finding {
     pub(in crate::cli::commands::doctor) name: String,
     pub(in crate::cli::commands::doctor) status: Status,
     pub(in crate::cli::commands::doctor) detail: String,
-    /// How to get it or to mend it. The commands in it are unbroken on a terminal.
+    /// How to get it or to fix it. The commands in it are unbroken on a terminal.
     #[serde(serialize_with = "plain")]
     pub(in crate::cli::commands::doctor) fix: Option<String>,
 }

@@ -208,7 +208,7 @@ fn tool_servers(preview: &Preview) -> Vec<Finding> {
         wrong(
             NAME,
             format!("{detail} did not come up{why}"),
-            "install what its command names, or mend its address",
+            "install what its command names, or correct its address",
         )
     };
     offered.iter().map(one).collect()
@@ -284,7 +284,7 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
             found.push(wrong(
                 NAME,
                 format!("provider {provider}: no answer: {detail}"),
-                "start the server, or mend its base_url",
+                "start the server, or correct its base_url",
             ));
             continue;
         }

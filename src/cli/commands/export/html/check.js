@@ -59,7 +59,7 @@ const checking = (() => {
       const by = [...new Set([...book.stoneSigners.values()].flat())];
       if (by.length) ok(`tombstones: signed by ${by.join(", ")}`);
     }
-    if (book.unvouched) not(`tombstones: ${book.unvouched} signed by keys that you did not give, so whoever can write this can have removed those blobs`);
+    if (book.unvouched) not(`tombstones: ${book.unvouched} signed by keys that you did not give, so anyone who can write this can have removed those blobs`);
     if (!book.signedTo) not(verifier.notes.length ? "signature: no checkpoint is signed by a key that you gave; paste keys below" : "who wrote it: no checkpoint is signed");
     else if (book.signedTo < length) not(`signature: entries after the first ${grouped(book.signedTo)}`);
     if (book.unknown) not(`${counted(book.unknown, "signature")} by keys that you did not give`);
@@ -94,7 +94,7 @@ const checking = (() => {
       report.state === "unfinished" ? make("p", {}, "What is here holds together. The run is in progress, or its process died (monolith resume goes on with it), or somebody cut its end off: without a seal, nobody can tell from this file.") : null,
       make("ul", {}, ...list(run, report).map(([state, text]) => make("li", { class: state }, safe(text)))),
       make("h2", {}, "Hold it against what you have"),
-      make("p", {}, "Paste what you got over a way that you trust, never from whoever gave you this page. The judgement is that of monolith verify with --key, --pin and --witness."),
+      make("p", {}, "Paste what you got over a way that you trust, never from the person who gave you this page. The judgement is that of monolith verify with --key, --pin and --witness."),
       report.fault ? make("p", { class: "flaw", role: "alert" }, safe(report.fault)) : null,
       ...fields.flat(),
       button("Judge again", act.judge),

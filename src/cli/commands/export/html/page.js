@@ -398,7 +398,7 @@
   function tellCheck() {
     $("check").replaceChildren(...checking.view(run, report, given, {
       judge: async () => {
-        // A chain that is broken is not mended by keys.
+        // A chain that is broken is not repaired by keys.
         if (!report.whole) return;
         await judge();
         settled();
