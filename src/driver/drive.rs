@@ -161,8 +161,13 @@ pub async fn drive(
         .await;
     let elapsed_ms = clock.run_ms();
     let has_begun = host.recorder.has_begun();
-    let session = host.shut_down().await;
-    servers.close().await;
+    let (session, at_once) = host.shut_down(&mut control).await;
+    tokio::select! {
+        biased;
+        // What is dropped is killed.
+        () = asked_at_once(at_once, &mut control) => {}
+        () = servers.close() => {}
+    }
     // A run that is cut off here keeps its lock until its tools are down.
     if let Err(fault) = driven {
         if !has_begun {
@@ -188,6 +193,19 @@ pub async fn drive(
         started_unix_ms,
         elapsed_ms,
     })
+}
+
+/// Waits until the run is asked to end at once, if it was not asked before.
+async fn asked_at_once(asked: bool, control: &mut mpsc::Receiver<Control>) {
+    if asked {
+        return;
+    }
+    while let Some(wanted) = control.recv().await {
+        if wanted == Control::Abort {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 /// The same, of a size that is known: runs below a run are driven by it, to any depth.

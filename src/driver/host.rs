@@ -31,6 +31,8 @@ const PIECES: usize = 64;
 
 /// What a session needs of the world: models, tools, a clock, a store.
 pub(super) struct Host<'s> {
+    /// Whether the run was asked to end at once: what is below it is not waited for longer than it takes to end it.
+    at_once: bool,
     backends: Vec<Arc<Backend>>,
     cancel: CancellationToken,
     children: Children,
@@ -69,6 +71,7 @@ impl<'s> Host<'s> {
     ) -> Self {
         let (sender, pieces) = mpsc::channel(PIECES);
         Self {
+            at_once: false,
             backends,
             cancel: CancellationToken::new(),
             children,
@@ -129,8 +132,11 @@ impl<'s> Host<'s> {
                     wanted = control.recv(), if control_open => match wanted {
                         // Asked twice, the run is left at once.
                         Some(Control::Suspend) if self.leaves_at.is_some() => return Ok(()),
+                        // It ends already, and only waits for the ends below it.
+                        Some(Control::Abort) if self.is_ending() => self.end_at_once(),
                         Some(wanted) => {
                             match wanted {
+                                Control::Abort => self.at_once = true,
                                 Control::Stop => {
                                     self.tools.queues.stop();
                                     self.children.broadcast(&Control::Stop);
@@ -164,7 +170,7 @@ impl<'s> Host<'s> {
         let run = self.session.run();
         let asks = run.is_some_and(|run| run.awaited().is_some());
         // One that ends has a time-out for the ends below it.
-        let ends = run.is_some_and(Run::is_ending);
+        let ends = self.is_ending();
         let still = !asks && !ends && self.children.all_wait(self.tasks.count());
         self.tools.clock.stand_still(still);
         if let Some(waiting) = &self.waiting {
@@ -233,6 +239,9 @@ impl<'s> Host<'s> {
                 }
                 Output::Cancel => {
                     self.children.broadcast(&Control::Parent);
+                    if self.at_once {
+                        self.children.broadcast(&Control::Abort);
+                    }
                     self.cancel.cancel();
                     self.cancel = CancellationToken::new();
                     self.reading.clear();
@@ -326,8 +335,21 @@ impl<'s> Host<'s> {
         self.tasks.spawn(Performed::Delegation(call), delegated);
     }
 
+    fn is_ending(&self) -> bool {
+        self.session.run().is_some_and(Run::is_ending)
+    }
+
+    fn end_at_once(&mut self) {
+        self.at_once = true;
+        self.children.broadcast(&Control::Abort);
+    }
+
     /// Ends every task that is still running. Runs below one that has ended come to their own end; those below one that is left are left, too.
-    pub(super) async fn shut_down(mut self) -> Session {
+    /// Returns whether the run was asked to end at once.
+    pub(super) async fn shut_down(
+        mut self,
+        control: &mut mpsc::Receiver<Control>,
+    ) -> (Session, bool) {
         let has_ended = self
             .session
             .run()
@@ -340,8 +362,15 @@ impl<'s> Host<'s> {
         self.cancel.cancel();
         // A task may wait for a place among the pieces.
         self.pieces.close();
-        self.tasks.all().await;
-        self.session
+        loop {
+            tokio::select! {
+                biased;
+                Some(wanted) = control.recv() => if wanted == Control::Abort {
+                    self.end_at_once();
+                },
+                () = self.tasks.all() => return (self.session, self.at_once),
+            }
+        }
     }
 }
 

@@ -183,9 +183,10 @@ pub(super) async fn up_again(
     let path = path.map(|begun| begun.contract_file.clone());
     let is_stopping = open.is_stopping();
     let preparing_ends = cancel.child_token();
-    let (mut ends, mut left, mut stops) = (false, false, false);
+    let (mut at_once, mut ends, mut left, mut stops) = (false, false, false, false);
     let mut take = |control| match control {
         Control::Parent | Control::Abort => {
+            at_once |= control == Control::Abort;
             ends = true;
             preparing_ends.cancel();
         }
@@ -212,6 +213,8 @@ pub(super) async fn up_again(
         take(control);
     }
     match prepared {
+        // What is dropped is killed.
+        Ok(prepared) if at_once => drop(prepared),
         Ok(prepared) if ends || left => prepared.close().await,
         Ok(prepared) => {
             return Ok(UpAgain::Up {

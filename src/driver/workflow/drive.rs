@@ -190,7 +190,13 @@ impl<H: StepHost + Send> Driving<'_, H> {
                     Some(Control::Suspend) if self.left => self.send_all(&Control::Suspend),
                     Some(Control::Suspend) => self.leave().await?,
                     Some(Control::Stop) => self.happened(WorkflowEventKind::StopRequested).await?,
-                    Some(_) => self.happened(WorkflowEventKind::Interrupted).await?,
+                    Some(wanted) => {
+                        self.happened(WorkflowEventKind::Interrupted).await?;
+                        if wanted == Control::Abort {
+                            // The steps were asked to end; their tool servers are not waited for.
+                            self.send_all(&Control::Abort);
+                        }
+                    }
                     None => open = false,
                 },
                 () = self.reports.changed() => self.hand_out(),

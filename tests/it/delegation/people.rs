@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{asks, lead, prompt};
+use crate::bench::Bench;
 use crate::desk::{Desk, Left};
 
 /// An agent that waits for an approval of its call, below another one.
@@ -190,10 +191,18 @@ fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
     assert_eq!(Desk::tree_names(&tree).len(), 3);
 }
 
-/// A second interrupt ends the run at once: every run below it is sealed as ended by its parent before the process leaves.
+/// A second interrupt ends the run at once: every run below it is sealed as ended by its parent before the process leaves, and no tool server
+/// of theirs is waited for.
 #[test]
 fn an_abort_ends_every_run_below() {
     let desk = waiting();
+    if Bench::has_python() {
+        let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+        let server = server.display();
+        let odd = format!("command: python3, args: [{server}, stubborn], sandbox: off");
+        let tools = format!("tools: {{mcp: {{odd: {{{odd}}}}}}}\n");
+        desk.agent("worker", &tools, &[]);
+    }
     // A model that never answers.
     desk.write("worker.jsonl", r#"{"response":"","fault":"hang"}"#);
     let mut child = begins(&desk, &lead(&[]));

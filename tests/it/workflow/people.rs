@@ -419,6 +419,28 @@ fn a_run_of_another_tree_under_the_name_of_a_step_is_a_stranger() {
     }
 }
 
+/// A workflow that is ended at once has its end, and prints it, before the server of a call that is under way has ended by itself.
+#[test]
+fn an_abort_waits_for_no_tool_server_of_a_step() {
+    if !Bench::has_python() {
+        return;
+    }
+    let desk = stuck();
+    let child = desk.begins(&["run", "w.yaml", "--run-id", "w", "--json"]);
+    let began = Instant::now();
+    while !desk.path("w/called").exists() {
+        assert!(began.elapsed() < SOON, "nothing is called");
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    desk.records("w", "stop_requested");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let left = Left::from(child.wait_with_output().unwrap());
+    assert_eq!(left.code, 1, "{}", left.said());
+    assert_eq!(left.document()["outcome"]["code"], "abort");
+    let (_, step) = desk.json(&["show", "w.1"]);
+    assert_eq!(step["outcome"]["code"], "parent", "{step}");
+}
+
 /// The step of a workflow that was asked to end is not asked a second time by the process that goes on, which would be an abort.
 #[test]
 fn a_stop_is_not_repeated_for_a_step_that_has_it_recorded() {

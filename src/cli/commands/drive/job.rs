@@ -22,6 +22,7 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::contract::ContractSpec;
 use crate::driver::{self, DriverError, Prepared};
+use crate::kernel::OutcomeCode;
 use crate::message::{AgentMessage, RunId};
 use crate::session::Control;
 use crate::store::{Durability, Store};
@@ -84,6 +85,19 @@ enum Driven {
     Abandoned,
 }
 
+impl Driven {
+    /// Whether nothing that is still under way is to be waited for.
+    fn is_at_once(&self) -> bool {
+        match self {
+            Self::Finished(finished, _) => {
+                let end = finished.run.outcome();
+                end.is_some_and(|end| end.code == OutcomeCode::Abort)
+            }
+            Self::Abandoned => true,
+        }
+    }
+}
+
 /// Prepares and drives, on that runtime or on one of its own; a person who watches sees it happen.
 pub(in crate::cli) fn drive_to_the_end(
     on: Option<&Runtime>,
@@ -96,8 +110,8 @@ pub(in crate::cli) fn drive_to_the_end(
         let runtime = runtime()?;
         let driven = driven_on(&runtime, store, live, leaving, preparing);
         // A file operation that never returns must not keep a finished run's process alive.
-        let left = matches!(driven, Ok(Driven::Abandoned));
-        runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
+        let at_once = driven.as_ref().is_ok_and(Driven::is_at_once);
+        runtime.shutdown_timeout(if at_once { Duration::ZERO } else { LINGER });
         return came_to(driven, live);
     };
     came_to(driven_on(shared, store, live, leaving, preparing), live)
