@@ -516,7 +516,7 @@ fn a_pull_that_is_killed_goes_on_and_asks_before_it_begins() {
         printed.contains("licence mit; 1,048,576 bytes"),
         "{printed}"
     );
-    assert!(printed.contains("--yes says so"), "{printed}");
+    assert!(printed.contains("--yes confirms it"), "{printed}");
 
     let mut child = Process::new(assert_cmd::cargo::cargo_bin("monolith"))
         .args(arguments)
