@@ -43,7 +43,9 @@ pub(crate) use atif::AtifTrajectory;
 pub use awaited_approval::AwaitedApproval;
 pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
-pub(crate) use provider_refusal::{keyless, misled, played_out, refused_key_of, silent};
+pub(crate) use provider_refusal::{
+    is_slow, keyless, misled, played_out, refused_key_of, silent, wants_key,
+};
 pub(crate) use reason::{failed_calls, headline, sentence, why};
 pub(crate) use remedy::remedy;
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};

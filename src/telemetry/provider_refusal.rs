@@ -2,7 +2,7 @@
 
 use crate::contract::{ProviderTerms, ProviderType};
 use crate::message::ProviderFaultClass;
-use crate::view::{Request, RequestEnd, RunView};
+use crate::view::{Request, RequestEnd, RunView, is_web_page};
 
 /// The provider that refused the last request although no key was sent to it; none where one may have been. A header may
 /// hold a key, and where the address is in a variable the usual key may have been sent.
@@ -50,6 +50,25 @@ pub(crate) fn silent(view: &RunView) -> Option<&str> {
         .map(|(name, _)| name)
 }
 
+/// Whether the last request had no answer in the time that the contract allows.
+pub(crate) fn is_slow(view: &RunView) -> bool {
+    last_attempt(view).is_some_and(|request| {
+        matches!(
+            request.end,
+            Some(RequestEnd::Failed {
+                class: ProviderFaultClass::Timeout,
+                ..
+            })
+        )
+    })
+}
+
+/// Whether the provider that was asked last, else the first one, is asked with a key.
+pub(crate) fn wants_key(view: &RunView) -> bool {
+    let target = last_attempt(view).map_or(0, |request| request.target);
+    provider_of(view, target).is_some_and(|(_, terms)| terms.api_key_env.is_some())
+}
+
 /// The provider whose script had no line left for the last request.
 pub(crate) fn played_out(view: &RunView) -> Option<&str> {
     let request = last_attempt(view)?;
@@ -61,19 +80,30 @@ pub(crate) fn played_out(view: &RunView) -> Option<&str> {
     (is_played_out && terms.provider_type == ProviderType::Scripted).then_some(name)
 }
 
-/// Where nothing was found, and what its address lacks: `HTTP 404 from http://127.0.0.1:8080, which does not end in /v1`.
-pub(super) fn not_found(view: &RunView, request: &Request) -> Option<String> {
+/// The error of a request whose address leads to something else than the model's API, with what the address lacks: `HTTP 404 from
+/// http://127.0.0.1:8080, which does not end in /v1 (…)`. A web page is not quoted.
+pub(super) fn not_found(view: &RunView, request: &Request, error: &str) -> Option<String> {
     let (_, terms) = provider(view, request)?;
-    let address = terms
-        .base_url
-        .as_deref()
-        .filter(|_| is_not_found(request))?;
+    let address = terms.base_url.as_deref()?;
+    let RequestEnd::Failed {
+        message,
+        not_found: true,
+        status,
+        ..
+    } = request.end.as_ref()?
+    else {
+        return None;
+    };
     let lacking = terms.provider_type.lacking_end(address);
     let lacking = lacking.map(|end| format!(", which does not end in {end}"));
-    Some(format!(
-        "HTTP 404 from {address}{}",
-        lacking.unwrap_or_default()
-    ))
+    let lacking = lacking.unwrap_or_default();
+    let status = status.map_or_else(|| "an answer".to_owned(), |status| format!("HTTP {status}"));
+    let error = if is_web_page(message) {
+        "a web page"
+    } else {
+        error
+    };
+    Some(format!("{status} from {address}{lacking} ({error})"))
 }
 
 fn refusing(view: &RunView) -> Option<(&str, &ProviderTerms)> {
@@ -102,7 +132,11 @@ fn last_attempt(view: &RunView) -> Option<&Request> {
 }
 
 fn provider<'v>(view: &'v RunView, request: &Request) -> Option<(&'v str, &'v ProviderTerms)> {
-    let index = usize::try_from(request.target).ok()?;
+    provider_of(view, request.target)
+}
+
+fn provider_of(view: &RunView, target: u32) -> Option<(&str, &ProviderTerms)> {
+    let index = usize::try_from(target).ok()?;
     let target = view.contract().targets.get(index)?;
     let (name, terms) = view.contract().providers.get_key_value(&target.provider)?;
     Some((name, terms))

@@ -265,8 +265,8 @@ fn failed_attempts(view: &RunView) -> Vec<String> {
     let several = attempts.iter().any(|request| Some(model(request)) != first);
     let texts = attempts.into_iter().filter_map(|request| {
         let mut error = failures::of_request(request)?;
-        if let Some(place) = not_found(view, request) {
-            error = format!("{place} ({error})");
+        if let Some(at_address) = not_found(view, request, &error) {
+            error = at_address;
         }
         Some(match model(request).filter(|_| several) {
             Some(model) => format!("{model}: {error}"),

@@ -22,7 +22,7 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
             "take the build that wrote it; `monolith migrate --list` names what this one knows"
         }
         OutcomeCode::ContextInfeasible => {
-            "a model with a larger `context_window`, fewer tools, or smaller reserves; `monolith contract check FILE --start-servers` has the figures"
+            "a shorter task, a model with a larger `context_window`, fewer tools, or smaller reserves; `monolith contract check FILE --start-servers` has the figures"
         }
         OutcomeCode::ModelUnavailable => {
             "`monolith doctor --contract FILE` lists the models that the server has: correct `model` of the target"

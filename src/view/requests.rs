@@ -67,8 +67,10 @@ pub(crate) enum RequestEnd {
         class: ProviderFaultClass,
         /// The message of the fault.
         message: String,
-        /// Whether the server has nothing at that address; one that only lacks the model has.
+        /// Whether the server has no model's API at that address; one that only lacks the model has.
         not_found: bool,
+        /// The status of the HTTP response, where there was one.
+        status: Option<u16>,
     },
     /// Its process ended first.
     Lost,
@@ -112,9 +114,24 @@ impl RequestEnd {
         Self::Failed {
             class: fault.class,
             message: fault.message.clone(),
-            not_found: fault.status == Some(404) && !fault.unknown_model,
+            not_found: is_elsewhere(fault),
+            status: fault.status,
         }
     }
+}
+
+/// Whether that is the answer of something else than a model's API: there is nothing at the address, it takes no such request, or it has a web
+/// page.
+fn is_elsewhere(fault: &ProviderFault) -> bool {
+    let lacks = matches!(fault.status, Some(404 | 405 | 501));
+    (lacks && !fault.unknown_model) || fault.status.is_some() && is_web_page(&fault.message)
+}
+
+/// Whether a text is a web page.
+pub(crate) fn is_web_page(text: &str) -> bool {
+    let text: String = text.trim_start().chars().take(14).collect();
+    let text = text.to_ascii_lowercase();
+    text.starts_with("<!doctype html") || text.starts_with("<html")
 }
 
 impl Requests {

@@ -84,7 +84,9 @@ fn an_id_is_registered_once_and_updated_on_request() {
         again.contains("an agent `code-reviewer` is registered already"),
         "{again}"
     );
-    assert!(again.contains("--update"), "{again}");
+    let update = desk.path(ADD[2]);
+    let update = format!("monolith agent add --update {} takes", update.display());
+    assert!(again.contains(&update), "{again}");
     assert_eq!(desk.ok(&["agent", "list"]), before);
     assert!(
         desk.ok(&["agent", "add", "--update", ADD[2]])

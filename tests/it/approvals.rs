@@ -206,6 +206,10 @@ fn the_inbox_lists_what_waits_in_all_runs_with_nothing_in_it_that_moves_or_hides
     desk.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
     let listed = desk.ok(&["approvals"]);
     assert!(listed.contains("allowed: monolith resume r1"), "{listed}");
+    assert!(
+        listed.contains("r1  call 1 of echo has its answer"),
+        "{listed}"
+    );
     desk.ends(&["resume", "r1"], 0);
     let (_, inbox) = desk.json(&["approvals"]);
     assert_eq!(inbox["approvals"].as_array().unwrap().len(), 1);

@@ -56,7 +56,9 @@ fn refused_arguments_name_what_the_tool_takes() {
     let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
     for said in desk.advice(&ended) {
         assert!(
-            said.contains("monolith tools c.yaml --schemas shows what each tool takes"),
+            said.contains("monolith tools c.yaml --schemas shows what each tool takes")
+                && said.contains("monolith continue r \"…\" asks again")
+                && !said.contains("allows more tries"),
             "{said}"
         );
         assert!(!said.contains(NO_CALL), "{said}");

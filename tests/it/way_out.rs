@@ -96,13 +96,15 @@ fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks
     desk.web(&format!("base_url: '{address}/v1'"), "");
     let said = desk.ends(&["run", "c.yaml"], 4).err;
     assert!(
-        said.starts_with(&format!("error: HTTP 404 from {address}/v1 (")),
+        said.starts_with(&format!(
+            "error: FAILED_PREFLIGHT (model_unavailable): HTTP 404 from {address}/v1 ("
+        )),
         "{said}"
     );
 }
 
 #[test]
-fn a_run_that_a_mended_contract_lets_go_on_names_the_file_to_continue_under() {
+fn a_run_that_a_corrected_contract_lets_go_on_names_the_file_to_continue_under() {
     let address = answering("404 X", r#"{"error": {"message": "Not Found"}}"#);
     let desk = Desk::new();
     desk.web(&format!("base_url: '{address}'"), "");
@@ -117,7 +119,7 @@ fn a_run_that_a_mended_contract_lets_go_on_names_the_file_to_continue_under() {
 }
 
 #[test]
-fn a_server_that_refuses_the_connection_is_to_be_started_or_its_address_mended() {
+fn a_server_that_refuses_the_connection_is_to_be_started_or_its_address_corrected() {
     let desk = Desk::new();
     desk.web("base_url: 'http://127.0.0.1:9/v1'", "");
     let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 3);
@@ -315,6 +317,66 @@ fn a_run_that_did_not_begin_for_its_servers_names_the_file_to_continue_under() {
         "tools: {mcp: {near: {command: ./nope}}}\n",
         "install what `command` of tools.mcp.near names, or correct its address",
     );
+}
+
+/// Something else than a model's API answers: what it sent is no model's fault, and a page is not quoted.
+#[test]
+fn a_web_server_in_the_place_of_a_models_is_named_with_what_the_address_lacks() {
+    let page = "<!DOCTYPE HTML>\n<html><body>Unsupported method ('POST')</body></html>";
+    for status in ["501 X", "405 X"] {
+        let address = answering(status, page);
+        let desk = Desk::new();
+        desk.web(&format!("base_url: '{address}'"), "");
+        let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 4);
+        let (status, _) = status.split_once(' ').unwrap();
+        let lacks = format!("HTTP {status} from {address}, which does not end in /v1 (a web page)");
+        let help = "correct `base_url` of providers.web";
+        for said in [&ended.err, &desk.run(&["show", "r", "--why"]).out] {
+            assert!(said.contains(&lacks) && said.contains(help), "{said}");
+        }
+        assert!(!ended.err.contains("Unsupported"), "{}", ended.err);
+    }
+}
+
+#[test]
+fn a_model_that_is_slower_than_the_contract_allows_names_the_limit() {
+    let desk = Desk::new();
+    desk.script("", &["{\"fault\":\"hang\"}"]);
+    let more = [
+        "--set",
+        "max_attempts_per_turn=1",
+        "--set",
+        "llm_timeout_ms=50",
+    ];
+    let run = ["run", "c.yaml", "--run-id", "r"];
+    let ended = desk.ends(&[&run[..], &more].concat(), 1);
+    let way = "monolith continue r \"…\" --contract c.yaml --set llm_timeout_ms=100";
+    assert!(ended.err.contains(way), "{}", ended.err);
+    let first = "error: FAILED_BUDGET_EXHAUSTED (attempts_exhausted): ";
+    assert!(ended.err.starts_with(first), "{}", ended.err);
+}
+
+/// `doctor` cannot list the models of a server that wants a key.
+#[test]
+fn a_model_that_a_server_with_a_key_does_not_have_is_to_be_corrected_and_the_run_goes_on() {
+    let body = r#"{"error": {"code": "model_not_found", "message": "no such model"}}"#;
+    let address = answering("404 X", body);
+    let desk = Desk::new();
+    let ends = |provider: &str| {
+        desk.web(&format!("base_url: '{address}/v1'{provider}"), "");
+        let mut command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+        command.env("A_KEY", "canary-key-0123456789");
+        let (code, shown) = Terminal::sized(command, 200).end();
+        assert_eq!(code, 4, "{shown}");
+        let next = "monolith continue r \"…\" --contract c.yaml";
+        assert!(shown.contains(next), "{shown}");
+        desk.ok(&["delete", "r", "--yes"]);
+        shown
+    };
+    let shown = ends(", api_key_env: A_KEY");
+    let way = "the server does not know the model: correct `model` of the target";
+    assert!(shown.contains(way) && !shown.contains("doctor"), "{shown}");
+    assert!(ends("").contains("lists the models that the server has"));
 }
 
 #[test]

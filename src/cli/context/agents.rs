@@ -148,8 +148,8 @@ impl Agents {
         };
         match write() {
             Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
-                let id = id.clone();
-                Err(AgentFault::Registry(RegistryFault::Duplicate { id }).into())
+                let (fault, path) = (RegistryFault::Duplicate { id: id.clone() }, path.to_owned());
+                Err(AgentFault::Registered { fault, path }.into())
             }
             written => Ok(written.map_err(cannot)?),
         }

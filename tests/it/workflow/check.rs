@@ -37,6 +37,11 @@ fn contract_check_names_the_step_and_the_file_of_every_fault() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
+    let near = desk.read("w.yaml").replace("no_such_tool", "readfile");
+    desk.write("near.yaml", &near);
+    let said = desk.ends(&["contract", "check", "near.yaml"], 4).out;
+    let meant = "no tool of this contract is called `readfile`; did you mean `read_file`?";
+    assert!(said.contains(meant), "{said}");
     let (code, report) = desk.json(&["contract", "check", "w.yaml"]);
     assert_eq!((code, &report["ok"]), (4, &json!(false)));
     let faulty = report["steps"].as_array().unwrap().iter();

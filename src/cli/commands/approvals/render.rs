@@ -30,9 +30,10 @@ fn one(app: &App, call: &Waiting, out: &mut String) {
     let dim = |text: &str| app.screen.paint_out(Style::Dim, text);
     // Writing to a String cannot fail.
     let since = format!("since {} UTC", utc(call.since_unix_ms));
-    let asks = match call.asks_for {
-        "question" => "has a question of its server",
-        _ => "asks for your approval",
+    let asks = match (call.asks_for, call.answer) {
+        (_, Some(_)) => "has its answer",
+        ("question", None) => "has a question of its server",
+        (_, None) => "asks for your approval",
     };
     let head = format!(
         "{}  call {} of {}",
@@ -53,10 +54,19 @@ fn one(app: &App, call: &Waiting, out: &mut String) {
     let _ = writeln!(out, "{}", dim(&format!("  blake3 {}", call.arguments_hash)));
     let model = call.models.first().map_or("", String::as_str);
     let rule = call.asked_by.as_ref();
-    let rule = rule.map_or_else(String::new, |rule| format!(", {rule}"));
+    let rule = rule.map_or_else(String::new, |rule| format!("asked by {rule}"));
     let contract = call.contract_hash.short(12);
-    let by = format!("  {since}, {}, contract {contract}{rule}", line(model));
-    let _ = writeln!(out, "{}", dim(&shortened(&by, width)));
+    let by = format!("  {since}, {}, contract {contract}", line(model));
+    let beside = format!("{by}, {rule}");
+    // The rule is not cut: it says why a person is asked.
+    if rule.is_empty() || cells(&beside) > width {
+        let _ = writeln!(out, "{}", dim(&shortened(&by, width)));
+    } else {
+        let _ = writeln!(out, "{}", dim(&beside));
+    }
+    if !rule.is_empty() && cells(&beside) > width {
+        let _ = writeln!(out, "{}", dim(&shortened(&format!("  {rule}"), width)));
+    }
     let name = app.brief_name(call.run_id.as_str());
     let key = if call.approvers.is_empty() {
         ""

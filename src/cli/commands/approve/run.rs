@@ -11,6 +11,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
 use crate::cli::context::waiting_call::WaitingCall;
+use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::kernel::CallOrder;
 use crate::message::RunId;
@@ -180,21 +181,14 @@ fn unasked(run_id: &RunId, args: &ApproveArgs, order: &CallOrder) -> String {
     } else {
         fields_of(order)
     };
-    let edit = if args.edit.is_some() {
-        " --edit …"
-    } else {
-        ""
+    let again = |option: &str, given: &Option<String>| {
+        let given = given.as_deref();
+        let given = given.map(|given| format!(" {option} {}", shell_word(&line(given))));
+        given.unwrap_or_default()
     };
-    let reason = if args.answer.reason.is_some() {
-        " --reason …"
-    } else {
-        ""
-    };
-    let key = if args.answer.key.is_some() {
-        " --key …"
-    } else {
-        ""
-    };
+    let edit = again("--edit", &args.edit);
+    let reason = again("--reason", &args.answer.reason);
+    let key = again("--key", &args.answer.key);
     format!(
         "{verb} {run_id}{edit}{fields}{reason}{key} --yes --arguments {}",
         order.arguments_hash

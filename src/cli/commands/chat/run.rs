@@ -225,7 +225,7 @@ impl Chat<'_> {
         };
         self.begun = reader.invocation(&run_id)?;
         if self.begun.is_none() && contract.is_none() {
-            let asked = asked.to_owned();
+            let asked = run_id.to_string();
             return Err(ContractFault::NoFileOfRun { asked }.into());
         }
         self.contract = contract;

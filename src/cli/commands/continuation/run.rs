@@ -83,7 +83,7 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
         None
     };
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
-    let file = file.ok_or(ContractFault::NoFileOfRun { asked: args.run })?;
+    let file = file.ok_or_else(|| ContractFault::NoFileOfRun { asked: run.clone() })?;
     let message = match (args.message, args.task) {
         (Some(message), _) => Some(argument(app, message)?),
         (None, Some(task)) => Some(task_of(app, task)?),

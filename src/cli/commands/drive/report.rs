@@ -135,14 +135,15 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
     let places = line(&ended.places.join(", "));
     let way_out = way_out(app, &ended.view, run_id, typed_at);
     let show = match typed_at {
-        TypedAt::Chat(_) => "/show".to_owned(),
-        TypedAt::Shell => with_withheld(app, &name),
+        TypedAt::Chat(_) if app.screen.is_watched() => "/show".to_owned(),
+        // The lines of a pipe are written before their answers are there.
+        TypedAt::Chat(_) | TypedAt::Shell => with_withheld(app, &name),
     };
     let held_back = held_back(&ended.view, &show);
     if !app.screen.is_watched() {
         if let Some(error) = &result.error {
             let error = match headline(&ended.view) {
-                Some((first, rest)) => &format!("{first}. {outcome}: {rest}"),
+                Some((first, rest)) => &format!("{outcome}: {first}. {rest}"),
                 None => error,
             };
             let places = (!places.is_empty()).then(|| format!("correct {places}"));

@@ -44,11 +44,11 @@ pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Cow<'sta
             // In a closing turn no call could be made again: that is what to correct.
             return None;
         }
+        // The model answered while it had tries left: more of them change nothing.
         let refused = view.last_refusal()?;
-        let remedy = remedy(OutcomeCode::Arguments);
-        remedy
-            .filter(|_| refused.contains(NOT_VALID))
-            .map(Cow::Borrowed)
+        refused.contains(NOT_VALID).then_some(Cow::Borrowed(
+            "`monolith tools FILE --schemas` shows what each tool takes: say it in the system prompt, or take a larger model; `monolith continue RUN \"…\"` asks again",
+        ))
     })
 }
 
@@ -99,7 +99,7 @@ fn of_call(call: &Call) -> Option<Cow<'static, str>> {
             "look why the tool server ended: `monolith doctor --contract FILE` starts it. Once it stays: `monolith continue RUN \"…\"`"
         }
         CallEnd::TimedOut => {
-            "a longer `tool_timeout_ms`, or a task for which the tool needs less time: `monolith continue RUN \"…\"`"
+            "more time for the tool: `monolith continue RUN \"…\" --contract FILE --set tool_timeout_ms=MORE`, or a task for which it needs less"
         }
         CallEnd::Malformed { .. } => remedy(OutcomeCode::ToolEnvelope)?,
         CallEnd::ToolChanged { .. } => remedy(OutcomeCode::ToolChanged)?,
@@ -296,7 +296,7 @@ mod tests {
             CallEnd::Cancelled,
             Some("`monolith continue RUN \"…\"` asks again"),
         );
-        check(CallEnd::TimedOut, Some("a longer `tool_timeout_ms`"));
+        check(CallEnd::TimedOut, Some("--set tool_timeout_ms=MORE"));
         check(CallEnd::GivenUp, None);
     }
 

@@ -14,7 +14,9 @@ use crate::cli::ui::escape::line;
 use crate::contract::ProviderType;
 use crate::kernel::{AgentOutcome, OutcomeCode, Run};
 use crate::message::RunId;
-use crate::telemetry::{keyless, misled, played_out, refused_key_of, remedy, silent};
+use crate::telemetry::{
+    is_slow, keyless, misled, played_out, refused_key_of, remedy, silent, wants_key,
+};
 use crate::view::RunView;
 
 /// Limits that are recommended are multiples of it where a run needs more than twice its limit.
@@ -60,15 +62,42 @@ pub(in crate::cli) fn way_out(
     });
     let general = || {
         let what = key.map(Cow::Owned);
+        let what = what.or_else(|| recorded(view, outcome.code).map(Cow::Borrowed));
         let what = what.or_else(|| not_executed(view, outcome.code));
         what.or_else(|| remedy(outcome.code).map(Cow::Borrowed))
     };
     let text = missing_proof(app, view, run_id, typed_at)
         .or_else(|| Some(filled(app, view, run_id, typed_at, &general()?)))?;
     Some(WayOut {
-        changes_file: false,
+        changes_file: is_of_contract(outcome.code),
         text,
     })
+}
+
+/// Whether a run that ended so goes on once the contract file is corrected.
+const fn is_of_contract(code: OutcomeCode) -> bool {
+    matches!(
+        code,
+        OutcomeCode::ContextInfeasible
+            | OutcomeCode::ContractInvalid
+            | OutcomeCode::ModelUnavailable
+            | OutcomeCode::ProfileIncompatible
+            | OutcomeCode::ProvenanceMissing
+    )
+}
+
+/// What helps by what is recorded of the last request, in the form of a [`remedy`].
+fn recorded(view: &RunView, code: OutcomeCode) -> Option<&'static str> {
+    match code {
+        OutcomeCode::AttemptsExhausted if is_slow(view) => Some(
+            "the model was slower than `llm_timeout_ms` allows. More time: `monolith continue RUN \"…\" --contract FILE --set llm_timeout_ms=MORE`",
+        ),
+        // Only a run sends the key, so `doctor` cannot list the models.
+        OutcomeCode::ModelUnavailable if wants_key(view) => {
+            Some("the server does not know the model: correct `model` of the target")
+        }
+        _ => None,
+    }
 }
 
 /// A general remedy for that run: its file, its name and its limits, and commands as they are typed here.
@@ -86,14 +115,18 @@ fn filled(
             .replace("continue RUN \"…\" --contract FILE", again)
             .replace("continue RUN \"…\"", again),
     };
-    let more = || more(app, view, run_id).map_or_else(|| "…".to_owned(), |more| more.to_string());
+    let more = |words: &str| {
+        let key = words.split_once("--set ").map_or("", |(_, set)| set);
+        let more = more(app, view, run_id, key.trim_end_matches("=MORE"));
+        more.map_or_else(|| "…".to_owned(), |more| more.to_string())
+    };
     let pieces = remedy.split('`').enumerate().map(|(at, piece)| {
         match (at % 2, piece.strip_prefix("monolith ")) {
             (0, _) => piece.to_owned(),
             (_, None) => format!("`{piece}`"),
             (_, Some(words)) => {
                 let words = if words.contains("MORE") {
-                    words.replace("MORE", &more())
+                    words.replace("MORE", &more(words))
                 } else {
                     words.to_owned()
                 };
@@ -110,23 +143,23 @@ fn filled(
     pieces.collect()
 }
 
-/// Twice the limit that ended the run; more where it was about to use more.
-fn more(app: &App, view: &RunView, run_id: &RunId) -> Option<u64> {
+/// Twice the limit of that key; more where the run was about to use more.
+fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
     let contract = view.contract();
-    let limit = match view.outcome()?.code {
-        OutcomeCode::MaxTurnsExhausted | OutcomeCode::SynthesisWithoutTools => {
-            contract.max_turns.into()
-        }
-        OutcomeCode::MaxInferences => contract.max_inferences,
-        OutcomeCode::MaxTokens => contract.max_tokens_consumed.0,
-        OutcomeCode::MaxCost => contract.max_cost_micro_usd.as_ref()?.0,
-        OutcomeCode::StepTimeout => contract.step_timeout_ms,
-        OutcomeCode::TotalTimeout => contract.total_timeout_ms,
+    let limit = match key {
+        "llm_timeout_ms" => contract.llm_timeout_ms,
+        "max_cost_micro_usd" => contract.max_cost_micro_usd.as_ref()?.0,
+        "max_inferences" => contract.max_inferences,
+        "max_tokens_consumed" => contract.max_tokens_consumed.0,
+        "max_turns" => contract.max_turns.into(),
+        "step_timeout_ms" => contract.step_timeout_ms,
+        "tool_timeout_ms" => contract.tool_timeout_ms,
+        "total_timeout_ms" => contract.total_timeout_ms,
         _ => return None,
     };
     let twice = limit.saturating_mul(2);
-    Some(match view.outcome()?.code {
-        OutcomeCode::MaxTokens => twice.max(needed_tokens(app, view, run_id)),
+    Some(match key {
+        "max_tokens_consumed" => twice.max(needed_tokens(app, view, run_id)),
         _ => twice,
     })
 }

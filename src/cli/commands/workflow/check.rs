@@ -11,7 +11,7 @@ use crate::cli::commands::contract::known_failures;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
-use crate::contract::{ContractSpec, Step, Work, WorkflowSpec, tool_spec};
+use crate::contract::{ContractSpec, Step, Work, WorkflowSpec, suggest, tool_spec};
 use crate::driver::{self, ServersToStart};
 use crate::kernel::CheckName;
 use crate::message::Digest;
@@ -211,17 +211,20 @@ async fn found(
             }
         }
         Work::Tool(call) => {
-            let spec = tool_step(spec, &call.tool);
-            let mut found = of_spec(app, (file, name_of(file)), spec, servers).await;
+            let called = tool_step(spec, &call.tool);
+            let mut found = of_spec(app, (file, name_of(file)), called, servers).await;
             // What a server offers that was not started is not known; what no server can offer is.
-            let servers = &found.not_started;
             let may_be = |server: &String| call.tool.starts_with(&format!("{server}__"));
-            let is_known = !found.offers.is_empty() || servers.iter().any(may_be);
+            let is_known = !found.offers.is_empty() || found.not_started.iter().any(may_be);
             if found.contract_hash.is_some() && !is_known {
                 found
                     .faults
                     .retain(|(check, _)| *check != Some(CheckName::Tools));
-                let rule = format!("no tool of this contract is called `{}`", call.tool);
+                let whole = prompt_step(spec);
+                let whole = of_spec(app, (file, name_of(file)), whole, servers).await;
+                let meant = suggest(&call.tool, whole.offers.iter().map(String::as_str));
+                let meant = meant.map_or(String::new(), |meant| format!("; {meant}"));
+                let rule = format!("no tool of this contract is called `{}`{meant}", call.tool);
                 found.faults.push((None, rule));
             }
             found

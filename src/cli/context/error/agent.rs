@@ -27,6 +27,9 @@ pub(in crate::cli) enum AgentFault {
     /// The caller: the profile is not the one that was registered.
     #[error("run the agent `{id}`: {} is not what was registered", path.display())]
     Changed { id: AgentId, path: PathBuf },
+    /// The caller: an agent of that id is registered already.
+    #[error("change the registry of agents: {fault}")]
+    Registered { fault: RegistryFault, path: PathBuf },
     /// The caller: the profile is not there any more, or is not valid here.
     #[error("run the agent `{id}`: {reason}")]
     Unusable { id: AgentId, reason: String },
@@ -70,6 +73,11 @@ impl Advice for AgentFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
+            Self::Registered { path, .. } => {
+                let path = shell_word(&line(&path.display().to_string()));
+                let update = command(&format!("monolith agent add --update {path}"));
+                return Some(format!("{update} takes the new one in its place"));
+            }
             Self::Registry(RegistryFault::Duplicate { .. }) => {
                 "monolith agent add --update FILE takes the new one in its place"
             }

@@ -48,7 +48,7 @@ pub(in crate::cli) enum ContractFault {
     #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
     NoContractFile { run_id: RunId },
     /// The caller: nothing says which file the contract came from.
-    #[error("find the contract file of {asked}: it is not recorded with it")]
+    #[error("find the contract file of run {asked}: it is not recorded with it")]
     NoFileOfRun { asked: String },
 }
 

@@ -107,6 +107,12 @@ pub(in crate::cli) enum TranscriptFault {
     NothingTampered,
 }
 
+/// The command that checks a transcript, and what for.
+fn verifies(asked: &str) -> String {
+    let verify = command(&format!("monolith verify {}", shell_word(&line(asked))));
+    format!("{verify} says what still holds")
+}
+
 impl Advice for TranscriptFault {
     fn exit(&self) -> Exit {
         match self {
@@ -139,10 +145,11 @@ impl Advice for TranscriptFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::Line { .. }
-            | Self::NoHeader { .. }
-            | Self::Entry { .. }
-            | Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
+            Self::Line { path, .. } | Self::NoHeader { path } => {
+                return Some(verifies(&path.display().to_string()));
+            }
+            Self::NotVerified { asked, .. } => return Some(verifies(asked)),
+            Self::Entry { .. } => "monolith verify RUN|FILE says what still holds",
             Self::Version { .. } | Self::UnknownPart { .. } => KNOWN_VERSIONS,
             Self::StoreInsteadOfFile { .. } => "monolith migrate --store FILE migrates a store",
             Self::NoFormat { .. } => {
@@ -156,7 +163,10 @@ impl Advice for TranscriptFault {
                 "monolith export RUN -o FILE.jsonl writes one; a page verifies what it holds in a browser"
             }
             Self::ChangedMeanwhile { .. } => "export it again",
-            Self::Departed { .. } => "monolith replay RUN|FILE names every difference",
+            Self::Departed { asked, .. } => {
+                let replay = command(&format!("monolith replay {}", shell_word(&line(asked))));
+                return Some(format!("{replay} names every difference"));
+            }
             Self::ExportNotVerified { .. }
             | Self::ExportDeparted { .. }
             | Self::ExportWorkflowDeparted { .. } => "--force-unverified makes it nevertheless",

@@ -101,7 +101,7 @@ const readRun = (() => {
     let mark = {};
     const rule = action.predicate;
     if (rule) {
-      said.push(rule.item === 0 ? words(rule.name) : `rule ${rule.item}: ${words(rule.name)}`);
+      said.push(rule.item === 0 ? words(rule.name) : `predicate ${rule.item}: ${words(rule.name)}`);
       if (["retry", "last_turn", "context"].includes(rule.name)) mark = { chip: rule.name === "retry" ? "retry" : "closing", tone: "warn" };
       const refused = ["contract_violation", "required_without_proof", "malformed_envelope", "check_failed"];
       if (refused.includes(rule.name)) mark = { chip: "refused", tone: "bad" };
