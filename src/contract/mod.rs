@@ -43,6 +43,7 @@ mod http_get_terms;
 mod information_flow;
 mod intent;
 mod manifest;
+mod masking;
 mod meant_tool;
 mod oauth_terms;
 mod offer_difference;
@@ -66,6 +67,7 @@ mod sandbox_choice;
 mod sandbox_terms;
 mod schema_bounds;
 mod schema_rule;
+mod secret_names;
 mod server_name;
 mod server_terms;
 mod session_tools;
@@ -74,7 +76,6 @@ mod settled;
 mod shipped_schema;
 mod spec;
 mod targets;
-mod telling;
 mod term_fault;
 mod terms;
 #[cfg(test)]
@@ -126,6 +127,7 @@ pub(crate) use information_flow::{FlowAction, FlowRule, Label, LabelRule};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
+pub(crate) use masking::{masked_text, masked_value, masked_whole, masked_words};
 pub(crate) use oauth_terms::{OAuthGrant, OAuthTerms};
 pub(crate) use offer_difference::change_of_tool;
 pub(crate) use pinned_offers::{PinnedOffers, changed_offers};
@@ -146,6 +148,7 @@ pub(crate) use rest::{
 pub(crate) use ruling::Ruling;
 pub(crate) use sandbox_choice::{server_sandbox, shell_sandbox};
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
+pub(crate) use secret_names::{ADDRESS_PASSWORD, is_certainly_secret, is_stand_in, names_a_secret};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
 pub(crate) use server_terms::{
@@ -168,10 +171,6 @@ pub(crate) use spec::{
 pub use spec::{ContractSpec, SpecErrors};
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
-pub(crate) use telling::{
-    ADDRESS_PASSWORD, is_certainly_secret, is_stand_in, masked_text, masked_value, masked_whole,
-    masked_words, names_a_secret,
-};
 pub(crate) use term_fault::TermFault;
 pub(crate) use terms::{
     CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata, CycleException,

@@ -1,135 +1,16 @@
-//! What gives a secret away by the words before it: names of options, variables, headers and members, and addresses. Masks such
-//! texts for people. Does not know the values of secrets, nor the shapes of well-known credentials.
+//! Masks secrets in texts for people, by the words before them: names, and addresses. Does not know which names are those of secrets.
 
 use serde_json::Value;
 
 use super::redaction::{address_user, recorded_url, url_secrets};
+use super::secret_names::{ADDRESS_PASSWORD, names_a_secret};
 
 /// What stands in the place of a secret that is shown to people.
 const MASK: &str = "***";
-/// What a secret is called that stands before the `@` of an address.
-pub(crate) const ADDRESS_PASSWORD: &str = "user:password@";
-/// Parts of a name that mark its value as secret.
-const TELLING: [&str; 9] = [
-    "auth",
-    "cookie",
-    "credential",
-    "key",
-    "pass",
-    "pwd",
-    "secret",
-    "session",
-    "token",
-];
-/// Names that have such a part and mark nothing: of numbers, of folders, and of what holds the name of a variable.
-const OPEN: [&str; 9] = [
-    "api_key_env",
-    "contextWindowBufferTokens",
-    "maxOutputTokens",
-    "max_output_tokens",
-    "reasoningTokens",
-    "reasoning_tokens",
-    "sessionsDir",
-    "sessions_dir",
-    "tokenizer",
-];
 /// What stands before a secret in a header.
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
-/// How a name ends of which the value can only be a secret.
-const CERTAIN_ENDS: [&str; 7] = [
-    "apikey",
-    "passphrase",
-    "passwd",
-    "password",
-    "pwd",
-    "secret",
-    "token",
-];
-/// The last word of a name of which the value can only be a secret.
-const CERTAIN_WORDS: [&str; 6] = [
-    "authorization",
-    "cookie",
-    "credential",
-    "credentials",
-    "pass",
-    "passcode",
-];
-/// Words before `key` that make it a secret.
-const KEYS: [&str; 8] = [
-    "access",
-    "account",
-    "api",
-    "auth",
-    "encryption",
-    "private",
-    "secret",
-    "signing",
-];
 /// Options whose argument may be `USER:PASSWORD`.
 const USERS: [&str; 3] = ["-u", "--user", "--proxy-user"];
-/// What is written in the place of a secret, or switches something.
-const NO_VALUES: [&str; 8] = [
-    "default", "disabled", "enabled", "keychain", "keyring", "optional", "prompt", "required",
-];
-/// The fewest bytes of a value that is distinguished from ordinary text.
-const SHORTEST: usize = 6;
-/// The fewest different characters of a value that is not there to fill a place.
-const FEWEST_CHARACTERS: usize = 4;
-/// The most digits of what may be a count.
-const LONGEST_NUMBER: usize = 9;
-
-/// Whether a header, variable, option or member of that name is secret by its name.
-pub(crate) fn names_a_secret(name: &str) -> bool {
-    let lower = name.to_lowercase();
-    !OPEN.contains(&name) && TELLING.iter().any(|part| lower.contains(part))
-}
-
-/// Whether what is called so can only be a secret: `--api-key`, not `--keyboard`.
-pub(crate) fn is_certainly_secret(name: &str) -> bool {
-    if name == ADDRESS_PASSWORD {
-        return true;
-    }
-    if OPEN.contains(&name) {
-        return false;
-    }
-    let words = words_of(name);
-    let mut words = words.iter().rev().map(String::as_str);
-    match words.next() {
-        Some("key") => words.next().is_some_and(|before| KEYS.contains(&before)),
-        Some(last) => {
-            CERTAIN_WORDS.contains(&last) || CERTAIN_ENDS.iter().any(|end| last.ends_with(end))
-        }
-        None => false,
-    }
-}
-
-/// Whether a value only fills the place of a secret, names one, or is a path or a count.
-pub(crate) fn is_stand_in(value: &str) -> bool {
-    let value = value.trim_matches(['"', '\'', '`']);
-    let mut characters: Vec<char> = value.chars().collect();
-    characters.sort_unstable();
-    characters.dedup();
-    let lower = value.to_lowercase();
-    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
-    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-    let is_path = ["/", "./", "../", "~", "@"]
-        .iter()
-        .any(|begin| value.starts_with(begin));
-    let is_marked = value.starts_with(['$', '<', '{', '[', '*', '%']) || value.contains("${");
-    let is_variable = value
-        .bytes()
-        .all(|byte| byte.is_ascii_uppercase() || b"_-".contains(&byte));
-    value.len() < SHORTEST
-        || characters.len() < FEWEST_CHARACTERS
-        || is_number && value.len() <= LONGEST_NUMBER
-        || is_path
-        || is_marked
-        || is_variable
-        || !has_digit && is_of_a_name(value)
-        || NO_VALUES.contains(&lower.as_str())
-        || lower.contains("example")
-        || lower.contains("xxxx")
-}
 
 /// The words of a command as people may see them.
 #[must_use]
@@ -166,7 +47,7 @@ fn masked(secret: Option<&str>, value: &Value, found: &mut dyn FnMut(&str, &str)
     match value {
         Value::String(text) => Value::String(text_of(text, secret, found)),
         Value::Array(items) => {
-            let mut before = Before::default();
+            let mut before = PrecedingWord::default();
             let items = items.iter().map(|item| match item {
                 Value::String(text) => Value::String(before.word(text, secret, found)),
                 other => masked(secret, other, found),
@@ -187,7 +68,7 @@ fn masked(secret: Option<&str>, value: &Value, found: &mut dyn FnMut(&str, &str)
 
 /// What the word before says of the next one.
 #[derive(Default)]
-enum Before {
+enum PrecedingWord {
     #[default]
     Nothing,
     /// It names a secret: `--token VALUE`.
@@ -196,7 +77,7 @@ enum Before {
     User,
 }
 
-impl Before {
+impl PrecedingWord {
     fn word(
         &mut self,
         word: &str,
@@ -328,7 +209,7 @@ fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) 
 /// A text with blanks, word by word.
 fn words(text: &str, found: &mut dyn FnMut(&str, &str)) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut before = Before::default();
+    let mut before = PrecedingWord::default();
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
         if !word.is_empty() {
@@ -360,33 +241,6 @@ fn address(text: &str, found: &mut dyn FnMut(&str, &str)) -> String {
 fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
     !name.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_+.".contains(c))
-}
-
-/// Whether a text has a word that names a secret, so that it hardly is one: `your-token`, not `argtokenlit`.
-fn is_of_a_name(text: &str) -> bool {
-    let words = words_of(text);
-    let mut words = words.iter().map(String::as_str);
-    words.any(|word| {
-        TELLING.contains(&word) || CERTAIN_ENDS.contains(&word) || CERTAIN_WORDS.contains(&word)
-    })
-}
-
-/// The words of a name, in lower case: `apiKey`, `API_KEY` and `--api-key` have two.
-fn words_of(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for c in name.chars() {
-        let begins = c.is_ascii_uppercase() && was_lower || !c.is_alphanumeric();
-        if begins {
-            words.push(String::new());
-        }
-        was_lower = c.is_lowercase() || c.is_ascii_digit();
-        if let Some(last) = words.last_mut().filter(|_| c.is_alphanumeric()) {
-            last.extend(c.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// What is left of a text without `${NAME}`.
@@ -456,43 +310,5 @@ mod tests {
             &["./mcp.py", "--author", "***", "a=b c"],
         );
         check(&["--token=${T}", "${U}"], &["--token=${T}", "${U}"]);
-    }
-
-    #[test]
-    fn only_some_names_and_values_are_secret_for_sure() {
-        for name in [
-            "--api-key",
-            "apiKey",
-            "GITHUB_TOKEN",
-            "--password",
-            "clientSecret",
-            "PGPASSWORD",
-        ] {
-            assert!(is_certainly_secret(name), "{name}");
-        }
-        for name in [
-            "--author",
-            "--keyboard",
-            "tokenizer",
-            "--token-file",
-            "--max-tokens",
-            "--auth",
-        ] {
-            assert!(!is_certainly_secret(name), "{name}");
-        }
-        for value in ["hunter3literal", "argtokenlit", "mongopw"] {
-            assert!(!is_stand_in(value), "{value}");
-        }
-        for value in [
-            "${T}",
-            "<token>",
-            "YOUR_API_KEY",
-            "password",
-            "/run/token",
-            "8192",
-            "xxxxxxxxxx",
-        ] {
-            assert!(is_stand_in(value), "{value}");
-        }
     }
 }
