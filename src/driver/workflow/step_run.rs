@@ -11,7 +11,7 @@ use super::watched::{Reports, Watched};
 use crate::agent::{MAX_REASON_BYTES, StepOrder, StepResult};
 use crate::driver::blocking::blocking;
 use crate::driver::bring_up::prepare_step;
-use crate::driver::known_child::{ChildLink, ChildState, UpAgain, child_state, up_again};
+use crate::driver::child_state::{ChildLink, ChildState, UpAgain, child_state, up_again};
 use crate::driver::{DriverError, Observer, Prepared, Reopened, drive};
 use crate::kernel::ParentRun;
 use crate::message::{RunId, char_prefix};
