@@ -1,4 +1,4 @@
-//! The entries of the machine: what each states of the step and of the checkpoint, and says to people. Decides nothing.
+//! The entries of the machine: what each states of the step and of the checkpoint, and its note for people. Decides nothing.
 
 use super::checkpoint::{CheckpointRecord, context_digest};
 use super::{

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::effect::{EndStep, StepOrder};
-use super::filled::{MAX_INPUT_BYTES, input_of, parts_of};
 use super::memory::{
     Active, Binding, CompletedRun, Group, InFlight, Loop, Memory, Sequence, StepError,
 };
+use super::step_input::{MAX_INPUT_BYTES, input_of, parts_of};
 use super::value::{Outputs, Value};
 use super::{BegunStep, StepInput};
 use crate::contract::{Condition, Part, Step, StepId, Work, WorkflowCode, WorkflowDefinition};

@@ -1,4 +1,4 @@
-//! The machine: takes an event, walks what is under way, and says what it wrote down and what is to be done.
+//! The machine: takes an event, walks what is under way, and returns the entries and the effects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

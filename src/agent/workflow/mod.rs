@@ -18,7 +18,6 @@ mod effect;
 mod ending;
 mod entry;
 mod event;
-mod filled;
 mod fold;
 mod group;
 mod input;
@@ -27,6 +26,7 @@ mod iteration;
 mod machine;
 mod memory;
 mod note;
+mod placeholder;
 mod rollback;
 mod step_input;
 #[cfg(test)]

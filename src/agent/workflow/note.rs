@@ -1,4 +1,4 @@
-//! What an entry says to people of the failures that came with its event. Decides nothing.
+//! The note of an entry, for people, about the failures that came with its event. Decides nothing.
 
 use super::memory::StepError;
 use super::{StepResult, WorkflowEventKind};

@@ -1,8 +1,8 @@
 //! Compensation: what has completed is undone, one run after the other, the last one first (INV-PE-003).
 
-use super::filled::input_of;
 use super::interpreter::Interpreter;
 use super::memory::{Binding, Rollback, Stop};
+use super::step_input::input_of;
 use super::value::Value;
 use crate::contract::{Part, StepId, WorkflowCode};
 

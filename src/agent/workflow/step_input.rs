@@ -1,42 +1,61 @@
-//! What stands in the place of a placeholder, and the items of a loop, as the walk has them.
+//! What a step run is given: its templates, filled. Knows nothing of where a walk is.
 
-use std::sync::Arc;
+use super::StepInput;
+use crate::contract::{Part, Template, Work};
 
-use serde_json::value::RawValue;
+/// The most bytes that a step is given.
+pub(super) const MAX_INPUT_BYTES: usize = 4 << 20;
 
-use super::filled::MAX_INPUT_BYTES;
-use super::interpreter::{Interpreter, Scope};
-use crate::contract::{ForEach, Part, Template};
-
-impl Interpreter<'_> {
-    /// The items of a list, as they stand in steps: a text as itself, anything else as it was written, for a number may have more digits
-    /// than are calculated with. None where it is no list.
-    pub(super) fn items(&self, held: &ForEach, scope: Scope<'_>) -> Option<Arc<[String]>> {
-        let template = Template::parse(&held.items).ok()?;
-        let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, scope))?;
-        let items: Vec<&RawValue> = serde_json::from_str(text.trim()).ok()?;
-        let shown = |item: &RawValue| {
-            let text = serde_json::from_str::<String>(item.get());
-            text.unwrap_or_else(|_| item.get().to_owned())
-        };
-        Some(items.into_iter().map(shown).collect())
-    }
-
-    /// What stands in the place of a placeholder.
-    pub(super) fn part(&self, part: &Part, scope: Scope<'_>) -> String {
-        match part {
-            Part::Text(text) => text.clone(),
-            Part::Input => self.input.to_owned(),
-            Part::Index => scope.item.map_or_else(String::new, |(_, n)| n.to_string()),
-            Part::Item => scope.item.map_or_else(String::new, |(items, n)| {
-                let item = usize::try_from(n).ok().and_then(|n| items.get(n));
-                item.cloned().unwrap_or_default()
-            }),
-            Part::Output(id) => {
-                let binding = self.memory.binding(id);
-                binding.map_or_else(String::new, |binding| binding.value.text(self.outputs))
-            }
-            Part::Compensated => String::new(),
+/// What a step run is given; none where that has too many bytes.
+pub(super) fn input_of(work: &Work, fill: &dyn Fn(&Part) -> String) -> Option<StepInput> {
+    let text = |text: &str| Template::parse(text).ok()?.filled(MAX_INPUT_BYTES, fill);
+    match work {
+        Work::Prompt(prompt) => Some(StepInput::Prompt(text(prompt)?)),
+        Work::Tool(call) => {
+            let arguments = filled(&call.arguments, &text)?;
+            let arguments = serde_json_canonicalizer::to_string(&arguments).ok()?;
+            (arguments.len() <= MAX_INPUT_BYTES).then(|| StepInput::Tool {
+                arguments,
+                tool: call.tool.clone(),
+            })
         }
+        Work::Delegate(delegate) => Some(StepInput::Delegate {
+            agent: delegate.agent.clone(),
+            agent_digest: delegate.agent_digest,
+            task: text(&delegate.task)?,
+        }),
+        Work::If(_) | Work::ForEach(_) | Work::While(_) | Work::Parallel(_) => None,
     }
+}
+
+fn filled(
+    value: &serde_json::Value,
+    text: &dyn Fn(&str) -> Option<String>,
+) -> Option<serde_json::Value> {
+    Some(match value {
+        serde_json::Value::String(template) => serde_json::Value::String(text(template)?),
+        serde_json::Value::Array(items) => {
+            let items: Option<Vec<_>> = items.iter().map(|item| filled(item, text)).collect();
+            serde_json::Value::Array(items?)
+        }
+        serde_json::Value::Object(members) => {
+            let members: Option<serde_json::Map<_, _>> = members
+                .iter()
+                .map(|(key, value)| Some((key.clone(), filled(value, text)?)))
+                .collect();
+            serde_json::Value::Object(members?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// Every part of every template of a step run.
+pub(super) fn parts_of(work: &Work) -> Vec<Part> {
+    let parts = std::cell::RefCell::new(Vec::new());
+    // Filling a template asks for each of its parts.
+    let _ = input_of(work, &|part| {
+        parts.borrow_mut().push(part.clone());
+        String::new()
+    });
+    parts.into_inner()
 }
