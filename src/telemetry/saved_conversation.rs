@@ -165,7 +165,7 @@ impl History {
                     return Err("it has neither content nor calls".to_owned());
                 }
                 let text = text.unwrap_or_default();
-                self.model_said(number, (text, reasoning), calls, answered)?;
+                self.take_assistant(number, (text, reasoning), calls, answered)?;
             }
         }
         Ok(())
@@ -180,7 +180,7 @@ impl History {
         Ok(())
     }
 
-    fn model_said(
+    fn take_assistant(
         &mut self,
         number: usize,
         (mut content, reasoning): (String, Option<String>),
@@ -190,7 +190,7 @@ impl History {
         let mut calls = Vec::new();
         for call in saved {
             let call = call.invocation()?;
-            // What a report says is what the model said; one that was refused has its answer, as other calls have.
+            // The text of a report is the text of the message; one that was refused has its answer, as other calls have.
             if call.name == FINAL_REPORT && !answered.contains(&call.id) {
                 if content.trim().is_empty() {
                     content = reported(&call.arguments);
@@ -225,7 +225,7 @@ impl History {
     }
 }
 
-/// Who speaks, by the words of several APIs.
+/// The role, by the words of several APIs.
 fn role_of(word: &str) -> Result<Role, String> {
     match word {
         "system" | "developer" => Ok(Role::System),
