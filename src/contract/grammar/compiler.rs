@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::combine::{disjoint, merge, resolve};
 use super::expr::{ClosingCost, Expr};
-use super::keywords::{COMBINING, REFUSED, STRUCTURE, fault, is, says_nothing, span, types_of};
+use super::keywords::{COMBINING, REFUSED, STRUCTURE, fault, is, is_vacuous, span, types_of};
 use super::numbers::numbers;
 use super::pattern::pattern;
 use crate::contract::schema_bounds::{SchemaFault, join};
@@ -140,7 +140,7 @@ impl<'s> Compiler<'s> {
         at: &str,
     ) -> Result<Option<Expr>, SchemaFault> {
         for key in REFUSED {
-            if schema.contains_key(key) && !says_nothing(key, schema) {
+            if schema.contains_key(key) && !is_vacuous(key, schema) {
                 let rule = format!("`{key}` cannot be said in the gate's grammar");
                 return Err(fault(&join(at, key), &rule));
             }

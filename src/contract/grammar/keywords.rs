@@ -49,7 +49,7 @@ pub(super) const STRUCTURE: [&str; 19] = [
 pub(super) const COMBINING: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
 
 /// Whether a keyword that cannot be expressed allows every value.
-pub(super) fn says_nothing(key: &str, schema: &Map<String, Value>) -> bool {
+pub(super) fn is_vacuous(key: &str, schema: &Map<String, Value>) -> bool {
     match (key, schema.get(key)) {
         ("patternProperties", Some(Value::Object(patterns))) => patterns.is_empty(),
         ("propertyNames" | "unevaluatedItems", Some(Value::Bool(true))) => true,

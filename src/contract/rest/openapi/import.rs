@@ -101,7 +101,7 @@ pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, Open
         let name = if is_own {
             name
         } else {
-            told_apart(&name, &key, terms.name_bytes)
+            distinct_name(&name, &key, terms.name_bytes)
         };
         ImportedTool {
             description: made.description,
@@ -194,7 +194,7 @@ fn cut(name: &str, most: usize) -> String {
 }
 
 /// A name that only this operation has.
-fn told_apart(name: &str, key: &str, most: usize) -> String {
+fn distinct_name(name: &str, key: &str, most: usize) -> String {
     let room = most.max(LEAST_NAME_BYTES).saturating_sub(DIGITS + 1);
     let digest = Digest::of(key.as_bytes()).short(DIGITS);
     format!("{}_{digest}", char_prefix(name, room))
