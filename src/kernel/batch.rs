@@ -14,7 +14,7 @@ pub(super) enum Settled {
     /// Answered by monolith; never started, or its effect is unknown.
     Answered(FailedReason),
     /// Answered by monolith, and it is no failure.
-    Said(String),
+    Acknowledged(String),
     /// A call of `agent__final_report`: answered once it is known whether the report counts.
     Report,
     /// Ended with an envelope that fits it.

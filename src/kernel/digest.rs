@@ -312,7 +312,7 @@ const fn rule_key(by: RulePlace) -> u64 {
 fn settled_key(settled: &Settled) -> (u8, CallSeq, u64) {
     match settled {
         Settled::Answered(reason) => (0, CallSeq(0), estimate_tokens(&reason.observation())),
-        Settled::Said(text) => (13, CallSeq(0), estimate_tokens(text)),
+        Settled::Acknowledged(text) => (13, CallSeq(0), estimate_tokens(text)),
         Settled::Report => (14, CallSeq(0), 0),
         Settled::Returned {
             call,

@@ -36,7 +36,7 @@ impl Machine {
             let source = Some((name.clone(), call.returned_in)).filter(|_| shows(&call.slot));
             let (text, tokens) = match call.slot {
                 Settled::Answered(reason) => counted(reason.observation()),
-                Settled::Said(text) => counted(text),
+                Settled::Acknowledged(text) => counted(text),
                 Settled::Report => {
                     all.push(Observation::Report { id, observed });
                     continue;
@@ -113,7 +113,7 @@ impl Machine {
             status: ObservedStatus::Failed,
         };
         let observed = match call {
-            Settled::Said(_) => Observed {
+            Settled::Acknowledged(_) => Observed {
                 duration_ms: 0,
                 status: ObservedStatus::Ok,
             },

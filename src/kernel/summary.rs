@@ -147,15 +147,15 @@ fn summary_of(
     returned: &InferenceReturned,
     most: u64,
 ) -> Option<(String, u64)> {
-    let said = said(returned)?;
-    let head = summary_head(envelope.bytes_out, length(said));
-    let text = format!("{head}\n{said}");
+    let summary = whole_text(returned)?;
+    let head = summary_head(envelope.bytes_out, length(summary));
+    let text = format!("{head}\n{summary}");
     let tokens = estimate_tokens(&text);
     (length(&text) <= most && tokens <= envelope.tokens).then_some((text, tokens))
 }
 
 /// The summary in a response, without the white space around it; none where it is no whole text.
-fn said(returned: &InferenceReturned) -> Option<&str> {
+fn whole_text(returned: &InferenceReturned) -> Option<&str> {
     let result = &returned.result;
     let whole = matches!(result.stop, StopReason::End | StopReason::Unknown);
     let message = result.canonical_message.as_ref()?;

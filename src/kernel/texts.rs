@@ -192,7 +192,7 @@ impl FailedReason {
     }
 
     /// Which tool was refused what, for people.
-    pub(super) fn told_of(&self, tool: &str) -> String {
+    pub(super) fn refusal_note(&self, tool: &str) -> String {
         let tool: String = tool.chars().take(SHOWN_CHARS).collect();
         let reason: String = self.reason().chars().take(REASON_CHARS).collect();
         format!("refused {tool}: {reason}")

@@ -289,7 +289,7 @@ impl Machine {
         let refused = refused.filter_map(|(unit, answer)| {
             let answer = answer.filter(|answer| answer.is_invalid() || answer.is_by_rule())?;
             invalid |= answer.is_invalid();
-            Some(answer.told_of(&unit.invocation.name))
+            Some(answer.refusal_note(&unit.invocation.name))
         });
         let refused: Vec<String> = refused.collect();
         if !refused.is_empty() {
@@ -474,7 +474,7 @@ impl Machine {
             SessionTool::ProgressReport => Some(match self.progress_of(call) {
                 Ok(progress) => {
                     outbox.note = Some(format!("progress: {progress}"));
-                    Settled::Said(PROGRESS_ANSWER.to_owned())
+                    Settled::Acknowledged(PROGRESS_ANSWER.to_owned())
                 }
                 Err(reason) => Settled::Answered(reason),
             }),
