@@ -42,7 +42,7 @@ pub(super) fn unsent(protocol: Protocol, terms: &Terms, target: &TargetTerms) ->
             lacks("repeat_penalty", penalises);
             lacks("seed", sampling.seed.is_some());
             lacks("temperature", thinks && warm);
-            lacks("top_p", top_p && (thinks || says_nothing(sampling)));
+            lacks("top_p", top_p && (thinks || is_unset(sampling)));
         }
         Protocol::Gemini => {
             let large = |seed: crate::contract::BigCount| i32::try_from(seed.0).is_err();
@@ -61,6 +61,6 @@ pub(super) fn unsent(protocol: Protocol, terms: &Terms, target: &TargetTerms) ->
 }
 
 /// A `top_p` of 1 is what a request without one has.
-fn says_nothing(sampling: &Sampling) -> bool {
+fn is_unset(sampling: &Sampling) -> bool {
     sampling.top_p.is_some_and(|p| p >= 1.0)
 }

@@ -16,30 +16,30 @@ const MOST: usize = 100;
 
 /// What a call waits with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum AwaitedInput {
     /// A question to a person.
     Person(ObjectText),
     /// What its server wants a model to be asked.
-    Model(ModelAsked),
+    Model(ModelPrompt),
 }
 
 /// What a server wants a model to be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ModelAsked {
+pub(crate) struct ModelPrompt {
     /// The most tokens of the answer.
     pub(crate) max_tokens: u64,
     /// The bytes of the prompt, as they are kept.
     pub(crate) prompt: Vec<u8>,
 }
 
-impl Asked {
+impl AwaitedInput {
     /// How a call that waits with it stands, to be gone on with from `resume`.
     pub(crate) fn outcome(self, resume: Option<String>, blobs: &dyn BlobSink) -> ToolOutcome {
         match self {
             Self::Person(question) => {
                 ToolOutcome::InputRequired(InputQuestion { question, resume })
             }
-            Self::Model(ModelAsked { max_tokens, prompt }) => {
+            Self::Model(ModelPrompt { max_tokens, prompt }) => {
                 ToolOutcome::SamplingRequired(SamplingRequest {
                     bytes: u64::try_from(prompt.len()).unwrap_or(u64::MAX),
                     max_tokens,
@@ -52,7 +52,7 @@ impl Asked {
 }
 
 /// What a call waits with, and where the answer goes: what was entered or said, or nothing where it was refused.
-pub(crate) type WaitingCall = (Asked, oneshot::Sender<Option<ObjectText>>);
+pub(crate) type WaitingCall = (AwaitedInput, oneshot::Sender<Option<ObjectText>>);
 
 /// What a server asks for during one call, and what it gets.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ impl ExchangeLog {
     }
 
     /// What a person enters, or a model says, while the call waits; none where that is refused, or does not come in time.
-    pub(super) async fn ask(&self, question: Asked) -> Option<ObjectText> {
+    pub(super) async fn ask(&self, question: AwaitedInput) -> Option<ObjectText> {
         let until = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = async {
             let _turn = self.turn.lock().await;

@@ -56,7 +56,7 @@ pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
 pub(crate) use envelope::{Delegated, delegated_envelope};
 pub(crate) use error::ToolServerError;
-pub(crate) use exchange_log::{Asked, ExchangeLog, ModelAsked};
+pub(crate) use exchange_log::{AwaitedInput, ExchangeLog, ModelPrompt};
 pub(crate) use file_keeper::FileKeeper;
 pub(crate) use mcp_login::{LoginFault, begin_login};
 pub(crate) use oauth::{

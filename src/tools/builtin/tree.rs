@@ -141,11 +141,11 @@ impl Tree<'_> {
             return None;
         }
         if self.selection != Selection::Everything {
-            let said = rules.iter().rev().find_map(|of| of.say(&path, is_folder));
+            let left_out = rules.iter().rev().find_map(|of| of.leaves_out(&path, is_folder));
             let hidden = self.selection == Selection::Shown
                 && entry.name.as_encoded_bytes().starts_with(b".");
             // A rule that takes a file in again takes in a hidden one, too.
-            if said.unwrap_or(hidden) {
+            if left_out.unwrap_or(hidden) {
                 return None;
             }
         }
@@ -178,7 +178,7 @@ impl Tree<'_> {
 
 impl Rules {
     /// Whether the path is left out; none where no rule of this folder is about it.
-    fn say(&self, path: &Path, is_folder: bool) -> Option<bool> {
+    fn leaves_out(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let below: PathBuf = path.components().skip(self.depth).collect();
         match self.rules.matched(below, is_folder) {
             Match::None => None,

@@ -13,7 +13,7 @@ use super::sampling::{self, Noted, SAMPLE};
 use crate::contract::{Elicitation, McpTerms};
 use crate::message::{InputAnswer, InputExchange, ObjectText, Scrubber};
 use crate::tools::envelope::ToolResponse;
-use crate::tools::{Asked, ExchangeLog};
+use crate::tools::{AwaitedInput, ExchangeLog};
 
 /// The method of a request for input.
 pub(super) const ELICIT: &str = "elicitation/create";
@@ -103,7 +103,7 @@ impl Round {
         &mut self,
         terms: &McpTerms,
         noted: Noted<'_>,
-    ) -> Result<Option<Asked>, Refused> {
+    ) -> Result<Option<AwaitedInput>, Refused> {
         for (key, request) in &self.required.requests {
             if self.answers.contains_key(key) {
                 continue;
@@ -115,14 +115,14 @@ impl Round {
                 }
                 (ELICIT, Elicitation::Ask) if !noted.0.is_full() => {
                     match question(&request.params, noted.1) {
-                        Some(question) => return Ok(Some(Asked::Person(question))),
+                        Some(question) => return Ok(Some(AwaitedInput::Person(question))),
                         None => answered(&request.params, None, noted),
                     }
                 }
                 (SAMPLE, _) if terms.sampling.is_some() && !noted.0.is_full() => {
                     let asked = sampling::asked(&request.params, noted.1);
                     return asked
-                        .map(|asked| Some(Asked::Model(asked)))
+                        .map(|asked| Some(AwaitedInput::Model(asked)))
                         .map_err(Refused::Prompt);
                 }
                 (method, _) => return Err(Refused::NotGranted(method.to_owned())),
@@ -291,7 +291,7 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Asked, Elicitation, ExchangeLog, InputAnswer, InputRequired, McpTerms, ObjectText,
+        AwaitedInput, Elicitation, ExchangeLog, InputAnswer, InputRequired, McpTerms, ObjectText,
         OpenCalls, Refused, Round, elicited, roots, with_defaults,
     };
     use crate::message::NoSecrets;
@@ -364,7 +364,7 @@ mod tests {
         let terms = granting(Elicitation::Ask);
         let mut round = Round::new(1, serde_json::from_value(required).unwrap());
         let first = round.fill(&terms, noted).unwrap().unwrap();
-        let question = |text: &str| Asked::Person(ObjectText::parse(text).unwrap());
+        let question = |text: &str| AwaitedInput::Person(ObjectText::parse(text).unwrap());
         assert_eq!(first, question(r#"{"message":"A?"}"#));
         let content = ObjectText::parse(r#"{"n":1}"#).unwrap();
         round.give(Some(&content), noted).unwrap();

@@ -22,7 +22,7 @@ use super::progress::Reports;
 use super::sampling::{self, sampled};
 use super::stderr_tail::StderrTail;
 use crate::contract::{Elicitation, McpTerms};
-use crate::tools::Asked;
+use crate::tools::AwaitedInput;
 
 /// The error of a request for an inference that was not made (MCP, sampling: "User rejected sampling request").
 const SAMPLING_REFUSED: ErrorCode = ErrorCode(-1);
@@ -116,7 +116,7 @@ impl ClientHandler for Listener {
         let noted = (call.as_ref(), self.tail.scrubber());
         let asked = sampling::asked(&params, noted.1);
         let asked = asked.map_err(|why| ErrorData::invalid_params(why, None))?;
-        let content = call.ask(Asked::Model(asked)).await;
+        let content = call.ask(AwaitedInput::Model(asked)).await;
         match sampled(&params, content.as_ref(), noted) {
             Some(result) => decoded(result),
             None => Err(ErrorData::new(
@@ -146,7 +146,7 @@ impl ClientHandler for Listener {
             return decoded(elicited(&params, noted));
         }
         let content = match question(&params, noted.1) {
-            Some(question) => call.ask(Asked::Person(question)).await,
+            Some(question) => call.ask(AwaitedInput::Person(question)).await,
             None => None,
         };
         decoded(answered(&params, content.as_ref(), noted))

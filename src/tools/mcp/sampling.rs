@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::message::{
     InputAnswer, InputExchange, ObjectText, Role, SampledText, SamplingPrompt, Scrubber,
 };
-use crate::tools::{ExchangeLog, ModelAsked};
+use crate::tools::{ExchangeLog, ModelPrompt};
 
 /// The method of the request.
 pub(super) const SAMPLE: &str = "sampling/createMessage";
@@ -46,7 +46,7 @@ struct Text {
 ///
 /// # Errors
 /// Why no model is asked that.
-pub(super) fn asked(params: &Value, scrub: &dyn Scrubber) -> Result<ModelAsked, &'static str> {
+pub(super) fn asked(params: &Value, scrub: &dyn Scrubber) -> Result<ModelPrompt, &'static str> {
     let params = Params::deserialize(params).map_err(|_| "it is not as the protocol has it")?;
     if params.tools.is_some_and(|tools| !tools.is_empty()) {
         return Err("it offers tools to the model");
@@ -82,7 +82,7 @@ pub(super) fn asked(params: &Value, scrub: &dyn Scrubber) -> Result<ModelAsked, 
     if prompt.len() > PROMPT_BYTES {
         return Err("it is longer than 256 KiB");
     }
-    Ok(ModelAsked {
+    Ok(ModelPrompt {
         max_tokens: params.max_tokens,
         prompt,
     })

@@ -37,19 +37,19 @@ pub(in crate::tools) struct WebTools {
 #[derive(Debug)]
 struct WebTool {
     annotations: Value,
-    asked: Asked,
+    form: RequestForm,
     description: String,
     input_schema: Value,
 }
 
 /// How a request is made.
 #[derive(Debug)]
-enum Asked {
+enum RequestForm {
     Operation(HttpOperation),
     Template(RestTool),
 }
 
-impl Asked {
+impl RequestForm {
     fn request(&self, arguments: &Map<String, Value>) -> Result<RequestParts, RequestFault> {
         match self {
             Self::Operation(operation) => operation.request(arguments),
@@ -83,7 +83,7 @@ impl WebTools {
         }
         let offered = WebTool {
             annotations: tool.method.annotations(),
-            asked: Asked::Template(tool.clone()),
+            form: RequestForm::Template(tool.clone()),
             description: tool.description.clone(),
             input_schema: tool.offered_schema(),
         };
@@ -129,7 +129,7 @@ impl WebTools {
             }
             let offered = WebTool {
                 annotations: tool.operation.annotations(),
-                asked: Asked::Operation(tool.operation),
+                form: RequestForm::Operation(tool.operation),
                 description: tool.description,
                 input_schema: tool.input_schema,
             };
@@ -189,13 +189,13 @@ impl WebTools {
         // It was an object when it was validated.
         let arguments: Map<String, Value> =
             serde_json::from_str(arguments.as_str()).unwrap_or_default();
-        let done = self.perform(&tool.asked, &arguments, (name, terms)).await;
+        let done = self.perform(&tool.form, &arguments, (name, terms)).await;
         Some(done.unwrap_or_else(|fault| fault.response()))
     }
 
     async fn perform(
         &self,
-        tool: &Asked,
+        tool: &RequestForm,
         arguments: &Map<String, Value>,
         watched: (&str, &CallTerms<'_>),
     ) -> Result<ToolResponse, WebFault> {
