@@ -112,9 +112,9 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
             .note(&format!("It goes on from run {}.", turn.run_id));
     }
     let exit = chat.converse(prompt);
-    chat.end(matches!(exit, Ok(End::Asked(_))));
+    chat.end(matches!(exit, Ok(End::Requested(_))));
     exit.map(|end| match end {
-        End::Asked(exit) | End::Own(exit) => exit,
+        End::Requested(exit) | End::Own(exit) => exit,
     })
 }
 
@@ -135,7 +135,7 @@ fn refuse_run(app: &App, path: &Path) -> Result<(), InputFault> {
 /// How a conversation ends, and what the process ends with.
 enum End {
     /// The process was asked to end.
-    Asked(Exit),
+    Requested(Exit),
     /// A person ended it.
     Own(Exit),
 }
@@ -145,8 +145,8 @@ impl Chat<'_> {
         loop {
             let typed = match prompt.read(&self.runtime)? {
                 Typed::End => return Ok(End::Own(self.exit())),
-                Typed::Terminated => return Ok(End::Asked(self.exit())),
-                Typed::Interrupted => return Ok(End::Asked(Exit(interrupts::EXIT_CODE))),
+                Typed::Terminated => return Ok(End::Requested(self.exit())),
+                Typed::Interrupted => return Ok(End::Requested(Exit(interrupts::EXIT_CODE))),
                 Typed::Nothing => continue,
                 Typed::NotText => {
                     let fault = CliError::from(InputFault::NotText);
@@ -168,7 +168,7 @@ impl Chat<'_> {
                 fault.show(self.app.screen);
             }
             if let Some(exit) = self.left {
-                return Ok(End::Asked(exit));
+                return Ok(End::Requested(exit));
             }
         }
     }

@@ -46,7 +46,7 @@ pub(in crate::cli) struct Approver<'a> {
     live: &'a Live,
     /// The run that waits.
     run: Live,
-    /// Whether it was said that what was left as an answer is none.
+    /// Whether it was reported that what was left as an answer is none.
     refused: bool,
     store: &'a Store,
 }
@@ -172,7 +172,7 @@ impl<'a> Approver<'a> {
             let how = if approved { "approved" } else { "denied" };
             self.live.ask(&format!("{how} elsewhere\n"));
         }
-        Some(said(taken))
+        Some(control_of(taken))
     }
 
     fn answer_typed(&mut self, order: &CallOrder) -> Option<Control> {
@@ -278,7 +278,7 @@ pub(in crate::cli) fn left_answer(
     });
     let left = unforged(live, run_id, left?)?;
     is_approved(&left, order)?;
-    Some(said(left))
+    Some(control_of(left))
 }
 
 /// What was left, but for an answer whose signature does not hold: no one knows who gave it.
@@ -292,7 +292,7 @@ fn unforged(live: &Live, run_id: &RunId, left: Answer) -> Option<Answer> {
 }
 
 /// What was left, as it is handed to the machine.
-fn said(left: Answer) -> Control {
+fn control_of(left: Answer) -> Control {
     if left.approved {
         Control::Approve(left.approval)
     } else {
