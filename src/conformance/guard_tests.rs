@@ -7,7 +7,7 @@ use super::source::Corpus;
 use crate::kernel::{Guard, without};
 
 /// Every guard, and a case that needs it.
-const TELLING: &[(Guard, &str)] = &[
+const REVEALING: &[(Guard, &str)] = &[
     (Guard::Interrupted, "abort/in_flight"),
     (Guard::TotalTimeout, "timeout/one_past_the_limit"),
     (Guard::StepTimeout, "core/step_timeout"),
@@ -94,11 +94,11 @@ fn each_guard_of_the_machine_is_needed_by_a_case() {
         row_of(&base, id, case, &mut Tally::default()).ok
     };
     let is_named = |guard: &Guard| {
-        OF_RUNS_BELOW.contains(guard) || TELLING.iter().any(|(telling, _)| telling == guard)
+        OF_RUNS_BELOW.contains(guard) || REVEALING.iter().any(|(revealing, _)| revealing == guard)
     };
     let untold: Vec<&Guard> = Guard::ALL.iter().filter(|guard| !is_named(guard)).collect();
     assert!(untold.is_empty(), "no case is named for {untold:?}");
-    for (guard, id) in TELLING {
+    for (guard, id) in REVEALING {
         assert!(ends_as_it_says(id), "{id}");
         let kept = without(&[*guard], || ends_as_it_says(id));
         assert!(!kept, "{id} ends as it says without {guard:?}");

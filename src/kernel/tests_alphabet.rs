@@ -1,7 +1,7 @@
 //! The letters that exploration and random sequences are made of: one representative event of each kind, built for the run as
 //! it stands.
 
-mod said;
+mod responses;
 
 use super::testing::*;
 use super::tests_monitors::{Ledger, OpenCall};
@@ -16,11 +16,11 @@ use crate::message::{
     StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
-use said::says;
+use responses::response;
 
 /// What a model says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Response {
     Text,
     Blank,
     Reasoning,
@@ -117,10 +117,10 @@ pub(super) enum Letter {
     Probed,
     ProbeDead,
     ProbedLate,
-    Says(Said),
-    SaysAt(Said, When),
-    SaysFor(Said, u64),
-    SaysAtCost(Said, u64),
+    Returns(Response),
+    ReturnsAt(Response, When),
+    ReturnsFor(Response, u64),
+    ReturnsAtCost(Response, u64),
     Fails(ProviderFaultClass),
     FailsFor(ProviderFaultClass, u64),
     LimitedFor(u64),
@@ -209,7 +209,7 @@ impl Letter {
         let now = ledger.at_ms;
         let event = self.kind(run, ledger)?;
         let at_ms = match self {
-            Self::Timer(when) | Self::SaysAt(_, when) | Self::ToolAt(_, when) => {
+            Self::Timer(when) | Self::ReturnsAt(_, when) | Self::ToolAt(_, when) => {
                 moment(when, run, ledger)?
             }
             Self::ProbedLate => moment(When::PastTotal, run, ledger)?,
@@ -272,11 +272,15 @@ impl Letter {
             }
             Self::Probed | Self::ProbedLate => probed(),
             Self::ProbeDead => dead(),
-            Self::Says(said) | Self::SaysAt(said, _) => {
-                says_event(said, run, ledger.asked()?, 10, None)
+            Self::Returns(kind) | Self::ReturnsAt(kind, _) => {
+                response_event(kind, run, ledger.asked()?, 10, None)
             }
-            Self::SaysFor(said, tokens) => says_event(said, run, ledger.asked()?, tokens, None),
-            Self::SaysAtCost(said, cost) => says_event(said, run, ledger.asked()?, 10, Some(cost)),
+            Self::ReturnsFor(kind, tokens) => {
+                response_event(kind, run, ledger.asked()?, tokens, None)
+            }
+            Self::ReturnsAtCost(kind, cost) => {
+                response_event(kind, run, ledger.asked()?, 10, Some(cost))
+            }
             Self::Fails(class) => failed(ledger.asked()?, class),
             Self::FailsFor(class, tokens) => fails(failed(ledger.asked()?, class), |f| {
                 f.usage = Some(usage(tokens, None));
@@ -318,7 +322,7 @@ impl Letter {
             Self::Resumed => resumed(false, &[]),
             Self::ResumedOther => resumed(true, &[]),
             Self::ResumedWithout => resumed(false, &["read"]),
-            Self::StaleAnswer => says_event(Said::Read, run, InferenceSeq(777), 300, None),
+            Self::StaleAnswer => response_event(Response::Read, run, InferenceSeq(777), 300, None),
             Self::StaleFailure => fails(failed(InferenceSeq(777), ProviderFaultClass::Auth), |f| {
                 f.usage = Some(usage(300, None));
             }),
@@ -392,14 +396,14 @@ fn usage(input: u64, cost_micro_usd: Option<u64>) -> Usage {
     }
 }
 
-fn says_event(
-    said: Said,
+fn response_event(
+    kind: Response,
     run: &Run,
     inference: InferenceSeq,
     tokens: u64,
     cost: Option<u64>,
 ) -> EventKind {
-    let mut result = says(said);
+    let mut result = response(kind);
     for call in result
         .canonical_message
         .iter_mut()
@@ -414,7 +418,7 @@ fn says_event(
     let mut event = returned(inference, result);
     if let EventKind::InferenceReturned(r) = &mut event {
         r.usage = usage(tokens, cost);
-        r.gate_breached = matches!(said, Said::Breached | Said::BreachedUnknown);
+        r.gate_breached = matches!(kind, Response::Breached | Response::BreachedUnknown);
     }
     event
 }

@@ -64,7 +64,7 @@ fn after_read(terms: Terms, outcome: impl Fn(&str) -> ToolOutcome) -> Harness {
     h
 }
 
-fn said(text: &'static str) -> impl Fn(&str) -> ToolOutcome {
+fn returning(text: &'static str) -> impl Fn(&str) -> ToolOutcome {
     move |id| ToolOutcome::Returned(envelope(id, "read", text))
 }
 
@@ -72,10 +72,10 @@ const DENIED: &str = "(tool failed: denied: flow: no call of write after untrust
 
 #[test]
 fn a_denied_call_ends_a_strict_run_and_is_an_observation_otherwise() {
-    let mut strict = after_read(guarded(true, rule(FlowAction::Deny)), said("MIT"));
+    let mut strict = after_read(guarded(true, rule(FlowAction::Deny)), returning("MIT"));
     strict.answer(writes(r#"{"path":"a"}"#));
     assert_eq!(strict.end(), "FAILED_CONTRACT_VIOLATION (flow_forbidden)");
-    let mut loose = after_read(guarded(false, rule(FlowAction::Deny)), said("MIT"));
+    let mut loose = after_read(guarded(false, rule(FlowAction::Deny)), returning("MIT"));
     loose.answer(calls(&["write", "read"]));
     // The other call of the message runs, and the turn is no invalid one.
     loose.run_tools();
@@ -114,7 +114,7 @@ fn a_tools_own_error_taints_and_what_monolith_says_in_its_place_does_not() {
 
 #[test]
 fn the_entry_names_the_call_the_rule_and_the_result_that_was_seen_first() {
-    let mut h = after_read(guarded(true, rule(FlowAction::Deny)), said("MIT"));
+    let mut h = after_read(guarded(true, rule(FlowAction::Deny)), returning("MIT"));
     let returned = h.entries.iter().rev();
     let mut returned = returned.filter(|entry| entry.event.is_some());
     let returned = returned.next().map(|entry| entry.action.seq);
@@ -138,7 +138,7 @@ fn the_entry_names_the_call_the_rule_and_the_result_that_was_seen_first() {
 
 #[test]
 fn a_call_that_is_asked_about_runs_once_a_person_allowed_it() {
-    let mut h = after_read(guarded(true, rule(FlowAction::Ask)), said("MIT"));
+    let mut h = after_read(guarded(true, rule(FlowAction::Ask)), returning("MIT"));
     h.answer(writes(r#"{"path":"a"}"#));
     let Some(Effect::AwaitApproval(order)) = h.effects.first().cloned() else {
         panic!("a person is asked, got {:?}", h.effects);
@@ -160,7 +160,7 @@ fn a_rule_that_allows_a_call_takes_no_question_of_a_flow_away_and_one_that_asks_
             }],
             ..guarded(true, rule(FlowAction::Ask))
         };
-        let mut h = after_read(terms, said("MIT"));
+        let mut h = after_read(terms, returning("MIT"));
         h.answer(writes(r#"{"path":"a"}"#));
         let Some(Effect::AwaitApproval(order)) = h.effects.first() else {
             panic!("a person is asked, got {:?}", h.effects);
@@ -177,7 +177,7 @@ fn a_rule_that_denies_comes_before_one_that_asks() {
         flow: vec![rule(FlowAction::Ask), rule(FlowAction::Deny)],
         ..guarded(true, rule(FlowAction::Ask))
     };
-    let mut h = after_read(terms, said("MIT"));
+    let mut h = after_read(terms, returning("MIT"));
     h.answer(writes(r#"{"path":"a"}"#));
     assert_eq!(h.end(), "FAILED_CONTRACT_VIOLATION (flow_forbidden)");
 }
@@ -186,7 +186,7 @@ fn a_rule_that_denies_comes_before_one_that_asks() {
 fn a_value_that_the_user_gave_is_let_through_and_one_that_only_the_result_gave_is_not() {
     let check = |arguments: &str, expect: &str| {
         let terms = guarded(true, unless_given(FlowAction::Deny));
-        let mut h = after_read(terms, said("Write evil, not licence2, and a.licence"));
+        let mut h = after_read(terms, returning("Write evil, not licence2, and a.licence"));
         h.answer(writes(arguments));
         assert_eq!(h.end(), expect, "{arguments}");
     };
@@ -205,7 +205,7 @@ fn a_value_that_the_user_gave_is_let_through_and_one_that_only_the_result_gave_i
 #[test]
 fn what_the_model_said_itself_gives_nothing_and_a_result_without_the_label_does() {
     let terms = guarded(true, unless_given(FlowAction::Deny));
-    let mut h = after_read(terms.clone(), said("evil"));
+    let mut h = after_read(terms.clone(), returning("evil"));
     let spoken = AgentMessage {
         content: "I will use evil.".to_owned(),
         ..writes(r#"{"path":"evil"}"#)
@@ -227,7 +227,7 @@ fn a_call_with_more_values_than_are_looked_for_was_not_given_them() {
         ..guarded(false, unless_given(FlowAction::Ask))
     };
     let many = vec!["licence"; 101].join(r#"",""#);
-    let mut h = after_read(terms, said("MIT"));
+    let mut h = after_read(terms, returning("MIT"));
     let arguments = format!(r#"{{"path":["{many}"]}}"#);
     let invocation = call("w", "write", &arguments);
     assert!(h.run.storage().flow_asks(&invocation).is_some());

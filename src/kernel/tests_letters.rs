@@ -1,15 +1,17 @@
 //! The letters of the variants, by what they are about.
 
 use super::Interrupter;
-use super::tests_alphabet::{Does, Letter, Said, When};
+use super::tests_alphabet::{Does, Letter, Response, When};
 use crate::message::ProviderFaultClass as Fault;
 
-use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysAtCost, SaysFor, Timer, Tool, ToolAt};
+use Letter::{
+    Fails, Interrupt, LastTool, Returns, ReturnsAt, ReturnsAtCost, ReturnsFor, Timer, Tool, ToolAt,
+};
 
 pub(super) const BASE: &[Letter] = &[
     Letter::Probed,
-    Says(Said::Text),
-    Says(Said::Read),
+    Returns(Response::Text),
+    Returns(Response::Read),
     Fails(Fault::Network),
     Tool(Does::Ok),
     Timer(When::AtDeadline),
@@ -42,47 +44,47 @@ pub(super) const LIFE: &[Letter] = &[
     Letter::Started,
 ];
 pub(super) const LATE: &[Letter] = &[
-    SaysAt(Said::Text, When::PastStep),
-    SaysAt(Said::Text, When::PastTotal),
-    SaysAt(Said::Read, When::PastStep),
-    SaysAt(Said::ReadWrite, When::PastTotal),
-    SaysAt(Said::Rejected, When::PastStep),
+    ReturnsAt(Response::Text, When::PastStep),
+    ReturnsAt(Response::Text, When::PastTotal),
+    ReturnsAt(Response::Read, When::PastStep),
+    ReturnsAt(Response::ReadWrite, When::PastTotal),
+    ReturnsAt(Response::Rejected, When::PastStep),
     ToolAt(Does::Ok, When::PastStep),
     ToolAt(Does::Ok, When::PastTotal),
     ToolAt(Does::Malformed, When::PastStep),
 ];
 pub(super) const PROSE: &[Letter] = &[
-    Says(Said::Blank),
-    Says(Said::Reasoning),
-    Says(Said::Cut),
-    Says(Said::Refused),
-    Says(Said::Filtered),
-    Says(Said::Breached),
-    Says(Said::BreachedUnknown),
-    Says(Said::RecoveredText),
+    Returns(Response::Blank),
+    Returns(Response::Reasoning),
+    Returns(Response::Cut),
+    Returns(Response::Refused),
+    Returns(Response::Filtered),
+    Returns(Response::Breached),
+    Returns(Response::BreachedUnknown),
+    Returns(Response::RecoveredText),
 ];
 pub(super) const CALLS: &[Letter] = &[
-    Says(Said::ReadB),
-    Says(Said::Write),
-    Says(Said::CutRead),
-    Says(Said::ReadWrite),
-    Says(Said::ReadRead),
-    Says(Said::WriteRead),
-    Says(Said::Three),
-    Says(Said::TextRead),
-    Says(Said::RefusedRead),
-    Says(Said::RecoveredRead),
+    Returns(Response::ReadB),
+    Returns(Response::Write),
+    Returns(Response::CutRead),
+    Returns(Response::ReadWrite),
+    Returns(Response::ReadRead),
+    Returns(Response::WriteRead),
+    Returns(Response::Three),
+    Returns(Response::TextRead),
+    Returns(Response::RefusedRead),
+    Returns(Response::RecoveredRead),
 ];
 pub(super) const WRONG: &[Letter] = &[
-    Says(Said::Unknown),
-    Says(Said::Outside),
-    Says(Said::Invalid),
-    Says(Said::ReadUnknown),
-    Says(Said::ReadOutside),
-    Says(Said::ReadInvalid),
-    Says(Said::ReadUnreadable),
-    Says(Said::OutsideReadRead),
-    Says(Said::Rejected),
+    Returns(Response::Unknown),
+    Returns(Response::Outside),
+    Returns(Response::Invalid),
+    Returns(Response::ReadUnknown),
+    Returns(Response::ReadOutside),
+    Returns(Response::ReadInvalid),
+    Returns(Response::ReadUnreadable),
+    Returns(Response::OutsideReadRead),
+    Returns(Response::Rejected),
 ];
 pub(super) const FAULTS: &[Letter] = &[
     Fails(Fault::RateLimit),
@@ -111,47 +113,47 @@ pub(super) const TOOLS: &[Letter] = &[
     LastTool(Does::TimesOut),
 ];
 pub(super) const DEAR: &[Letter] = &[
-    SaysFor(Said::Text, 395),
-    SaysFor(Said::Text, 396),
-    SaysFor(Said::Read, 300),
-    SaysFor(Said::ReadWrite, 396),
-    SaysFor(Said::Blank, 200),
-    SaysFor(Said::Rejected, 200),
-    SaysAtCost(Said::Text, 5),
-    SaysAtCost(Said::Text, 6),
-    SaysAtCost(Said::ReadWrite, 6),
+    ReturnsFor(Response::Text, 395),
+    ReturnsFor(Response::Text, 396),
+    ReturnsFor(Response::Read, 300),
+    ReturnsFor(Response::ReadWrite, 396),
+    ReturnsFor(Response::Blank, 200),
+    ReturnsFor(Response::Rejected, 200),
+    ReturnsAtCost(Response::Text, 5),
+    ReturnsAtCost(Response::Text, 6),
+    ReturnsAtCost(Response::ReadWrite, 6),
     Letter::FailsFor(Fault::Network, 200),
 ];
 pub(super) const REPORTS: &[Letter] = &[
-    Says(Said::Report),
-    Says(Said::ReportBad),
-    Says(Said::ReportCut),
-    Says(Said::ReadReport),
-    Says(Said::ReadReportBad),
-    Says(Said::ReadReportUnreadable),
-    Says(Said::Progress),
-    Says(Said::ReadProgress),
-    Says(Said::ReportUnknown),
-    Says(Said::ProgressUnknown),
-    Says(Said::Batch),
-    Says(Said::BatchUnknown),
+    Returns(Response::Report),
+    Returns(Response::ReportBad),
+    Returns(Response::ReportCut),
+    Returns(Response::ReadReport),
+    Returns(Response::ReadReportBad),
+    Returns(Response::ReadReportUnreadable),
+    Returns(Response::Progress),
+    Returns(Response::ReadProgress),
+    Returns(Response::ReportUnknown),
+    Returns(Response::ProgressUnknown),
+    Returns(Response::Batch),
+    Returns(Response::BatchUnknown),
 ];
 pub(super) const PRICED: &[Letter] = &[
-    SaysFor(Said::Text, 396),
-    SaysFor(Said::Read, 100),
-    SaysFor(Said::Read, 140),
-    SaysFor(Said::ReadWrite, 200),
-    SaysFor(Said::Blank, 140),
-    SaysAtCost(Said::Text, 5),
-    SaysAtCost(Said::ReadWrite, 0),
+    ReturnsFor(Response::Text, 396),
+    ReturnsFor(Response::Read, 100),
+    ReturnsFor(Response::Read, 140),
+    ReturnsFor(Response::ReadWrite, 200),
+    ReturnsFor(Response::Blank, 140),
+    ReturnsAtCost(Response::Text, 5),
+    ReturnsAtCost(Response::ReadWrite, 0),
     Letter::FailsFor(Fault::Network, 200),
 ];
 /// A public key by its form.
 pub(super) const APPROVER: &str = "anna+00000000+AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 pub(super) const RULED: &[Letter] = &[
-    Says(Said::ReadB),
-    Says(Said::Write),
-    Says(Said::ReadWrite),
+    Returns(Response::ReadB),
+    Returns(Response::Write),
+    Returns(Response::ReadWrite),
     Letter::Approved,
     Letter::ApprovedBy(APPROVER),
     Letter::ApprovedBy("another"),
@@ -162,9 +164,9 @@ pub(super) const RULED: &[Letter] = &[
 ];
 pub(super) const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];
 pub(super) const BESIDE_REPORTS: &[Letter] = &[
-    Says(Said::Blank),
-    Says(Said::TextRead),
-    Says(Said::Rejected),
+    Returns(Response::Blank),
+    Returns(Response::TextRead),
+    Returns(Response::Rejected),
     Tool(Does::TimesOut),
     Tool(Does::Malformed),
     LastTool(Does::Ok),
@@ -173,22 +175,22 @@ pub(super) const BESIDE_REPORTS: &[Letter] = &[
     Fails(Fault::ContextOverflow),
 ];
 pub(super) const FLOWS: &[Letter] = &[
-    Says(Said::Write),
-    Says(Said::ReadWrite),
-    Says(Said::WriteRead),
+    Returns(Response::Write),
+    Returns(Response::ReadWrite),
+    Returns(Response::WriteRead),
     Tool(Does::TimesOut),
     LastTool(Does::Ok),
     Letter::Stop,
 ];
 pub(super) const AGENTS: &[Letter] = &[
-    Says(Said::Write),
-    Says(Said::ReadRead),
-    Says(Said::Three),
-    Says(Said::Invalid),
+    Returns(Response::Write),
+    Returns(Response::ReadRead),
+    Returns(Response::Three),
+    Returns(Response::Invalid),
     Tool(Does::Error),
     Tool(Does::ChildOverspends),
     Tool(Does::ChildCosts),
-    SaysFor(Said::Read, 390),
+    ReturnsFor(Response::Read, 390),
     Tool(Does::ChildDisagrees),
     Tool(Does::NotBegun),
     Tool(Does::Asks),
@@ -200,12 +202,12 @@ pub(super) const AGENTS: &[Letter] = &[
 ];
 pub(super) const SUSPENSIONS: &[Letter] = &[Letter::Suspended, Letter::Resumed];
 pub(super) const SAMPLES: &[Letter] = &[
-    Says(Said::Write),
+    Returns(Response::Write),
     Tool(Does::Samples),
     Tool(Does::SamplesWaiting),
     Tool(Does::TimesOut),
     Letter::FailsUnknown,
     Letter::Stop,
     ToolAt(Does::Samples, When::PastStep),
-    SaysAt(Said::Text, When::PastStep),
+    ReturnsAt(Response::Text, When::PastStep),
 ];

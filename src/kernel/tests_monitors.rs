@@ -8,7 +8,7 @@ mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tests_rulings::{Says, counts, says};
+use super::tests_rulings::{RuleResult, counts, rule_result};
 use super::{
     AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
     Outcome, OutcomeCode as Code, Run, SampleRequest, State, SummaryRequest, ToolExposure,

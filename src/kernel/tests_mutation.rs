@@ -9,7 +9,7 @@ use super::tests_explore::{Watched, explore};
 use super::tests_variants::{VARIANTS, Variant};
 
 /// The variant that shows each guard's absence soonest.
-const TELLING: &[(&str, &[Guard])] = &[
+const REVEALING: &[(&str, &[Guard])] = &[
     (
         "required, strict: what is said",
         &[
@@ -113,8 +113,8 @@ const TELLING: &[(&str, &[Guard])] = &[
     ),
 ];
 
-fn telling(guard: Guard) -> &'static str {
-    let row = TELLING.iter().find(|(_, guards)| guards.contains(&guard));
+fn revealing(guard: Guard) -> &'static str {
+    let row = REVEALING.iter().find(|(_, guards)| guards.contains(&guard));
     row.map_or("", |(variant, _)| *variant)
 }
 
@@ -163,7 +163,7 @@ fn no_guard_and_no_pair_of_guards_can_be_taken_away_unseen() {
     let mut witnesses = BTreeMap::new();
     let mut unseen = Vec::new();
     for guard in Guard::ALL {
-        match exposed(&[*guard], &[telling(*guard)]) {
+        match exposed(&[*guard], &[revealing(*guard)]) {
             Some(witness) => {
                 witnesses.insert(*guard, witness);
             }
@@ -174,7 +174,7 @@ fn no_guard_and_no_pair_of_guards_can_be_taken_away_unseen() {
         for other in &Guard::ALL[i + 1..] {
             let pair = [*one, *other];
             let known = pair.iter().filter_map(|guard| witnesses.get(guard));
-            let first = [telling(*one), telling(*other)];
+            let first = [revealing(*one), revealing(*other)];
             if !known.clone().any(|w| shows(w, &pair)) && exposed(&pair, &first).is_none() {
                 unseen.push(pair.to_vec());
             }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::AgentOutcome as Class;
 use super::OutcomeCode as Code;
-use super::tests_rulings::{Says, counts, says};
+use super::tests_rulings::{RuleResult, counts, rule_result};
 use super::{
     Approval, ClosingReason, Effect, EntryKind, Event, EventKind, InferenceReturned, LostEffect,
     Outcome, Resumed, ToolExposure, texts,
@@ -139,7 +139,7 @@ enum Why {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Slot {
-    Said(String),
+    Answered(String),
     Pending(u64),
     /// As pending, and a rule asks a person first.
     ToAsk(u64),

@@ -36,7 +36,7 @@ impl Dice {
 fn any_event(dice: &mut Dice, letters: &[Letter], node: &Watched) -> Option<Event> {
     // One sequence in four goes through a moment past a deadline; more would end every run at once.
     let letter = dice.pick(letters);
-    let late = matches!(letter, Letter::Timer(when) | Letter::SaysAt(_, when) | Letter::ToolAt(_, when) if when != When::AtDeadline);
+    let late = matches!(letter, Letter::Timer(when) | Letter::ReturnsAt(_, when) | Letter::ToolAt(_, when) if when != When::AtDeadline);
     if late && dice.below(4) > 0 {
         return None;
     }

@@ -8,7 +8,7 @@ use crate::contract::{ApprovalAction, ApprovalRule, Terms};
 
 /// What becomes of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum RuleResult {
     Runs,
     Asks,
     /// Denied, and by which rule.
@@ -24,7 +24,7 @@ pub(super) fn rule(tool: &str, path: Option<&str>, action: ApprovalAction) -> Ap
     }
 }
 
-pub(super) fn says(terms: &Terms, name: &str, arguments: &str) -> Says {
+pub(super) fn rule_result(terms: &Terms, name: &str, arguments: &str) -> RuleResult {
     let arguments: Value = serde_json::from_str(arguments).unwrap();
     for (n, rule) in terms.approval.iter().enumerate() {
         let named = match rule.tool.strip_suffix('*') {
@@ -37,17 +37,17 @@ pub(super) fn says(terms: &Terms, name: &str, arguments: &str) -> Says {
             continue;
         }
         return match rule.action {
-            ApprovalAction::Allow => Says::Runs,
-            ApprovalAction::Ask => Says::Asks,
+            ApprovalAction::Allow => RuleResult::Runs,
+            ApprovalAction::Ask => RuleResult::Asks,
             ApprovalAction::Deny => {
-                Says::Denies(format!("denied: approval: approval.{n} of the contract"))
+                RuleResult::Denies(format!("denied: approval: approval.{n} of the contract"))
             }
         };
     }
     if terms.require_approval.iter().any(|one| one == name) {
-        Says::Asks
+        RuleResult::Asks
     } else {
-        Says::Runs
+        RuleResult::Runs
     }
 }
 

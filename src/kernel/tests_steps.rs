@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::testing::*;
-use super::tests_alphabet::{Does, Letter, Said, When};
+use super::tests_alphabet::{Does, Letter, Response, When};
 use super::tests_monitors::Ledger;
 use super::{Effect, EntryKind, Interrupter, Run, State};
 use crate::contract::{Terms, ToolPolicy};
 use crate::message::ProviderFaultClass as Fault;
 
-use Letter::{Fails, Interrupt, Says, Timer, Tool};
+use Letter::{Fails, Interrupt, Returns, Timer, Tool};
 
 const HEAD: &str = "\
 STATE(condition) × event → entries · effects · end
@@ -22,9 +22,9 @@ const EVENTS: &[(&str, Letter)] = &[
     ("RunStarted", Letter::Started),
     ("Probed responsive", Letter::Probed),
     ("Probed dead", Letter::ProbeDead),
-    ("InferenceReturned text", Says(Said::Text)),
-    ("InferenceReturned call", Says(Said::Read)),
-    ("InferenceReturned rejected", Says(Said::Rejected)),
+    ("InferenceReturned text", Returns(Response::Text)),
+    ("InferenceReturned call", Returns(Response::Read)),
+    ("InferenceReturned rejected", Returns(Response::Rejected)),
     ("InferenceReturned late", Letter::StaleAnswer),
     ("InferenceFailed network", Fails(Fault::Network)),
     ("InferenceFailed rate limit", Fails(Fault::RateLimit)),
@@ -70,12 +70,15 @@ const CONDITIONS: &[(&str, &[Letter])] = &[
     ("PRECHECK", &[]),
     ("INFER(in flight)", &[Letter::Probed]),
     ("INFER(waiting)", &[Letter::Probed, Fails(Fault::RateLimit)]),
-    ("EXECUTE(running)", &[Letter::Probed, Says(Said::Read)]),
+    (
+        "EXECUTE(running)",
+        &[Letter::Probed, Returns(Response::Read)],
+    ),
     (
         "EXECUTE(awaiting approval)",
-        &[Letter::Probed, Says(Said::Write)],
+        &[Letter::Probed, Returns(Response::Write)],
     ),
-    ("TERMINATE", &[Letter::Probed, Says(Said::Text)]),
+    ("TERMINATE", &[Letter::Probed, Returns(Response::Text)]),
 ];
 
 fn began() -> (Run, Ledger) {

@@ -6,12 +6,12 @@ mod variant;
 
 use super::Interrupter;
 use super::testing::{reporting, target};
-use super::tests_alphabet::{Does, Letter, Said, When};
+use super::tests_alphabet::{Does, Letter, Response, When};
 use super::tests_letters::*;
 use crate::contract::{BigCount, TargetTerms, Terms, ToolPolicy, ToolProof};
 use crate::message::ProviderFaultClass as Fault;
 
-use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysFor, Timer, Tool, ToolAt};
+use Letter::{Fails, Interrupt, LastTool, Returns, ReturnsAt, ReturnsFor, Timer, Tool, ToolAt};
 use contracts::*;
 pub(super) use variant::Variant;
 
@@ -51,7 +51,7 @@ pub(super) const VARIANTS: &[Variant] = &[
         letters: &[
             BASE,
             REPORTS,
-            &[Says(Said::Reasoning), Tool(Does::TimesOut)],
+            &[Returns(Response::Reasoning), Tool(Does::TimesOut)],
         ],
     },
     Variant {
@@ -62,7 +62,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant {
         name: "required, strict: life",
         terms: || small(ToolPolicy::Required),
-        letters: &[BASE, LIFE, LATE, &[Says(Said::ReadWrite)]],
+        letters: &[BASE, LIFE, LATE, &[Returns(Response::ReadWrite)]],
     },
     Variant {
         name: "required, proof of success: tools",
@@ -71,7 +71,7 @@ pub(super) const VARIANTS: &[Variant] = &[
             max_turns: 3,
             ..loose(ToolPolicy::Required)
         },
-        letters: &[BASE, TOOLS, &[Says(Said::ReadWrite), Letter::Stop]],
+        letters: &[BASE, TOOLS, &[Returns(Response::ReadWrite), Letter::Stop]],
     },
     Variant {
         name: "optional: faults on two targets",
@@ -85,9 +85,9 @@ pub(super) const VARIANTS: &[Variant] = &[
             BASE,
             FAULTS,
             &[
-                Says(Said::Refused),
-                Says(Said::Blank),
-                Says(Said::Rejected),
+                Returns(Response::Refused),
+                Returns(Response::Blank),
+                Returns(Response::Rejected),
                 Letter::Stop,
                 Letter::LostWait,
             ],
@@ -100,10 +100,10 @@ pub(super) const VARIANTS: &[Variant] = &[
             BASE,
             FAULTS,
             &[
-                Says(Said::Refused),
-                Says(Said::Blank),
-                Says(Said::Cut),
-                Says(Said::Rejected),
+                Returns(Response::Refused),
+                Returns(Response::Blank),
+                Returns(Response::Cut),
+                Returns(Response::Rejected),
             ],
         ],
     },
@@ -149,7 +149,7 @@ pub(super) const VARIANTS: &[Variant] = &[
                 Letter::StaleAnswer,
                 Letter::Stop,
                 LastTool(Does::Ok),
-                Says(Said::ReadWrite),
+                Returns(Response::ReadWrite),
             ],
         ],
     },
@@ -166,17 +166,17 @@ pub(super) const VARIANTS: &[Variant] = &[
         letters: &[
             BASE,
             &[
-                SaysFor(Said::Read, 49_900),
-                SaysFor(Said::Read, 60_000),
-                SaysFor(Said::ReadWrite, 98_900),
-                SaysFor(Said::Blank, 60_000),
-                Says(Said::Reasoning),
-                SaysFor(Said::Reasoning, 60_000),
+                ReturnsFor(Response::Read, 49_900),
+                ReturnsFor(Response::Read, 60_000),
+                ReturnsFor(Response::ReadWrite, 98_900),
+                ReturnsFor(Response::Blank, 60_000),
+                Returns(Response::Reasoning),
+                ReturnsFor(Response::Reasoning, 60_000),
                 Tool(Does::Large),
                 Tool(Does::TimesOut),
                 Fails(Fault::ContextOverflow),
                 Letter::Stop,
-                Says(Said::ReadWrite),
+                Returns(Response::ReadWrite),
             ],
         ],
     },
@@ -189,13 +189,13 @@ pub(super) const VARIANTS: &[Variant] = &[
         letters: &[
             BASE,
             &[
-                SaysFor(Said::Read, 98_900),
-                SaysFor(Said::ReadWrite, 50_000),
-                SaysFor(Said::Reasoning, 99_500),
+                ReturnsFor(Response::Read, 98_900),
+                ReturnsFor(Response::ReadWrite, 50_000),
+                ReturnsFor(Response::Reasoning, 99_500),
                 Tool(Does::Large),
                 Tool(Does::TimesOut),
                 Fails(Fault::ContextOverflow),
-                Says(Said::ReadWrite),
+                Returns(Response::ReadWrite),
             ],
         ],
     },
@@ -240,7 +240,11 @@ pub(super) const VARIANTS: &[Variant] = &[
         letters: &[
             BASE,
             FAULTS,
-            &[Letter::ProbeDead, Tool(Does::Large), Says(Said::Refused)],
+            &[
+                Letter::ProbeDead,
+                Tool(Does::Large),
+                Returns(Response::Refused),
+            ],
         ],
     },
     Variant {
@@ -255,12 +259,12 @@ pub(super) const VARIANTS: &[Variant] = &[
         letters: &[
             BASE,
             &[
-                Says(Said::Unknown),
-                Says(Said::Invalid),
-                Says(Said::ReadUnknown),
-                Says(Said::Outside),
-                Says(Said::Reasoning),
-                Says(Said::Rejected),
+                Returns(Response::Unknown),
+                Returns(Response::Invalid),
+                Returns(Response::ReadUnknown),
+                Returns(Response::Outside),
+                Returns(Response::Reasoning),
+                Returns(Response::Rejected),
                 Letter::FailsUnknown,
                 Letter::Stop,
             ],
@@ -272,7 +276,7 @@ pub(super) const VARIANTS: &[Variant] = &[
         letters: &[
             BASE,
             &[
-                Says(Said::Unknown),
+                Returns(Response::Unknown),
                 Fails(Fault::RateLimit),
                 Letter::LimitedFor(7_000),
                 Letter::FailsUnknown,
@@ -291,11 +295,11 @@ pub(super) const VARIANTS: &[Variant] = &[
             BASE,
             REPORTS,
             &[
-                Says(Said::Unknown),
-                Says(Said::ReadInvalid),
-                Says(Said::Rejected),
-                Says(Said::BreachedUnknown),
-                SaysAt(Said::Unknown, When::PastStep),
+                Returns(Response::Unknown),
+                Returns(Response::ReadInvalid),
+                Returns(Response::Rejected),
+                Returns(Response::BreachedUnknown),
+                ReturnsAt(Response::Unknown, When::PastStep),
                 Letter::Stop,
             ],
         ],
@@ -311,11 +315,11 @@ pub(super) const VARIANTS: &[Variant] = &[
         letters: &[
             BASE,
             &[
-                Says(Said::Unknown),
-                Says(Said::ReadUnknown),
-                Says(Said::ReportUnknown),
-                Says(Said::Report),
-                Says(Said::ReadReport),
+                Returns(Response::Unknown),
+                Returns(Response::ReadUnknown),
+                Returns(Response::ReportUnknown),
+                Returns(Response::Report),
+                Returns(Response::ReadReport),
                 Letter::Stop,
             ],
         ],
@@ -335,9 +339,9 @@ pub(super) const VARIANTS: &[Variant] = &[
             LIFE,
             APPROVALS,
             &[
-                Says(Said::ReadRead),
-                Says(Said::ReadWrite),
-                Says(Said::WriteRead),
+                Returns(Response::ReadRead),
+                Returns(Response::ReadWrite),
+                Returns(Response::WriteRead),
                 Fails(Fault::RateLimit),
                 LastTool(Does::Ok),
             ],
@@ -381,8 +385,8 @@ pub(super) const VARIANTS: &[Variant] = &[
             BASE,
             TOOLS,
             &[
-                Says(Said::ReadRead),
-                Says(Said::Three),
+                Returns(Response::ReadRead),
+                Returns(Response::Three),
                 Letter::LostCall,
                 Letter::Stop,
                 Letter::Resumed,
@@ -405,11 +409,11 @@ pub(super) const VARIANTS: &[Variant] = &[
                 Tool(Does::TooLong),
                 Tool(Does::Large),
                 LastTool(Does::TooLong),
-                Says(Said::ReadRead),
-                Says(Said::ReadWrite),
-                Says(Said::Rejected),
-                SaysFor(Said::Text, 400),
-                SaysAt(Said::Text, When::PastStep),
+                Returns(Response::ReadRead),
+                Returns(Response::ReadWrite),
+                Returns(Response::Rejected),
+                ReturnsFor(Response::Text, 400),
+                ReturnsAt(Response::Text, When::PastStep),
                 ToolAt(Does::TooLong, When::PastStep),
             ],
         ],
@@ -423,9 +427,9 @@ pub(super) const VARIANTS: &[Variant] = &[
                 Tool(Does::TooLong),
                 LastTool(Does::TooLong),
                 LastTool(Does::Large),
-                Says(Said::ReadRead),
-                Says(Said::ReadReport),
-                Says(Said::ReadReportBad),
+                Returns(Response::ReadRead),
+                Returns(Response::ReadReport),
+                Returns(Response::ReadReportBad),
                 Letter::FailsUnknown,
                 Letter::Stop,
                 Timer(When::PastStep),
@@ -445,8 +449,8 @@ pub(super) const VARIANTS: &[Variant] = &[
             APPROVALS,
             LIFE,
             &[
-                Says(Said::ReadWrite),
-                Says(Said::Write),
+                Returns(Response::ReadWrite),
+                Returns(Response::Write),
                 Tool(Does::Asks),
                 Tool(Does::AsksWaiting),
                 Tool(Does::TimesOut),
@@ -475,8 +479,8 @@ pub(super) const VARIANTS: &[Variant] = &[
             LIFE,
             LATE,
             &[
-                Says(Said::ReadWrite),
-                Says(Said::ReadRead),
+                Returns(Response::ReadWrite),
+                Returns(Response::ReadRead),
                 Tool(Does::TimesOut),
             ],
         ],

@@ -121,13 +121,13 @@ impl Ledger {
                     self.parked_since = Some(self.at_ms);
                     self.awaiting = Some(open);
                 } else {
-                    let said = says(terms, &open.name, order.invocation.arguments.as_str());
-                    hold(!matches!(said, Says::Denies(_)), || {
+                    let ruled = rule_result(terms, &open.name, order.invocation.arguments.as_str());
+                    hold(!matches!(ruled, RuleResult::Denies(_)), || {
                         "a call that a rule denies".to_owned()
                     })?;
                     let by_flow = self.flows.asks(terms, &open.name);
                     hold(
-                        !(by_flow || said == Says::Asks)
+                        !(by_flow || ruled == RuleResult::Asks)
                             || self.awaiting.as_ref() == Some(&open)
                             || again,
                         || "a call without its approval".to_owned(),

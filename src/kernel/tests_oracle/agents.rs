@@ -141,7 +141,7 @@ impl Oracle {
         }
         for call in &mut self.facts.batch {
             if !matches!(&call.slot, Slot::Running(n) if below.contains(n)) {
-                call.slot = Slot::Said(String::new());
+                call.slot = Slot::Answered(String::new());
             }
         }
         self.facts.unwanted.clear();
@@ -162,7 +162,7 @@ impl Oracle {
         let Some(one) = self.facts.batch.iter_mut().find(|c| c.is_under_way(call)) else {
             return Reaction::Ignored;
         };
-        one.slot = Slot::Said(String::new());
+        one.slot = Slot::Answered(String::new());
         if let (ToolOutcome::Returned(envelope), Some(child)) = (outcome, child) {
             let ok = envelope.status == EnvelopeStatus::Ok;
             let agrees = child.outcome.class.is_success() == ok;

@@ -141,7 +141,7 @@ impl Oracle {
             if let Some(reaction) = self.answer_question(None) {
                 return reaction;
             }
-            self.say_asked("denied: approval");
+            self.answer_asked("denied: approval");
             return self.rest();
         }
         if let Some(code) = self.late() {
@@ -189,7 +189,7 @@ impl Oracle {
                     lost.slot = Slot::Running(call.0);
                     return Reaction::Starts(vec![call.0]);
                 }
-                lost.slot = Slot::Said(failed("interrupted, effect unknown"));
+                lost.slot = Slot::Answered(failed("interrupted, effect unknown"));
                 self.rest()
             }
             _ => Reaction::Ignored,
@@ -227,13 +227,13 @@ impl Oracle {
             let ok = envelope.status == EnvelopeStatus::Ok;
             child.is_none_or(|child| child.outcome.class.is_success() == ok)
         };
-        let unknown = || Slot::Said(failed("interrupted, effect unknown"));
+        let unknown = || Slot::Answered(failed("interrupted, effect unknown"));
         let slot = match outcome {
             ToolOutcome::Returned(envelope)
                 if of_agent && child.is_none() && well_formed(envelope, &id, &name) =>
             {
                 // No run was begun: nothing was executed.
-                Slot::Said(failed(&envelope.text()))
+                Slot::Answered(failed(&envelope.text()))
             }
             ToolOutcome::InputRequired(_) | ToolOutcome::SamplingRequired(_) if of_agent => {
                 unknown()
@@ -254,7 +254,7 @@ impl Oracle {
             }
             ToolOutcome::Returned(_) | ToolOutcome::Malformed { .. } => {
                 self.facts.malformed = true;
-                Slot::Said(failed("interrupted, effect unknown"))
+                Slot::Answered(failed("interrupted, effect unknown"))
             }
             ToolOutcome::InputRequired(asked) => {
                 let was_asking = matches!(self.facts.batch[at].slot, Slot::Question { .. });
@@ -273,23 +273,23 @@ impl Oracle {
                     self.clock.parked_since = Some(self.clock.at);
                     return Reaction::AwaitsApproval(call);
                 }
-                Slot::Said(failed("interrupted, effect unknown"))
+                Slot::Answered(failed("interrupted, effect unknown"))
             }
             ToolOutcome::SamplingRequired(asked) => match self.sampling_required(at, call, asked) {
                 Some(reaction) => return reaction,
-                None => Slot::Said(failed("interrupted, effect unknown")),
+                None => Slot::Answered(failed("interrupted, effect unknown")),
             },
-            ToolOutcome::TimedOut => Slot::Said(failed("timeout")),
-            ToolOutcome::ConnectionLost { .. } => Slot::Said(failed("connection lost")),
+            ToolOutcome::TimedOut => Slot::Answered(failed("timeout")),
+            ToolOutcome::ConnectionLost { .. } => Slot::Answered(failed("connection lost")),
             ToolOutcome::Cancelled if self.facts.stop => {
-                Slot::Said(failed("not started: stop requested"))
+                Slot::Answered(failed("not started: stop requested"))
             }
-            ToolOutcome::Cancelled => Slot::Said(failed("interrupted, effect unknown")),
+            ToolOutcome::Cancelled => Slot::Answered(failed("interrupted, effect unknown")),
             ToolOutcome::ToolChanged { .. } => {
-                Slot::Said(failed("tool changed since the contract was made"))
+                Slot::Answered(failed("tool changed since the contract was made"))
             }
-            ToolOutcome::RestartInProgress => Slot::Said(failed("mcp_restart_in_progress")),
-            ToolOutcome::RestartFailed { .. } => Slot::Said(failed("mcp_restart_failed")),
+            ToolOutcome::RestartInProgress => Slot::Answered(failed("mcp_restart_in_progress")),
+            ToolOutcome::RestartFailed { .. } => Slot::Answered(failed("mcp_restart_failed")),
         };
         let fits = matches!(slot, Slot::Result(_)) && !self.facts.tripped;
         self.facts.batch[at].slot = slot;
@@ -343,13 +343,13 @@ impl Oracle {
             for call in &mut self.facts.batch {
                 match call.slot {
                     Slot::Question { .. } | Slot::Unsampled { .. } => {
-                        call.slot = Slot::Said(failed("interrupted, effect unknown"));
+                        call.slot = Slot::Answered(failed("interrupted, effect unknown"));
                     }
                     Slot::Ready(_) if call.answered => {
-                        call.slot = Slot::Said(failed("interrupted, effect unknown"));
+                        call.slot = Slot::Answered(failed("interrupted, effect unknown"));
                     }
                     Slot::Pending(_) | Slot::ToAsk(_) | Slot::Asked(_) | Slot::Ready(_) => {
-                        call.slot = Slot::Said(failed(reason));
+                        call.slot = Slot::Answered(failed(reason));
                     }
                     Slot::Untold((_, _, cut)) => call.slot = Slot::Result(cut),
                     _ => {}
@@ -385,7 +385,7 @@ impl Oracle {
         f.seen.extend(shown);
         for call in std::mem::take(&mut f.batch) {
             f.pending += match call.slot {
-                Slot::Said(text) => estimate(&text),
+                Slot::Answered(text) => estimate(&text),
                 Slot::Result(tokens) => tokens,
                 _ => 0,
             };
@@ -451,7 +451,7 @@ impl Oracle {
             }
             match granted {
                 Some(Err(reason)) => {
-                    call.slot = Slot::Said(failed(&reason));
+                    call.slot = Slot::Answered(failed(&reason));
                     continue;
                 }
                 Some(Ok(grant)) => drop(self.facts.grants.insert(n, grant)),

@@ -19,11 +19,11 @@ impl Oracle {
         if !given {
             let reason = approval.reason.as_ref();
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-            self.say_asked(&format!("denied: approval{reason}"));
+            self.answer_asked(&format!("denied: approval{reason}"));
             return self.rest();
         }
         if self.overdrawn().is_some() {
-            self.say_asked("not started: step cut short");
+            self.answer_asked("not started: step cut short");
             return self.rest();
         }
         self.unpark();
@@ -58,7 +58,7 @@ impl Oracle {
             return None;
         }
         if overdrawn {
-            call.slot = Slot::Said(failed("interrupted, effect unknown"));
+            call.slot = Slot::Answered(failed("interrupted, effect unknown"));
             self.unpark();
             return Some(self.rest());
         }
@@ -77,11 +77,11 @@ impl Oracle {
         })
     }
 
-    pub(super) fn say_asked(&mut self, reason: &str) {
+    pub(super) fn answer_asked(&mut self, reason: &str) {
         self.unpark();
         for call in &mut self.facts.batch {
             if matches!(call.slot, Slot::Asked(_)) {
-                call.slot = Slot::Said(failed(reason));
+                call.slot = Slot::Answered(failed(reason));
             }
         }
     }

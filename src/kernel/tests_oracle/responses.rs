@@ -187,7 +187,9 @@ impl Oracle {
                 Some(format!(
                     "denied: flow: no call of {name} after {from} results"
                 ))
-            } else if let Says::Denies(reason) = says(&self.terms, name, call.arguments.as_str()) {
+            } else if let RuleResult::Denies(reason) =
+                rule_result(&self.terms, name, call.arguments.as_str())
+            {
                 Some(reason)
             } else if room == 0 {
                 let limit = self.terms.max_tool_calls_per_turn;
@@ -337,11 +339,11 @@ impl Oracle {
                 arguments_tokens: estimate(call.arguments.as_str()),
                 proves: false,
                 slot: if let Some(reason) = answer {
-                    Slot::Said(failed(&reason))
+                    Slot::Answered(failed(&reason))
                 } else {
                     next += 1;
-                    match says(&self.terms, &call.name, call.arguments.as_str()) {
-                        Says::Asks => Slot::ToAsk(next),
+                    match rule_result(&self.terms, &call.name, call.arguments.as_str()) {
+                        RuleResult::Asks => Slot::ToAsk(next),
                         _ => Slot::Pending(next),
                     }
                 },

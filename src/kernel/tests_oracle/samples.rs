@@ -38,7 +38,7 @@ impl Oracle {
         if self.nothing_starts().is_none() {
             return Some(self.sample(at, due.0, due.1, false));
         }
-        self.facts.batch[at].slot = Slot::Said(failed("interrupted, effect unknown"));
+        self.facts.batch[at].slot = Slot::Answered(failed("interrupted, effect unknown"));
         None
     }
 
@@ -143,7 +143,7 @@ impl Oracle {
             return None;
         }
         if nothing_starts {
-            call.slot = Slot::Said(failed("interrupted, effect unknown"));
+            call.slot = Slot::Answered(failed("interrupted, effect unknown"));
             return Some(self.rest());
         }
         // A call that waits with its question keeps waiting, and is lost with its process.

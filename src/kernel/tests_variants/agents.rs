@@ -17,8 +17,8 @@ pub(super) const PROVING: Variant = Variant {
         BASE,
         APPROVALS,
         &[
-            Says(Said::Write),
-            Says(Said::ReadWrite),
+            Returns(Response::Write),
+            Returns(Response::ReadWrite),
             Tool(Does::Error),
             Tool(Does::ChildProves),
             Letter::LostCall,

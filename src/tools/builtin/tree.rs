@@ -141,7 +141,10 @@ impl Tree<'_> {
             return None;
         }
         if self.selection != Selection::Everything {
-            let left_out = rules.iter().rev().find_map(|of| of.leaves_out(&path, is_folder));
+            let left_out = rules
+                .iter()
+                .rev()
+                .find_map(|of| of.leaves_out(&path, is_folder));
             let hidden = self.selection == Selection::Shown
                 && entry.name.as_encoded_bytes().starts_with(b".");
             // A rule that takes a file in again takes in a hidden one, too.

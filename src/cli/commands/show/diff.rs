@@ -187,8 +187,8 @@ impl Report {
         for at in 0..common {
             let found = place(at)?;
             // Entry 0 differs in the name of the run, and every digest follows from that.
-            let telling = |field: &FieldDifference| !field.follows();
-            if found.fields.iter().any(telling) {
+            let differs = |field: &FieldDifference| !field.follows();
+            if found.fields.iter().any(differs) {
                 first_other_content = Some(found);
                 break;
             }
