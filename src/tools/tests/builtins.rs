@@ -75,7 +75,7 @@ async fn built_ins_answer_and_refuse() {
     let fixture = fixture(root.path()).await;
     let check = async |tool: &str, arguments: &str, expect: &str| {
         assert_eq!(
-            fixture.said(tool, arguments).await,
+            fixture.text_of(tool, arguments).await,
             expect,
             "{tool} {arguments}"
         );
@@ -180,7 +180,7 @@ async fn built_ins_answer_and_refuse() {
         r#"{"path":"a","more":1}"#,
         r#"{"path":"a","offset":-1}"#,
     ] {
-        let said = fixture.said("read_file", arguments).await;
+        let said = fixture.text_of("read_file", arguments).await;
         assert!(
             said.starts_with("INVALID_ARGUMENTS: "),
             "{arguments}: {said}"
@@ -220,7 +220,7 @@ async fn a_long_directory_is_cut_by_name_with_a_note() {
     }
     let mut fixture = fixture(root.path()).await;
     fixture.limit = 1 << 20;
-    let said = fixture.said("list_directory", r#"{"path":"."}"#).await;
+    let said = fixture.text_of("list_directory", r#"{"path":"."}"#).await;
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(
         (lines.len(), lines[0], lines[999]),
@@ -238,10 +238,10 @@ async fn only_what_is_asked_for_of_a_huge_file_is_held() {
     file.set_len(8 << 30).unwrap();
     let fixture = fixture(root.path()).await;
     let said = fixture
-        .said("read_file", r#"{"path":"huge","limit":3}"#)
+        .text_of("read_file", r#"{"path":"huge","limit":3}"#)
         .await;
     assert_eq!(said, "a\nb\nc\n");
-    let said = fixture.said("read_file", r#"{"path":"huge"}"#).await;
+    let said = fixture.text_of("read_file", r#"{"path":"huge"}"#).await;
     assert!(said.starts_with("TOO_LARGE: "), "{said}");
 }
 

@@ -143,7 +143,7 @@ async fn a_file_whose_content_cannot_be_kept_is_not_changed() {
     fs::write(root.path().join("a"), "one\n").unwrap();
     let (fixture, _) = fixture(root.path(), "a", true).await;
     let said = fixture
-        .said("write_file", r#"{"path":"a","content":"x"}"#)
+        .text_of("write_file", r#"{"path":"a","content":"x"}"#)
         .await;
     assert!(
         said.starts_with("IO_ERROR: ") && said.contains("no space"),
@@ -251,7 +251,7 @@ async fn a_command_is_not_started_where_the_files_cannot_be_kept() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("a"), "one\n").unwrap();
     let (fixture, _) = fixture(root.path(), "a", true).await;
-    let said = fixture.said("shell", r#"{"command":"rm a"}"#).await;
+    let said = fixture.text_of("shell", r#"{"command":"rm a"}"#).await;
     assert!(
         said.starts_with("SHELL_NOT_STARTED: ") && said.contains("no space"),
         "{said}"

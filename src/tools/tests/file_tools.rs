@@ -64,7 +64,7 @@ async fn a_search_finds_what_a_person_would_look_at() {
     let check = async |tool: &str, arguments: serde_json::Value, expect: &str| {
         let arguments = arguments.to_string();
         assert_eq!(
-            fixture.said(tool, &arguments).await,
+            fixture.text_of(tool, &arguments).await,
             expect,
             "{tool} {arguments}"
         );
@@ -116,13 +116,13 @@ async fn a_search_finds_what_a_person_would_look_at() {
     check("grep", json!({"pattern": "absent"}), "[no line matches]").await;
     for (tool, pattern) in [("glob", "[a"), ("grep", "(")] {
         let said = fixture
-            .said(tool, &json!({"pattern": pattern}).to_string())
+            .text_of(tool, &json!({"pattern": pattern}).to_string())
             .await;
         assert!(said.starts_with("INVALID_PATTERN: "), "{said}");
     }
     for path in ["..", "/etc", "link/.."] {
         let said = fixture
-            .said(
+            .text_of(
                 "grep",
                 &json!({"pattern": "root", "path": path}).to_string(),
             )
@@ -144,14 +144,14 @@ async fn a_search_is_bounded_in_lines_and_paths() {
     }
     fs::write(root.path().join("long"), "x".repeat(2_000)).unwrap();
     let fixture = fixture(root.path(), Withheld::default()).await;
-    let said = fixture.said("glob", r#"{"pattern":"f*"}"#).await;
+    let said = fixture.text_of("glob", r#"{"pattern":"f*"}"#).await;
     assert_eq!(said.lines().count(), 1_001);
     assert!(said.ends_with("[the first 1000 of 1002 paths]"), "{said}");
-    let said = fixture.said("grep", r#"{"pattern":"needle"}"#).await;
+    let said = fixture.text_of("grep", r#"{"pattern":"needle"}"#).await;
     assert_eq!(said.lines().count(), 501);
     assert!(said.ends_with("[the first 500 matching lines; there are more]"));
     let said = fixture
-        .said("grep", r#"{"pattern":"x","path":"long"}"#)
+        .text_of("grep", r#"{"pattern":"x","path":"long"}"#)
         .await;
     assert_eq!(said, format!("long:1:{} […]", "x".repeat(500)));
 }
@@ -166,7 +166,7 @@ mod written {
 
     async fn write(fixture: &Fixture, path: &str, content: &str) -> String {
         let arguments = json!({"path": path, "content": content}).to_string();
-        fixture.said("write_file", &arguments).await
+        fixture.text_of("write_file", &arguments).await
     }
 
     #[tokio::test]
@@ -193,7 +193,7 @@ mod written {
 
         let edit = async |edits: serde_json::Value| {
             let arguments = json!({"path": "a/b/c.txt", "edits": edits}).to_string();
-            fixture.said("edit_file", &arguments).await
+            fixture.text_of("edit_file", &arguments).await
         };
         let said = edit(json!([{"old": "two", "new": "x"}])).await;
         assert!(
@@ -274,7 +274,7 @@ mod written {
     async fn patch(fixture: &Fixture, body: &str) -> String {
         let patch = format!("*** Begin Patch\n{body}\n*** End Patch");
         let arguments = json!({"patch": patch}).to_string();
-        fixture.said("apply_patch", &arguments).await
+        fixture.text_of("apply_patch", &arguments).await
     }
 
     /// Every regular file below a folder, with its text.

@@ -145,7 +145,7 @@ impl Fixture {
     }
 
     /// The observation of a success, or `CODE: message` of a failure.
-    pub(super) async fn said(&self, tool: &str, arguments: &str) -> String {
+    pub(super) async fn text_of(&self, tool: &str, arguments: &str) -> String {
         let envelope = self.envelope(tool, arguments).await;
         match &envelope.error {
             Some(error) => format!("{}: {}", error.code, error.message),

@@ -132,13 +132,16 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
     assert!(!faults.iter().any(|fault| fault.contains("secret")));
 
     assert_eq!(
-        fixture.said("h__say", r#"{"n":1}"#).await,
+        fixture.text_of("h__say", r#"{"n":1}"#).await,
         r#"[{"n":1},"run:1"]"#
     );
-    assert_eq!(fixture.said("h__event", "{}").await, "streamed");
-    assert_eq!(fixture.said("h__refuse", "{}").await, "-32603: not today");
+    assert_eq!(fixture.text_of("h__event", "{}").await, "streamed");
     assert_eq!(
-        fixture.said("h__refused_by_status", "{}").await,
+        fixture.text_of("h__refuse", "{}").await,
+        "-32603: not today"
+    );
+    assert_eq!(
+        fixture.text_of("h__refused_by_status", "{}").await,
         "-32602: no such thing"
     );
     for tool in ["h__malformed", "h__malformed_event"] {
@@ -167,7 +170,7 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
             "{tool}: {outcome:?}"
         );
     }
-    assert_eq!(fixture.said("h__event", "{}").await, "streamed");
+    assert_eq!(fixture.text_of("h__event", "{}").await, "streamed");
     let calls = server.received_requests().await.unwrap();
     let count = |tool: &str| {
         let called = |r: &&Request| {
@@ -202,7 +205,7 @@ async fn arguments_reach_an_address_bit_for_bit() {
         "{}",
     ] {
         for tool in ["h__raw", "h__raw_event"] {
-            let body = fixture.said(tool, arguments).await;
+            let body = fixture.text_of(tool, arguments).await;
             let told = format!("\"arguments\":{arguments}");
             assert!(body.contains(&told), "{tool}: {body}");
             let read: Value =

@@ -72,14 +72,17 @@ async fn a_call_returns_the_servers_result() {
         serde_json::json!({"readOnlyHint": true, "x-unknown": [1]})
     );
 
-    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
-    assert_eq!(fixture.said("s__slow", "{}").await, "slow but here");
-    assert_eq!(fixture.said("s__stray", "{}").await, "after strays");
-    assert_eq!(fixture.said("s__chatty", "{}").await, "still here");
-    assert_eq!(fixture.said("s__empty", "{}").await, "");
-    assert_eq!(fixture.said("s__structured", "{}").await, r#"{"n": 1.50}"#);
+    assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("s__slow", "{}").await, "slow but here");
+    assert_eq!(fixture.text_of("s__stray", "{}").await, "after strays");
+    assert_eq!(fixture.text_of("s__chatty", "{}").await, "still here");
+    assert_eq!(fixture.text_of("s__empty", "{}").await, "");
     assert_eq!(
-        fixture.said("s__refuse", "{}").await,
+        fixture.text_of("s__structured", "{}").await,
+        r#"{"n": 1.50}"#
+    );
+    assert_eq!(
+        fixture.text_of("s__refuse", "{}").await,
         "-32602: no such thing"
     );
 
@@ -102,7 +105,7 @@ async fn a_response_with_a_text_id_answers_no_request() {
     let outcome = fixture.call("s__string_id", "{}").await;
     assert_eq!(outcome, ToolOutcome::TimedOut);
     fixture.timeout_ms = 20_000;
-    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
     fixture.up.servers.close().await;
 }
 
@@ -114,7 +117,7 @@ async fn arguments_arrive_as_the_model_wrote_them_with_the_idempotency_key() {
     let root = tempfile::tempdir().unwrap();
     let fixture = fixture(root.path()).await;
     let arguments = "{\"n\": 12345678901234567890123.4500,\n \"s\": \"a\\nb\", \"e\": 1E2}";
-    let said = fixture.said("s__args", arguments).await;
+    let said = fixture.text_of("s__args", arguments).await;
     let written = arguments.replace('\n', " ");
     assert!(said.contains(&written), "{said}");
     assert!(said.ends_with("\"run:1\""), "{said}");
@@ -128,7 +131,7 @@ async fn a_child_sees_the_workspace_and_only_the_environment_it_is_given() {
     }
     let root = tempfile::tempdir().unwrap();
     let fixture = fixture(root.path()).await;
-    let said = fixture.said("s__env", "{}").await;
+    let said = fixture.text_of("s__env", "{}").await;
     let (env, cwd) = said.split_once('\n').unwrap();
     let env: BTreeMap<String, String> = serde_json::from_str(env).unwrap();
     assert_eq!(env["GIVEN"], "by the author");
@@ -205,7 +208,7 @@ async fn an_answer_that_does_not_decode_is_malformed_and_kept() {
         let raw = String::from_utf8(fixture.blobs.bytes(raw.unwrap())).unwrap();
         assert!(raw.starts_with("{\"jsonrpc\""), "{tool}: {raw}");
     }
-    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
 }
 
 #[tokio::test]
@@ -224,7 +227,7 @@ async fn a_large_answer_is_cut_and_one_over_the_bound_is_malformed() {
     let (detail, raw) = malformed(&outcome);
     assert!(detail.contains("more than 67108864"), "{detail}");
     assert_eq!(raw, None);
-    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
 }
 
 #[tokio::test]
@@ -244,7 +247,7 @@ async fn a_missing_response_times_out_and_the_server_is_notified() {
     }
     fixture.timeout_ms = 20_000;
     assert_eq!(
-        fixture.said("s__cancelled", "{}").await,
+        fixture.text_of("s__cancelled", "{}").await,
         r#"["timeout", "timeout"]"#
     );
 }
@@ -263,7 +266,7 @@ async fn a_cancelled_call_ends_at_once_and_the_server_is_notified() {
     });
     assert_eq!(outcome, ToolOutcome::Cancelled);
     fixture.cancel = tokio_util::sync::CancellationToken::new();
-    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
 }
 
 #[tokio::test]
@@ -282,7 +285,7 @@ async fn a_server_that_dies_is_a_lost_connection_with_its_last_words() {
             assert!(detail.contains("boom: out of cheese"), "{detail}");
         }
         // The next call starts it again.
-        assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+        assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
     }
 }
 
@@ -294,14 +297,14 @@ async fn a_tool_that_changed_is_refused_and_the_others_go_on() {
     let root = tempfile::tempdir().unwrap();
     let fixture = fixture(root.path()).await;
     assert_eq!(
-        fixture.said("s__announce", "{}").await,
+        fixture.text_of("s__announce", "{}").await,
         "nothing really changed"
     );
-    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
-    assert_eq!(fixture.said("s__rename", "{}").await, "renamed");
+    assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("s__rename", "{}").await, "renamed");
     assert_eq!(fixture.call("s__hello", "{}").await, offer::changed());
     assert_eq!(fixture.call("s__hello", "{}").await, offer::changed());
-    assert_eq!(fixture.said("s__slow", "{}").await, "slow but here");
+    assert_eq!(fixture.text_of("s__slow", "{}").await, "slow but here");
 }
 
 #[tokio::test]
@@ -312,7 +315,7 @@ async fn a_server_may_ask_nothing_of_us() {
     let root = tempfile::tempdir().unwrap();
     let fixture = fixture(root.path()).await;
     assert_eq!(
-        fixture.said("s__ask_back", "{}").await,
+        fixture.text_of("s__ask_back", "{}").await,
         "[-32601, -32601, -32601, -32601]"
     );
 }
@@ -368,7 +371,7 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
     odd: tool "#8" left out: invalid type: integer `7`, expected struct Tool at line 1 column 1
     pages: failed to list its tools: more than 50 pages
     "##);
-    assert_eq!(fixture.said("good__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("good__hello", "{}").await, "hello");
 }
 
 /// Only a child that ends on the first question may get on with the other one.
@@ -457,7 +460,7 @@ async fn no_process_of_a_server_outlives_it() {
     let root = tempfile::tempdir().unwrap();
     for how in ["closed", "dropped"] {
         let fixture = Fixture::bring_up([("s", scripted(&["child"]))], root.path()).await;
-        let pid = fixture.said("s__pid", "{}").await;
+        let pid = fixture.text_of("s__pid", "{}").await;
         assert!(runs(&pid), "{how}");
         let Fixture { up, .. } = fixture;
         if how == "closed" {

@@ -31,19 +31,19 @@ async fn the_protocol_is_negotiated_whatever_a_server_makes_of_the_question() {
     }
     for server in ["brittle", "late", "modern", "odd", "plain", "sluggish"] {
         assert_eq!(
-            fixture.said(&format!("{server}__hello"), "{}").await,
+            fixture.text_of(&format!("{server}__hello"), "{}").await,
             "hello"
         );
     }
     // A change is reported to those who asked for that, and so is seen in both protocols.
     for server in ["modern", "plain"] {
         let tool = |name: &str| format!("{server}__{name}");
-        assert_eq!(fixture.said(&tool("rename"), "{}").await, "renamed");
+        assert_eq!(fixture.text_of(&tool("rename"), "{}").await, "renamed");
         let changed = fixture.call(&tool("hello"), "{}").await;
         assert_eq!(changed, offer::changed(), "{server}");
     }
     // Every request of the newer protocol says who asks, and in which version.
-    let line = fixture.said("modern__args", "{}").await;
+    let line = fixture.text_of("modern__args", "{}").await;
     assert!(
         line.contains(r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#),
         "{line}"
@@ -102,11 +102,11 @@ async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
     let fixture = Fixture::bring_up(specs, root.path()).await;
     assert_eq!(fixture.faults(), Vec::<String>::new());
     assert_eq!(
-        fixture.said("denied__needs_input", "{}").await,
+        fixture.text_of("denied__needs_input", "{}").await,
         "INPUT_NOT_GRANTED: the server asks for elicitation/create, which the contract does not grant"
     );
     let arguments = r#"{"n": 1.50}"#;
-    let said = fixture.said("given__needs_input", arguments).await;
+    let said = fixture.text_of("given__needs_input", arguments).await;
     let (line, answered) = said.split_once('\n').unwrap();
     assert!(line.contains(r#""arguments":{"n": 1.50}"#), "{line}");
     assert!(line.contains(r#""elicitation":{"form":{}}"#), "{line}");
@@ -123,7 +123,7 @@ async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
     let filled = (InputAnswer::Accept, "Who?".to_owned(), content);
     assert_eq!(exchanges(), [filled]);
     assert_eq!(
-        fixture.said("given__insists", "{}").await,
+        fixture.text_of("given__insists", "{}").await,
         "INPUT_NOT_GRANTED: the server asked for input more than 10 times in one call"
     );
     let declined = (InputAnswer::Decline, "Who?".to_owned(), None);
@@ -131,7 +131,7 @@ async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
     // The folders of the contract that are there, and no other.
     let root = r#"[{"uri": "file:///"#;
     let said = fixture
-        .said("given__needs_input", r#"{"roots": true}"#)
+        .text_of("given__needs_input", r#"{"roots": true}"#)
         .await;
     assert!(
         said.contains(&format!(r#""where": {{"roots": {root}"#)),
@@ -140,7 +140,7 @@ async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
     assert!(said.contains(r#""roots":{}"#), "{said}");
     assert!(!said.contains("/gone"), "{said}");
     assert_eq!(exchanges().len(), 1);
-    let said = fixture.said("older__ask_back", "{}").await;
+    let said = fixture.text_of("older__ask_back", "{}").await;
     let answers = format!("[{root}");
     assert!(said.starts_with(&answers), "{said}");
     let rest = r#""}], -32601, "accept", -32601]"#;
@@ -187,12 +187,14 @@ async fn resources_and_prompts_are_tools_where_the_contract_wants_them() {
     for server in ["m", "s"] {
         let tool = |name: &str| format!("{server}__{name}");
         let listed = fixture
-            .said(&tool("list_resources"), r#"{"cursor": "2"}"#)
+            .text_of(&tool("list_resources"), r#"{"cursor": "2"}"#)
             .await;
         let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
         assert_eq!(listed["resources"][0]["uri"], "mem:a");
         assert_eq!(listed["asked"], serde_json::json!({"cursor": "2"}));
-        let templates = fixture.said(&tool("list_resource_templates"), "{}").await;
+        let templates = fixture
+            .text_of(&tool("list_resource_templates"), "{}")
+            .await;
         assert!(templates.contains("resourceTemplates"), "{templates}");
         let read = fixture
             .envelope(&tool("read_resource"), r#"{"uri": "mem:a"}"#)
@@ -216,11 +218,11 @@ async fn resources_and_prompts_are_tools_where_the_contract_wants_them() {
         let (detail, raw) = malformed(&outcome);
         assert_eq!(detail, "a resource has either text or blob");
         assert!(raw.is_some());
-        let prompts = fixture.said(&tool("list_prompts"), "{}").await;
+        let prompts = fixture.text_of(&tool("list_prompts"), "{}").await;
         assert!(prompts.contains("greet"), "{prompts}");
         let arguments = r#"{"name": "greet", "arguments": {"who": "J"}}"#;
         assert_eq!(
-            fixture.said(&tool("get_prompt"), arguments).await,
+            fixture.text_of(&tool("get_prompt"), arguments).await,
             "user:\n{\"name\": \"greet\", \"arguments\": {\"who\": \"J\"}}\nassistant:\nkept"
         );
     }

@@ -133,7 +133,7 @@ async fn calls_arrive_as_the_description_says() {
     assert_eq!(shop.faults(), [""; 0]);
     let arrived = async |tool: &str, arguments: Value| -> Value {
         let tool = format!("{SERVICE}_{tool}");
-        let said = shop.said(&tool, &arguments.to_string()).await;
+        let said = shop.text_of(&tool, &arguments.to_string()).await;
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{tool}: {said}"))
     };
     let got = arrived(
@@ -256,7 +256,7 @@ async fn a_description_is_read_at_an_address_without_the_headers_of_the_service(
     for asked in server.received_requests().await.unwrap() {
         assert_eq!(asked.headers.get("authorization"), None, "{}", asked.url);
     }
-    let said = shop.said("rest__shop_a", "{}").await;
+    let said = shop.text_of("rest__shop_a", "{}").await;
     assert!(said.contains(r#""asked":"GET /v2/a""#), "{said}");
     let fault = async |terms: OpenapiTerms| up(terms, here).await.faults().join(" ");
     let missing = fault(terms(&format!("{}/none", server.uri()))).await;

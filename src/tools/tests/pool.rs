@@ -12,7 +12,7 @@ use crate::tools::{ServerHost, ServerPool, ServerSpec};
 async fn run(host: &ServerHost, spec: ServerSpec, root: &std::path::Path) -> (Fixture, String) {
     let run = Fixture::bring_up_at(host, [("s", spec)], root).await;
     assert_eq!(run.faults(), Vec::<String>::new());
-    let pid = run.said("s__pid", "{}").await;
+    let pid = run.text_of("s__pid", "{}").await;
     (run, pid)
 }
 
@@ -32,7 +32,7 @@ async fn a_server_is_started_by_its_first_user_and_ended_by_its_last() {
     assert_eq!(first, second);
     one.up.servers.close().await;
     assert!(runs(&first));
-    assert_eq!(other.said("s__pid", "{}").await, first);
+    assert_eq!(other.text_of("s__pid", "{}").await, first);
     other.up.servers.close().await;
     wait_until_gone(&first).await;
     let (_, third) = run(&host, spec(), root.path()).await;
@@ -90,10 +90,10 @@ async fn a_server_that_dies_ends_the_calls_of_all_its_runs_and_the_next_call_sta
     for end in [ends.0, ends.1] {
         assert!(matches!(end, ToolOutcome::ConnectionLost { .. }), "{end:?}");
     }
-    assert_eq!(one.said("s__hello", "{}").await, "hello");
+    assert_eq!(one.text_of("s__hello", "{}").await, "hello");
     let next = up().await;
-    assert_eq!(next.said("s__hello", "{}").await, "hello");
-    assert_eq!(up().await.said("s__hello", "{}").await, "hello");
+    assert_eq!(next.text_of("s__hello", "{}").await, "hello");
+    assert_eq!(up().await.text_of("s__hello", "{}").await, "hello");
 }
 
 /// A server that writes a line into `starts`, and then does as the script says.

@@ -225,13 +225,13 @@ async fn tools_are_called_over_events_and_over_a_websocket() {
     assert_eq!(fixture.faults(), Vec::<String>::new());
     for (name, _) in remotes {
         let arguments = r#"{"n": 1.50e400, "s": "é\n"}"#;
-        let said = fixture.said(&format!("{name}__say"), arguments).await;
+        let said = fixture.text_of(&format!("{name}__say"), arguments).await;
         assert!(
             said.contains(&format!("\"arguments\":{arguments}")),
             "{said}"
         );
         assert_eq!(
-            fixture.said(&format!("{name}__stray"), "{}").await,
+            fixture.text_of(&format!("{name}__stray"), "{}").await,
             "after strays"
         );
         let outcome = fixture.call(&format!("{name}__gone"), "{}").await;

@@ -49,12 +49,12 @@ async fn a_server_that_does_not_come_up_again_is_named_and_waited_for() {
     }
     let waiting = fixture.call("s__hello", "{}").await;
     assert_eq!(waiting, ToolOutcome::RestartInProgress);
-    assert_eq!(fixture.said("other__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("other__hello", "{}").await, "hello");
 
     std::fs::remove_file(root.path().join("started")).unwrap();
     let up = after_the_delay(&fixture, "s__hello").await;
     assert!(matches!(up, ToolOutcome::Returned(_)), "{up:?}");
-    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
     fixture.up.servers.close().await;
 }
 
@@ -65,11 +65,11 @@ async fn a_server_that_comes_up_with_other_tools_is_held_to_the_pinned_ones() {
     }
     let root = tempfile::tempdir().unwrap();
     let fixture = Fixture::bring_up([("s", scripted(&["anew"]))], root.path()).await;
-    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
     assert!(lost(&fixture.call("s__die", "{}").await));
     let changed = fixture.call("s__hello", "{}").await;
     assert_eq!(changed, offer::changed());
-    assert_eq!(fixture.said("s__slow", "{}").await, "slow but here");
+    assert_eq!(fixture.text_of("s__slow", "{}").await, "slow but here");
     fixture.up.servers.close().await;
 }
 
@@ -86,12 +86,15 @@ async fn a_frozen_server_is_replaced_and_a_slow_one_is_not() {
     assert_eq!(fixture.call("s__never", "{}").await, ToolOutcome::TimedOut);
     fixture.timeout_ms = 20_000;
     // It remembers the call that was given up, so it is the same process.
-    assert_eq!(fixture.said("s__cancelled", "{}").await, r#"["timeout"]"#);
+    assert_eq!(
+        fixture.text_of("s__cancelled", "{}").await,
+        r#"["timeout"]"#
+    );
 
     fixture.timeout_ms = 300;
     assert_eq!(fixture.call("s__freeze", "{}").await, ToolOutcome::TimedOut);
     fixture.timeout_ms = 20_000;
-    assert_eq!(fixture.said("s__cancelled", "{}").await, "[]");
+    assert_eq!(fixture.text_of("s__cancelled", "{}").await, "[]");
     fixture.up.servers.close().await;
 }
 
@@ -115,7 +118,7 @@ async fn a_server_is_asked_for_a_sign_of_life_as_the_contract_says() {
         fixture.timeout_ms = 300;
         assert_eq!(fixture.call("s__never", "{}").await, ToolOutcome::TimedOut);
         fixture.timeout_ms = 20_000;
-        let asked = fixture.said("s__asked", "{}").await;
+        let asked = fixture.text_of("s__asked", "{}").await;
         let asked: Vec<String> = serde_json::from_str(&asked).unwrap();
         // Before it: the call that was given up; after it: this one.
         let [.., cancelled, probed, call] = asked.as_slice() else {
@@ -140,14 +143,14 @@ async fn runs_that_shared_a_server_share_the_one_in_its_place() {
     let host = ServerHost::alone(Arc::new(NoSecrets));
     let one = Fixture::bring_up_at(&host, [("s", scripted(&[]))], root.path()).await;
     let other = Fixture::bring_up_at(&host, [("s", scripted(&[]))], root.path()).await;
-    let before = one.said("s__own_pid", "{}").await;
-    assert_eq!(other.said("s__own_pid", "{}").await, before);
+    let before = one.text_of("s__own_pid", "{}").await;
+    assert_eq!(other.text_of("s__own_pid", "{}").await, before);
     assert!(lost(&one.call("s__die", "{}").await));
-    let after = other.said("s__own_pid", "{}").await;
+    let after = other.text_of("s__own_pid", "{}").await;
     assert_ne!(after, before);
-    assert_eq!(one.said("s__own_pid", "{}").await, after);
+    assert_eq!(one.text_of("s__own_pid", "{}").await, after);
     one.up.servers.close().await;
-    assert_eq!(other.said("s__hello", "{}").await, "hello");
+    assert_eq!(other.text_of("s__hello", "{}").await, "hello");
     other.up.servers.close().await;
     super::mcp::wait_until_gone(&after).await;
 }

@@ -44,8 +44,8 @@ async fn up(tool: RestTool, limits: WebLimits) -> Fixture {
     Fixture::bring_up([(TOOL, spec)], &std::env::temp_dir()).await
 }
 
-async fn said(tool: RestTool, arguments: &str) -> String {
-    up(tool, limits()).await.said(TOOL, arguments).await
+async fn text_of(tool: RestTool, arguments: &str) -> String {
+    up(tool, limits()).await.text_of(TOOL, arguments).await
 }
 
 /// What arrived, as JSON.
@@ -86,7 +86,7 @@ async fn a_call_arrives_as_its_author_wrote_it() {
     );
     posted.body_template = Some(json!({"query": "${parameters.q}"}));
     let arrived: Value =
-        serde_json::from_str(&said(posted, r#"{"id": "a/b", "q": ["x"]}"#).await).unwrap();
+        serde_json::from_str(&text_of(posted, r#"{"id": "a/b", "q": ["x"]}"#).await).unwrap();
     assert_eq!(
         arrived,
         json!({
@@ -119,18 +119,18 @@ async fn what_a_service_answers_is_what_the_model_reads() {
     let image = ResponseTemplate::new(200).set_body_raw(vec![0, 1, 2], "image/png");
     serve(&server, "/image", image).await;
     let get = |at: &str| tool(HttpMethod::Get, &format!("{}{at}", server.uri()));
-    let created = said(get("/created"), "{}").await;
+    let created = text_of(get("/created"), "{}").await;
     assert_eq!(
         created,
         "HTTP 201 Created\ncontent-length: 0\nlocation: /items/7"
     );
-    let missing = said(get("/none"), "{}").await;
+    let missing = text_of(get("/none"), "{}").await;
     assert!(
         missing.starts_with("HTTP_STATUS: HTTP 404 Not Found\n"),
         "{missing}"
     );
     assert!(missing.ends_with("\n\nno such item"), "{missing}");
-    let long = said(get("/long"), "{}").await;
+    let long = text_of(get("/long"), "{}").await;
     assert!(
         long.ends_with("x\n[the first 1000 bytes of a longer answer]"),
         "{long}"
@@ -170,8 +170,8 @@ async fn a_stream_is_read_up_to_its_last_event() {
         });
         streamed
     };
-    assert_eq!(said(streamed("/stream"), "{}").await, "42");
-    let refused = said(streamed("/refused"), "{}").await;
+    assert_eq!(text_of(streamed("/stream"), "{}").await, "42");
+    let refused = text_of(streamed("/refused"), "{}").await;
     assert!(refused.starts_with("HTTP_STATUS: HTTP 429"), "{refused}");
 }
 
@@ -237,7 +237,7 @@ async fn s7_a_rest_tool_reaches_nothing_but_its_public_service() {
     ] {
         serve(&server, at, redirect(302, &to)).await;
         let get = tool(HttpMethod::Get, &format!("{}{at}?q=private", server.uri()));
-        let said = said(get, "{}").await;
+        let said = text_of(get, "{}").await;
         assert!(
             said.starts_with("REDIRECT_NOT_FOLLOWED: ")
                 && !said.contains("q=private")
@@ -261,10 +261,10 @@ async fn s7_a_rest_tool_reaches_nothing_but_its_public_service() {
     .await;
     serve(&server, "/circle", redirect(302, "/circle")).await;
     let at = |method, at: &str| tool(method, &format!("{}{at}", server.uri()));
-    assert_eq!(said(at(HttpMethod::Get, "/moved"), "{}").await, "here");
-    let posted = said(at(HttpMethod::Post, "/moved"), "{}").await;
+    assert_eq!(text_of(at(HttpMethod::Get, "/moved"), "{}").await, "here");
+    let posted = text_of(at(HttpMethod::Post, "/moved"), "{}").await;
     assert!(posted.starts_with("REDIRECT_NOT_FOLLOWED: "), "{posted}");
-    let circle = said(at(HttpMethod::Get, "/circle"), "{}").await;
+    let circle = text_of(at(HttpMethod::Get, "/circle"), "{}").await;
     assert_eq!(
         circle,
         "TOO_MANY_REDIRECTS: the contract allows 2 redirects"

@@ -60,7 +60,7 @@ fn terms(hosts: &[String]) -> HttpGetTerms {
     }
 }
 
-async fn said(web: &HttpGet, url: &str) -> String {
+async fn text_of(web: &HttpGet, url: &str) -> String {
     let url = url.to_owned();
     match web.perform(Get { url }).await {
         Ok(text) => text,
@@ -96,7 +96,7 @@ async fn the_vetted_address_is_connected_to_under_the_name_that_was_asked() {
     let web = HttpGet::new(terms(&[format!("pinned.test:{port}")]), names.clone());
     let address = format!("http://pinned.test:{port}/a#part");
     assert_eq!(
-        said(&web, &address).await,
+        text_of(&web, &address).await,
         format!("HTTP 200 OK\nurl: http://pinned.test:{port}/a\ncontent-type: text/plain\n\nhello")
     );
     assert_eq!(names.asked(), 1);
@@ -127,7 +127,7 @@ async fn a_name_that_means_something_else_a_moment_later_leads_nowhere_else() {
     ] {
         let names = Answers::of(answers);
         let web = HttpGet::new(terms(&[format!("moving.test:{port}")]), names);
-        let said = said(&web, &format!("http://moving.test:{port}/again")).await;
+        let said = text_of(&web, &format!("http://moving.test:{port}/again")).await;
         assert!(
             said.starts_with("ADDRESS_NOT_ALLOWED: moving.test is "),
             "{answers:?}: {said}"
@@ -191,7 +191,7 @@ async fn every_hop_is_judged_as_if_it_were_the_first() {
         ("/2", "HTTP_STATUS: HTTP 404"),
         ("/end", &format!("HTTP 200 OK\nurl: http://{own}/ok\n")),
     ] {
-        let said = said(&web, &format!("http://{own}{at}")).await;
+        let said = text_of(&web, &format!("http://{own}{at}")).await;
         assert!(said.starts_with(expect), "{at}: {said}");
         assert!(!said.contains("secret"), "{at}: {said}");
     }
@@ -238,12 +238,12 @@ async fn this_machine_is_reached_by_opt_in_alone_however_it_is_spelled() {
         "①②⑦.0.0.1",
     ] {
         let url = format!("http://{host}:{port}/");
-        let refused = said(&closed, &url).await;
+        let refused = text_of(&closed, &url).await;
         assert!(
             refused.starts_with("ADDRESS_NOT_ALLOWED: ") && refused.contains("loopback: true"),
             "{host}: {refused}"
         );
-        let reached = said(&open, &url).await;
+        let reached = text_of(&open, &url).await;
         assert!(reached.starts_with("HTTP 200"), "{host}: {reached}");
     }
     for host in [
@@ -256,7 +256,7 @@ async fn this_machine_is_reached_by_opt_in_alone_however_it_is_spelled() {
         "[2002:7f00:1::]",
     ] {
         let url = format!("http://{host}:{port}/");
-        let refused = said(&open, &url).await;
+        let refused = text_of(&open, &url).await;
         assert!(
             refused.starts_with("ADDRESS_NOT_ALLOWED: "),
             "{host}: {refused}"
@@ -300,7 +300,7 @@ async fn a_document_is_bounded_and_text() {
         serve(&server, at, response).await;
     }
     let web = HttpGet::new(terms(&[format!("127.0.0.1:{port}")]), Answers::of(&[]));
-    let get = async |at: &str| said(&web, &format!("http://127.0.0.1:{port}{at}")).await;
+    let get = async |at: &str| text_of(&web, &format!("http://127.0.0.1:{port}{at}")).await;
     let cut = "\n[the first 1000 bytes of a longer document]";
     let long = get("/long").await;
     assert!(
@@ -339,10 +339,10 @@ async fn a_document_is_bounded_and_text() {
             "URL_NOT_ALLOWED: the contract does not allow the host 127.0.0.1:1",
         ),
     ] {
-        let said = said(&web, url).await;
+        let said = text_of(&web, url).await;
         assert!(said.starts_with(expect), "{url}: {said}");
     }
     let web = HttpGet::new(terms(&["nobody.test".to_owned()]), Answers::of(&[]));
-    let said = said(&web, "http://nobody.test/").await;
+    let said = text_of(&web, "http://nobody.test/").await;
     assert_eq!(said, "UNREACHED: nobody.test was not found: no such name");
 }
