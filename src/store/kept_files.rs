@@ -328,7 +328,7 @@ mod tests {
 
     use super::*;
 
-    struct Desk {
+    struct Fixture {
         folder: tempfile::TempDir,
         run: RunId,
     }
@@ -342,7 +342,7 @@ mod tests {
         }
     }
 
-    impl Desk {
+    impl Fixture {
         fn new() -> Self {
             Self {
                 folder: tempfile::tempdir().unwrap(),
@@ -367,76 +367,79 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_read_again_and_kept_once() {
-        let desk = Desk::new();
-        assert_eq!(desk.read(b"one"), None);
-        let kept = desk.kept();
+        let fixture = Fixture::new();
+        assert_eq!(fixture.read(b"one"), None);
+        let kept = fixture.kept();
         assert!(kept.keep(None).unwrap());
-        let path = path_of(&desk.store(), &desk.run);
+        let path = path_of(&fixture.store(), &fixture.run);
         for content in [b"one".as_slice(), b"", &vec![7; 100_000]] {
             assert!(kept.keep(Some(content)).unwrap());
             let length = fs::metadata(&path).unwrap().len();
             assert!(kept.keep(Some(content)).unwrap());
             assert_eq!(fs::metadata(&path).unwrap().len(), length);
-            assert_eq!(desk.read(content).as_deref(), Some(content));
+            assert_eq!(fixture.read(content).as_deref(), Some(content));
         }
         // The next process goes on from it.
-        let next = desk.kept();
+        let next = fixture.kept();
         assert!(next.keep(Some(b"two")).unwrap());
-        assert_eq!(desk.read(b"one").as_deref(), Some(b"one".as_slice()));
-        assert_eq!(desk.read(b"two").as_deref(), Some(b"two".as_slice()));
+        assert_eq!(fixture.read(b"one").as_deref(), Some(b"one".as_slice()));
+        assert_eq!(fixture.read(b"two").as_deref(), Some(b"two".as_slice()));
         assert!(!next.keep(Some(&vec![0; CONTENT_BYTES + 1])).unwrap());
-        assert!(remove_kept(&desk.store(), &desk.run).unwrap());
-        assert_eq!(desk.read(b"one"), None);
-        assert!(!remove_kept(&desk.store(), &desk.run).unwrap());
+        assert!(remove_kept(&fixture.store(), &fixture.run).unwrap());
+        assert_eq!(fixture.read(b"one"), None);
+        assert!(!remove_kept(&fixture.store(), &fixture.run).unwrap());
     }
 
     #[test]
     fn a_record_that_a_killed_process_left_is_cut_off() {
-        let desk = Desk::new();
-        let path = path_of(&desk.store(), &desk.run);
-        desk.kept().keep(Some(b"one")).unwrap();
+        let fixture = Fixture::new();
+        let path = path_of(&fixture.store(), &fixture.run);
+        fixture.kept().keep(Some(b"one")).unwrap();
         let whole = fs::read(&path).unwrap();
-        desk.kept().keep(Some(b"two")).unwrap();
+        fixture.kept().keep(Some(b"two")).unwrap();
         let both = fs::read(&path).unwrap();
         for length in whole.len() + 1..both.len() {
             fs::write(&path, &both[..length]).unwrap();
-            assert_eq!(desk.read(b"one").as_deref(), Some(b"one".as_slice()));
-            assert_eq!(desk.read(b"two"), None, "{length}");
-            desk.kept().keep(Some(b"three")).unwrap();
-            assert_eq!(desk.read(b"three").as_deref(), Some(b"three".as_slice()));
+            assert_eq!(fixture.read(b"one").as_deref(), Some(b"one".as_slice()));
+            assert_eq!(fixture.read(b"two"), None, "{length}");
+            fixture.kept().keep(Some(b"three")).unwrap();
+            assert_eq!(fixture.read(b"three").as_deref(), Some(b"three".as_slice()));
         }
         // What is damaged is not taken for what it was.
         let mut damaged = both;
         let last = damaged.len() - 1;
         damaged[last] ^= 1;
         fs::write(&path, &damaged).unwrap();
-        assert_eq!(desk.read(b"two"), None);
+        assert_eq!(fixture.read(b"two"), None);
     }
 
     #[test]
     fn one_content_is_erased_and_the_others_stay() {
-        let desk = Desk::new();
-        let kept = desk.kept();
+        let fixture = Fixture::new();
+        let kept = fixture.kept();
         for content in [b"one".as_slice(), b"a secret", b"three"] {
             kept.keep(Some(content)).unwrap();
         }
         drop(kept);
-        let erase = |content: &[u8]| erase_kept(&desk.store(), &desk.run, Digest::of(content));
+        let erase =
+            |content: &[u8]| erase_kept(&fixture.store(), &fixture.run, Digest::of(content));
         assert!(erase(b"a secret").unwrap());
         assert!(!erase(b"a secret").unwrap());
-        assert_eq!(desk.read(b"a secret"), None);
-        assert_eq!(desk.read(b"three").as_deref(), Some(b"three".as_slice()));
-        let bytes = fs::read(path_of(&desk.store(), &desk.run)).unwrap();
+        assert_eq!(fixture.read(b"a secret"), None);
+        assert_eq!(fixture.read(b"three").as_deref(), Some(b"three".as_slice()));
+        let bytes = fs::read(path_of(&fixture.store(), &fixture.run)).unwrap();
         assert!(!bytes.windows(8).any(|window| window == b"a secret"));
         // Another folder's are not this one's.
-        let other = KeptFiles::of(&desk.store(), &desk.run);
+        let other = KeptFiles::of(&fixture.store(), &fixture.run);
         other.keep_of(Path::new("/other"), None).unwrap();
-        let there = ReadKept::of(&desk.store(), &desk.run).unwrap().unwrap();
+        let there = ReadKept::of(&fixture.store(), &fixture.run)
+            .unwrap()
+            .unwrap();
         assert_eq!(there.workspace(), Path::new("/other"));
         assert_eq!(there.open.contents.len(), 0);
         let file = OpenOptions::new()
             .read(true)
-            .open(path_of(&desk.store(), &desk.run));
+            .open(path_of(&fixture.store(), &fixture.run));
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt as _;

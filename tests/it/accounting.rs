@@ -7,26 +7,26 @@ use std::process::{Command, Stdio};
 use monolith::RunId;
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
-use crate::desk::{Desk, Left, calls, monolith, says, text};
+use crate::fixture::{Fixture, Left, calls, monolith, says, text};
+use crate::harness::Harness;
 
 /// How many runs are killed, each at another entry.
 const KILLED_RUNS: u64 = 12;
 
-/// A desk with a contract whose scripted model makes a call and answers.
-fn desk(more: &str) -> Desk {
-    let desk = Desk::new();
+/// A fixture with a contract whose scripted model makes a call and answers.
+fn fixture(more: &str) -> Fixture {
+    let fixture = Fixture::new();
     let usage = json!({"prompt_tokens": 1000, "completion_tokens": 10});
     let lines = [calls("echo", "{\"text\":\"hi\"}"), says("said")].map(|line| {
         let mut line: Value = serde_json::from_str(&line).unwrap();
         line["response"]["usage"] = usage.clone();
         line.to_string()
     });
-    desk.script(
+    fixture.script(
         &format!("tool_policy: optional\ntools: {{builtin: [echo]}}\n{more}"),
         &lines.each_ref().map(String::as_str),
     );
-    desk
+    fixture
 }
 
 /// The lines of an accounting file, each of which must be one entry, by run.
@@ -49,22 +49,22 @@ const PRICES: &str = "prices: {version: a, models: {demo: {script: {input: 2.5, 
 /// 001/11.direct.10, 001/12.snapshots.5
 #[test]
 fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() {
-    let desk = desk(PRICES);
-    let output = desk.run(&["run", "c.yaml", "--json", "--run-id", "r1"]);
+    let fixture = fixture(PRICES);
+    let output = fixture.run(&["run", "c.yaml", "--json", "--run-id", "r1"]);
     let result = output.document();
     assert_eq!(
         (output.code, &result["exit_tag"]),
         (0, &json!("EXIT-FINAL-ANSWER"))
     );
     assert_eq!(result["counters"]["cost_micro_usd"], 5200);
-    let kept = billed(&desk.path("home/accounting.jsonl"));
+    let kept = billed(&fixture.path("home/accounting.jsonl"));
     assert_eq!(json!(kept["r1"]), result["accounting"]);
     let kinds: Vec<&Value> = kept["r1"].iter().map(|entry| &entry["type"]).collect();
     assert_eq!(kinds, ["llm", "tool", "llm"]);
     assert_eq!(kept["r1"][0]["costUsd"], 0.0026);
     assert_eq!(kept["r1"][0]["originTxnId"], "r1");
 
-    let output = desk.run(&[
+    let output = fixture.run(&[
         "run",
         "c.yaml",
         "--billing-file",
@@ -73,19 +73,19 @@ fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() 
         "r2",
     ]);
     assert_eq!(output.code, 0);
-    assert_eq!(billed(&desk.path("b.jsonl"))["r2"].len(), 3);
-    let kept = billed(&desk.path("home/accounting.jsonl"));
+    assert_eq!(billed(&fixture.path("b.jsonl"))["r2"].len(), 3);
+    let kept = billed(&fixture.path("home/accounting.jsonl"));
     assert_eq!(kept.len(), 1, "the other file was named instead");
 }
 
 #[test]
 fn processes_share_the_file() {
-    let desk = desk("");
+    let fixture = fixture("");
     let children: Vec<_> = (0..4)
         .map(|n| {
             let (name, store) = (format!("r{n}"), format!("{n}.db"));
             let args = ["run", "c.yaml", "--run-id", &name, "--store", &store];
-            let mut command = desk.command(&args);
+            let mut command = fixture.command(&args);
             command.stdout(Stdio::null()).stderr(Stdio::null());
             command.spawn().unwrap()
         })
@@ -93,19 +93,19 @@ fn processes_share_the_file() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let kept = billed(&desk.path("home/accounting.jsonl"));
+    let kept = billed(&fixture.path("home/accounting.jsonl"));
     assert_eq!(kept.values().map(Vec::len).collect::<Vec<_>>(), [3; 4]);
 }
 
 #[test]
 fn a_fork_says_where_it_comes_from() {
-    let desk = desk("");
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let fixture = fixture("");
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
     let fork = |from: &str, name: &str| {
         let args = ["replay", from, "--fork-at", "2", "--run-id", name, "--json"];
-        let result = desk.run(&args).document();
+        let result = fixture.run(&args).document();
         let first = result["accounting"][0].clone();
-        let shown = desk.run(&["show", name, "--json"]).document();
+        let shown = fixture.run(&["show", name, "--json"]).document();
         assert_eq!(shown["accounting"], result["accounting"]);
         (first["parentTxnId"].clone(), first["originTxnId"].clone())
     };
@@ -115,9 +115,9 @@ fn a_fork_says_where_it_comes_from() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_refused_before_the_run() {
-    let desk = desk("");
+    let fixture = fixture("");
     for file in [".", "none/b.jsonl"] {
-        let output = desk.run(&["run", "c.yaml", "--billing-file", file, "--json"]);
+        let output = fixture.run(&["run", "c.yaml", "--billing-file", file, "--json"]);
         let result = output.document();
         assert_eq!(
             (output.code, &result["run_id"]),
@@ -128,7 +128,7 @@ fn a_file_that_cannot_be_written_is_refused_before_the_run() {
         let said = result["error"].as_str().unwrap();
         assert!(said.contains("the accounting file"), "{said}");
     }
-    let listed = desk.run(&["list", "--json"]).document();
+    let listed = fixture.run(&["list", "--json"]).document();
     assert_eq!(
         listed["runs"].as_array().map(Vec::len),
         Some(0),
@@ -139,9 +139,9 @@ fn a_file_that_cannot_be_written_is_refused_before_the_run() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_takes_no_more_costs_no_run() {
-    let desk = desk("");
+    let fixture = fixture("");
     // Longer than any file may become, so that only this one is refused.
-    let mut ledger = std::fs::File::create(desk.path("b.jsonl")).unwrap();
+    let mut ledger = std::fs::File::create(fixture.path("b.jsonl")).unwrap();
     std::io::Write::write_all(&mut ledger, b"{\"type\":\"tool\"}\n").unwrap();
     ledger.set_len(1 << 28).unwrap();
     let run = format!(
@@ -150,8 +150,8 @@ fn a_file_that_takes_no_more_costs_no_run() {
     );
     let output = Command::new("sh")
         .args(["-c", &run])
-        .env("MONOLITH_HOME", desk.path("home"))
-        .current_dir(desk.path(""))
+        .env("MONOLITH_HOME", fixture.path("home"))
+        .current_dir(fixture.path(""))
         .output()
         .unwrap();
     let output = Left::from(output);
@@ -174,8 +174,8 @@ fn a_file_that_takes_no_more_costs_no_run() {
 /// 001/11.direct.14, 001/13.appendices.2
 #[test]
 fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
-    let desk = desk(PRICES);
-    let output = desk.run(&["run", "c.yaml", "--verbose"]);
+    let fixture = fixture(PRICES);
+    let output = fixture.run(&["run", "c.yaml", "--verbose"]);
     let said = &output.err;
     let tagged = said.lines().filter(|line| line.starts_with('['));
     let (exchanged, printed): (Vec<&str>, Vec<&str>) =
@@ -210,7 +210,7 @@ fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
     );
     assert!(printed[3].starts_with("[FIN] run: 2 turns, "), "{said}");
     assert!(said.contains("INFER → VALIDATE_CALLS"), "{said}");
-    let output = desk.run(&[
+    let output = fixture.run(&[
         "run",
         "c.yaml",
         "--verbose",
@@ -223,39 +223,39 @@ fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
         said.contains("[ERR] EXIT-BUDGET fatal=true: FAILED_BUDGET_EXHAUSTED (max_cost)"),
         "{said}"
     );
-    let output = desk.run(&["run", "none.yaml", "--verbose"]);
+    let output = fixture.run(&["run", "none.yaml", "--verbose"]);
     let said = &output.err;
     assert!(
         said.contains("[ERR] EXIT-CONFIGURATION fatal=true: "),
         "{said}"
     );
-    let quiet = desk.run(&["run", "c.yaml"]).err;
+    let quiet = fixture.run(&["run", "c.yaml"]).err;
     assert!(!quiet.contains("[FIN]"), "{quiet}");
 }
 
-fn has_ended(bench: &Bench, run_id: &RunId) -> bool {
-    let entries = bench.stored(run_id);
+fn has_ended(harness: &Harness, run_id: &RunId) -> bool {
+    let entries = harness.stored(run_id);
     let last = entries.last().map(|entry| entry.decode_action().unwrap());
     last.is_some_and(|action| action.outcome.is_some())
 }
 
 #[test]
 fn a_killed_run_is_accounted_for_once_whatever_the_kill_cut() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let mut bench = Bench::new(11);
-    let ledger = bench.path().join("home/accounting.jsonl");
+    let mut harness = Harness::new(11);
+    let ledger = harness.path().join("home/accounting.jsonl");
     for n in 0..KILLED_RUNS {
         let run_id = RunId::try_from(format!("r{n}")).unwrap();
-        let mut child = bench.drive(&run_id, "normal").spawn().unwrap();
-        if bench.wait_for(&mut child, &run_id, 2 + n) {
+        let mut child = harness.drive(&run_id, "normal").spawn().unwrap();
+        if harness.wait_for(&mut child, &run_id, 2 + n) {
             child.kill().unwrap();
         }
         child.wait().unwrap();
         // Half of the time a line is cut, too, as a crash of the machine may.
         if n % 2 == 0
-            && !has_ended(&bench, &run_id)
+            && !has_ended(&harness, &run_id)
             && let Ok(bytes) = std::fs::read(&ledger)
             && !bytes.is_empty()
         {
@@ -270,7 +270,7 @@ fn a_killed_run_is_accounted_for_once_whatever_the_kill_cut() {
             }
         }
         assert!(
-            bench
+            harness
                 .drive(&run_id, "normal")
                 .status()
                 .unwrap()
@@ -278,7 +278,7 @@ fn a_killed_run_is_accounted_for_once_whatever_the_kill_cut() {
                 .is_some()
         );
         let show = ["show", run_id.as_str(), "--json", "--store", "runs.db"];
-        let shown = Left::from(monolith(bench.path(), &show).output().unwrap());
+        let shown = Left::from(monolith(harness.path(), &show).output().unwrap());
         let expect = shown.document()["accounting"].clone();
         let kept = std::fs::read_to_string(&ledger).unwrap();
         let entries = kept

@@ -3,22 +3,22 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 
 const SECRET: &str = "canary-token-0123456789";
 
 /// A folder with an agent whose runs end with a message.
-fn desk(lines: &[&str]) -> Desk {
-    let desk = Desk::new();
+fn fixture(lines: &[&str]) -> Fixture {
+    let fixture = Fixture::new();
     let layer = json!({
         "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
         "defaults": {"verbose": true},
         "telemetry": {"enabled": true}, "slack": {"enabled": false}, "api": {"port": 8080},
     });
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write("s.jsonl", &lines.join("\n"));
-    desk.write("a.ai", "---\nmodels: [demo/script]\n---\nYou are terse.");
-    desk
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write("s.jsonl", &lines.join("\n"));
+    fixture.write("a.ai", "---\nmodels: [demo/script]\n---\nYou are terse.");
+    fixture
 }
 
 const MESSAGE: [&str; 4] = [
@@ -29,8 +29,8 @@ const MESSAGE: [&str; 4] = [
 ];
 
 /// The contract of a run.
-fn contract_of(desk: &Desk, run: &str) -> Value {
-    let text = desk.ok(&["export", run]);
+fn contract_of(fixture: &Fixture, run: &str) -> Value {
+    let text = fixture.ok(&["export", run]);
     let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     match header["contract"].as_str() {
         Some(text) => serde_json::from_str(text).unwrap(),
@@ -38,7 +38,7 @@ fn contract_of(desk: &Desk, run: &str) -> Value {
     }
 }
 
-fn said(result: &Value) -> Vec<String> {
+fn texts_of(result: &Value) -> Vec<String> {
     let messages = result["conversation"].as_array().unwrap().iter();
     let text = |message: &Value| {
         let role = message["role"].as_str().unwrap();
@@ -51,15 +51,15 @@ fn said(result: &Value) -> Vec<String> {
 /// 001/11.direct.7
 #[test]
 fn a_saved_conversation_comes_before_the_task() {
-    let desk = desk(&[&says("It is MIT."), &says("I said MIT.")]);
+    let fixture = fixture(&[&says("It is MIT."), &says("I said MIT.")]);
     let save = ["run", "a.ai", "Which licence?", "--save", "said.json"];
-    desk.ok(&[&save[..], &MESSAGE].concat());
-    desk.write("b.ai", "---\nmodels: [demo/script]\n---\nYou are kind.");
+    fixture.ok(&[&save[..], &MESSAGE].concat());
+    fixture.write("b.ai", "---\nmodels: [demo/script]\n---\nYou are kind.");
     let load = ["run", "b.ai", "What did you say?", "--load", "said.json"];
-    let (code, result) = desk.json(&[&load[..], &["--run-id", "r2"], &MESSAGE].concat());
+    let (code, result) = fixture.json(&[&load[..], &["--run-id", "r2"], &MESSAGE].concat());
     assert_eq!(code, 0, "{result}");
     assert_eq!(
-        said(&result),
+        texts_of(&result),
         [
             "system: You are kind.",
             "user: Which licence?",
@@ -69,10 +69,10 @@ fn a_saved_conversation_comes_before_the_task() {
         ]
     );
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r2"]);
+        fixture.ok(&[proof, "r2"]);
     }
     // The intent rules judge what was said before, too, and a resume comes to the same contract.
-    let continued = desk.run(&["continue", "r2", "Sure?", "--json"]);
+    let continued = fixture.run(&["continue", "r2", "Sure?", "--json"]);
     assert_eq!(continued.code, 0, "{}", continued.err);
 }
 
@@ -80,15 +80,15 @@ fn a_saved_conversation_comes_before_the_task() {
 /// 001/11.direct.4, 001/11.direct.7
 #[test]
 fn what_is_loaded_counts_for_a_dry_run_and_a_failed_call_stays_one() {
-    let desk = desk(&[&says("Done."), &says("Done.")]);
+    let fixture = fixture(&[&says("Done."), &says("Done.")]);
     let words = json!([{"role": "user", "content": "word ".repeat(60_000)}]);
-    desk.write("big.json", &words.to_string());
+    fixture.write("big.json", &words.to_string());
     let window = "targets.0.context_window=30000";
     let run = ["run", "a.ai", "x", "--load", "big.json", "--set", window];
     let largest = "the largest part is a message of the conversation so far";
-    let left = desk.ends(&[&run[..], &["--dry-run"]].concat(), 4);
+    let left = fixture.ends(&[&run[..], &["--dry-run"]].concat(), 4);
     assert!(left.out.contains(largest), "{}", left.out);
-    let left = desk.ends(&run, 4);
+    let left = fixture.ends(&run, 4);
     assert!(left.err.contains(largest), "{}", left.err);
     let saved = json!([
         {"role": "user", "content": "Read."},
@@ -100,7 +100,7 @@ fn what_is_loaded_counts_for_a_dry_run_and_a_failed_call_stays_one() {
             {"type": "tool_result", "tool_use_id": "b", "is_error": false, "content": "fine"},
         ]},
     ]);
-    desk.write("said.json", &saved.to_string());
+    fixture.write("said.json", &saved.to_string());
     // By each transport the model is shown it as one, and what is saved of that is loaded as one.
     for (load, run, transport) in [
         ("said.json", "r1", "tool_transport=native"),
@@ -116,7 +116,7 @@ fn what_is_loaded_counts_for_a_dry_run_and_a_failed_call_stays_one() {
             "completion=message",
             "--trace-llm",
         ];
-        let left = desk.ends(&[&run[..], &more].concat(), 0);
+        let left = fixture.ends(&[&run[..], &more].concat(), 0);
         assert!(
             left.err.contains("(tool failed: no such file)"),
             "{}",
@@ -124,28 +124,28 @@ fn what_is_loaded_counts_for_a_dry_run_and_a_failed_call_stays_one() {
         );
         assert!(!left.err.contains("(tool failed: fine)"), "{}", left.err);
     }
-    let record = desk.ok(&["export", "r2"]);
+    let record = fixture.ok(&["export", "r2"]);
     for status in ["failed", "ok"] {
         let observed = format!(r#""observed":{{"duration_ms":0,"status":"{status}"}}"#);
         assert_eq!(record.matches(&observed).count(), 1, "{status}: {record}");
     }
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r2"]);
+        fixture.ok(&[proof, "r2"]);
     }
 }
 
 /// What is a secret here may have been none where the conversation was saved.
 #[test]
 fn a_saved_conversation_is_scrubbed_like_anything_else() {
-    let desk = Desk::new();
-    desk.script("redact: {env: [TOKEN]}\n", &[&says("Done.")]);
+    let fixture = Fixture::new();
+    fixture.script("redact: {env: [TOKEN]}\n", &[&says("Done.")]);
     let saved = json!([
         {"role": "system", "content": "Another prompt."},
         {"role": "user", "content": format!("The token is {SECRET}.")},
         {"role": "assistant", "content": null, "toolCalls": [{"id": "a", "name": "put", "parameters": {"t": SECRET}}]},
         {"role": "tool", "content": SECRET, "toolCallId": "a"},
     ]);
-    desk.write("said.json", &saved.to_string());
+    fixture.write("said.json", &saved.to_string());
     let run = [
         "run",
         "c.yaml",
@@ -155,18 +155,18 @@ fn a_saved_conversation_is_scrubbed_like_anything_else() {
         "r",
         "--trace-llm",
     ];
-    let output = desk.command(&run).env("TOKEN", SECRET).output().unwrap();
-    let left = crate::desk::Left::from(output);
+    let output = fixture.command(&run).env("TOKEN", SECRET).output().unwrap();
+    let left = crate::fixture::Left::from(output);
     assert_eq!(left.code, 0, "{}", left.err);
     assert!(left.err.contains("The token is [REDACTED"), "{}", left.err);
-    assert!(!left.said().contains(SECRET), "{}", left.said());
-    assert!(!desk.ok(&["export", "r"]).contains(SECRET));
-    desk.ok(&["replay", "r"]);
+    assert!(!left.printed().contains(SECRET), "{}", left.printed());
+    assert!(!fixture.ok(&["export", "r"]).contains(SECRET));
+    fixture.ok(&["replay", "r"]);
 }
 
 #[test]
 fn what_is_no_conversation_is_refused_before_anything_is_asked() {
-    let desk = desk(&[&says("Hello.")]);
+    let fixture = fixture(&[&says("Hello.")]);
     for (text, expect) in [
         ("{}", "it is no JSON array of messages"),
         (
@@ -174,23 +174,23 @@ fn what_is_no_conversation_is_refused_before_anything_is_asked() {
             "message 1: it names no call",
         ),
     ] {
-        desk.write("said.json", text);
+        fixture.write("said.json", text);
         for more in [&[][..], &["--dry-run"]] {
             let run = ["run", "a.ai", "x", "--load", "said.json"];
-            let left = desk.ends(&[&run[..], more].concat(), 4);
+            let left = fixture.ends(&[&run[..], more].concat(), 4);
             assert!(left.err.contains(expect), "{}", left.err);
         }
     }
-    let left = desk.ends(&["run", "a.ai", "x", "--load", "gone.json"], 4);
+    let left = fixture.ends(&["run", "a.ai", "x", "--load", "gone.json"], 4);
     assert!(left.err.contains("gone.json: "), "{}", left.err);
-    assert!(!desk.ok(&["list"]).contains("completed"));
+    assert!(!fixture.ok(&["list"]).contains("completed"));
 }
 
 /// 001 §8, §11: each knob is an option, for an agent, for a contract file and in a continuation.
 /// 001/8.overrides.5
 #[test]
 fn knobs_are_options_of_every_command_that_begins_a_run() {
-    let desk = desk(&[&says("Hello."), &says("Again."), &says("More.")]);
+    let fixture = fixture(&[&says("Hello."), &says("Again."), &says("More.")]);
     let knobs = [
         "--max-tool-turns",
         "4",
@@ -199,8 +199,8 @@ fn knobs_are_options_of_every_command_that_begins_a_run() {
         "--no-stream",
     ];
     let run = ["run", "a.ai", "Hi", "--run-id", "r1"];
-    desk.ok(&[&run[..], &knobs, &MESSAGE].concat());
-    let contract = contract_of(&desk, "r1");
+    fixture.ok(&[&run[..], &knobs, &MESSAGE].concat());
+    let contract = contract_of(&fixture, "r1");
     assert_eq!(contract["max_turns"], 4);
     assert_eq!(contract["targets"][0]["sampling"]["temperature"], 0.5);
     let more = [
@@ -213,16 +213,16 @@ fn knobs_are_options_of_every_command_that_begins_a_run() {
         "99",
     ];
     // What the command line changes is what is wanted; the rest is as it was.
-    desk.ok(&more);
-    let contract = contract_of(&desk, "r2");
+    fixture.ok(&more);
+    let contract = contract_of(&fixture, "r2");
     assert_eq!(contract["tool_timeout_ms"], 99);
     assert_eq!(contract["max_turns"], 4);
     // A run of two texts has no file that could be named.
     let texts = ["run", "You are brief.", "Hi", "--run-id", "t1"];
     let models = ["--models", " demo/script"];
-    desk.write("s.jsonl", &[says("Hello."), says("Again.")].join("\n"));
-    desk.ok(&[&texts[..], &models, &MESSAGE].concat());
-    desk.ok(&[
+    fixture.write("s.jsonl", &[says("Hello."), says("Again.")].join("\n"));
+    fixture.ok(&[&texts[..], &models, &MESSAGE].concat());
+    fixture.ok(&[
         "continue",
         "t1",
         "More",
@@ -231,16 +231,16 @@ fn knobs_are_options_of_every_command_that_begins_a_run() {
         "--temperature",
         "0.9",
     ]);
-    let contract = contract_of(&desk, "t2");
+    let contract = contract_of(&fixture, "t2");
     assert_eq!(contract["targets"][0]["sampling"]["temperature"], 0.9);
     // A file that has changed besides is refused, and how to go on is said.
-    let agent = desk.read("a.ai");
-    desk.write("a.ai", &format!("{agent} And kind."));
-    let left = desk.ends(&["continue", "r1", "More", "--tool-timeout-ms", "98"], 4);
+    let agent = fixture.read("a.ai");
+    fixture.write("a.ai", &format!("{agent} And kind."));
+    let left = fixture.ends(&["continue", "r1", "More", "--tool-timeout-ms", "98"], 4);
     assert!(left.err.contains("/system"), "{}", left.err);
-    desk.write("a.ai", &agent);
-    desk.script("", &[&says("Done.")]);
-    desk.ok(&[
+    fixture.write("a.ai", &agent);
+    fixture.script("", &[&says("Done.")]);
+    fixture.ok(&[
         "run",
         "c.yaml",
         "--run-id",
@@ -249,10 +249,10 @@ fn knobs_are_options_of_every_command_that_begins_a_run() {
         "99",
         "--stream",
     ]);
-    let contract = contract_of(&desk, "r3");
+    let contract = contract_of(&fixture, "r3");
     assert_eq!(contract["tool_timeout_ms"], 99);
     assert_eq!(contract["targets"][0]["sampling"]["stream"], true);
-    let left = desk.ends(&["run", "c.yaml", "--max-retries", "many"], 4);
+    let left = fixture.ends(&["run", "c.yaml", "--max-retries", "many"], 4);
     let named = "error: --max-retries: expected a whole number, got `many`\n";
     assert!(left.err.contains(named), "{}", left.err);
 }
@@ -261,16 +261,16 @@ fn knobs_are_options_of_every_command_that_begins_a_run() {
 /// 001/11.direct.12
 #[test]
 fn a_trace_shows_what_is_sent_and_nothing_that_is_held_back() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let prose = says("canary prose that nobody may read");
     let call = calls("echo", r#"{"text":"x"}"#);
     let terms =
         "tool_policy: required\ntools: {builtin: [echo]}\nstrict_mode: true\ntoken_gate: true\n";
-    desk.script(
+    fixture.script(
         &format!("{terms}completion: final_report\n"),
         &[&prose, &call, &prose],
     );
-    let left = desk.run(&["run", "c.yaml", "--trace-llm"]);
+    let left = fixture.run(&["run", "c.yaml", "--trace-llm"]);
     assert!(
         left.err.contains("→ [1.0] llm demo/script, request 1"),
         "{}",
@@ -284,7 +284,7 @@ fn a_trace_shows_what_is_sent_and_nothing_that_is_held_back() {
     assert!(answered.contains(call), "{}", left.err);
     let before = left.err.split("request 3").next().unwrap();
     assert!(!before.contains("canary prose"), "{}", left.err);
-    let quiet = desk.run(&["run", "c.yaml", "--trace-llm", "--quiet"]);
+    let quiet = fixture.run(&["run", "c.yaml", "--trace-llm", "--quiet"]);
     assert_eq!(quiet.code, 4, "{}", quiet.err);
 }
 
@@ -292,15 +292,15 @@ fn a_trace_shows_what_is_sent_and_nothing_that_is_held_back() {
 /// 001/6.defaults.2
 #[test]
 fn sections_of_other_programs_are_read_over() {
-    let desk = desk(&[&says("Hello.")]);
-    desk.ok(&[&["run", "a.ai", "Hi"], &MESSAGE[..]].concat());
-    let shown: Value = serde_json::from_str(&desk.ok(&["config", "show"])).unwrap();
+    let fixture = fixture(&[&says("Hello.")]);
+    fixture.ok(&[&["run", "a.ai", "Hi"], &MESSAGE[..]].concat());
+    let shown: Value = serde_json::from_str(&fixture.ok(&["config", "show"])).unwrap();
     assert_eq!(shown["api"]["port"], 8080);
     assert_eq!(shown["telemetry"]["enabled"], true);
     // A section that is read has no key that means nothing.
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "s.jsonl", "api": 1}}});
-    desk.write(".ai-agent.json", &layer.to_string());
-    let left = desk.ends(&["run", "a.ai", "Hi"], 4);
+    fixture.write(".ai-agent.json", &layer.to_string());
+    let left = fixture.ends(&["run", "a.ai", "Hi"], 4);
     assert!(left.err.contains("providers.demo.api in "), "{}", left.err);
 }
 
@@ -308,12 +308,12 @@ fn sections_of_other_programs_are_read_over() {
 /// 001/11.direct.9
 #[test]
 fn the_form_of_the_report_is_one_of_a_closed_list() {
-    let desk = desk(&[]);
+    let fixture = fixture(&[]);
     let forms = "markdown,markdown+mermaid,slack-block-kit,tty,pipe,json,sub-agent,text";
     for form in forms.split(',') {
-        desk.ok(&["run", "a.ai", "x", "--format", form, "--dry-run"]);
+        fixture.ok(&["run", "a.ai", "x", "--format", form, "--dry-run"]);
     }
-    let left = desk.ends(&["run", "a.ai", "x", "--format", "pdf", "--dry-run"], 4);
+    let left = fixture.ends(&["run", "a.ai", "x", "--format", "pdf", "--dry-run"], 4);
     let named = "error: --format: expected one of json, ";
     assert!(left.err.contains(named), "{}", left.err);
     // Each fault names the option as it was typed.
@@ -355,25 +355,25 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
             "failed to use the accounting file ",
         ),
     ] {
-        let left = desk.ends(&[&["run", "a.ai", "x", "--dry-run"], typed].concat(), 4);
+        let left = fixture.ends(&[&["run", "a.ai", "x", "--dry-run"], typed].concat(), 4);
         assert!(left.err.contains(expect), "{typed:?}: {}", left.err);
         assert!(!left.err.contains("--set key"), "{}", left.err);
     }
     // What the run itself refuses so is left as it is.
-    let agent = desk.read("a.ai");
-    desk.ends(&["run", "a.ai", "x", "--save", "a.ai"], 4);
-    assert_eq!(desk.read("a.ai"), agent);
+    let agent = fixture.read("a.ai");
+    fixture.ends(&["run", "a.ai", "x", "--save", "a.ai"], 4);
+    assert_eq!(fixture.read("a.ai"), agent);
     // Without a task the file alone is judged.
-    let left = desk.ends(&["run", "a.ai", "--dry-run"], 0);
+    let left = fixture.ends(&["run", "a.ai", "--dry-run"], 0);
     assert!(
         left.err
             .contains("note: no task is given, so none is judged; a run needs one\n"),
         "{}",
         left.err
     );
-    let left = desk.ends(&["run", "a.ai", "", "--dry-run"], 4);
+    let left = fixture.ends(&["run", "a.ai", "", "--dry-run"], 4);
     assert!(left.err.contains("there is no task"), "{}", left.err);
-    let left = desk.ends(
+    let left = fixture.ends(
         &["run", "You are brief.", " ", "--models", "demo/script"],
         4,
     );
@@ -389,34 +389,34 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
 /// 001/2.file.15
 #[test]
 fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
-    let desk = desk(&[]);
+    let fixture = fixture(&[]);
     let agent = "---\nmodels: [demo/script]\ninput: {format: json, schemaRef: in.txt}\n---\nx";
-    desk.write("sub/a.ai", agent);
+    fixture.write("sub/a.ai", agent);
     let wants = |name: &str| {
-        let left = desk.ends(&["run", "sub/a.ai", "{}", "--dry-run"], 4);
+        let left = fixture.ends(&["run", "sub/a.ai", "{}", "--dry-run"], 4);
         assert!(left.err.contains(name), "{}", left.err);
     };
     wants("invalid_parameters: `in.txt`: ");
-    desk.write("in.txt", "required: [here]\n");
+    fixture.write("in.txt", "required: [here]\n");
     wants("here");
-    desk.write("sub/in.txt", r#"{"required": ["beside"]}"#);
+    fixture.write("sub/in.txt", r#"{"required": ["beside"]}"#);
     wants("beside");
-    desk.write("sub/in.txt", "a: [");
+    fixture.write("sub/in.txt", "a: [");
     wants("it is no JSON and no YAML");
     // What may hold secrets is no schema, also where a link leads to it.
-    desk.write(".ssh/id", "required: [canary-key]");
+    fixture.write(".ssh/id", "required: [canary-key]");
     let ask = |name: &str, expect: &str| {
-        desk.write("sub/a.ai", &agent.replace("in.txt", name));
-        let left = desk.ends(&["run", "sub/a.ai", "{}", "--dry-run"], 4);
+        fixture.write("sub/a.ai", &agent.replace("in.txt", name));
+        let left = fixture.ends(&["run", "sub/a.ai", "{}", "--dry-run"], 4);
         assert!(left.err.contains(expect), "{}", left.err);
-        assert!(!left.said().contains("canary-key"), "{}", left.said());
+        assert!(!left.printed().contains("canary-key"), "{}", left.printed());
     };
     ask("../.ssh/id", "is hidden: such files may hold secrets");
     // The folder that the agent itself stands in may be hidden, by a path from the root, too.
-    desk.write(".own/in.json", r#"{"required": ["inside"]}"#);
-    let inside = desk.path(".own/in.json").display().to_string();
-    desk.write(".own/a.ai", &agent.replace("in.txt", &inside));
-    let left = desk.ends(&["run", ".own/a.ai", "{}", "--dry-run"], 4);
+    fixture.write(".own/in.json", r#"{"required": ["inside"]}"#);
+    let inside = fixture.path(".own/in.json").display().to_string();
+    fixture.write(".own/a.ai", &agent.replace("in.txt", &inside));
+    let left = fixture.ends(&["run", ".own/a.ai", "{}", "--dry-run"], 4);
     assert!(
         left.err.contains("\"inside\" is a required"),
         "{}",
@@ -424,12 +424,12 @@ fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
     );
     ask(&inside, "is hidden: such files may hold secrets");
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
-    desk.write("sub/deep.json", &deep);
+    fixture.write("sub/deep.json", &deep);
     ask("deep.json", "it is more than is read: at most 32 levels");
     ask("x.env", "is a file of variables");
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink("../.ssh/id", desk.path("sub/plain.yaml")).unwrap();
+        std::os::unix::fs::symlink("../.ssh/id", fixture.path("sub/plain.yaml")).unwrap();
         ask("plain.yaml", "which is hidden: such files may hold secrets");
     }
 }
@@ -438,14 +438,14 @@ fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
 /// 001/3.prompt.6, 001/3.prompt.7
 #[test]
 fn placeholders_of_time_are_in_files_and_those_of_the_place_in_prompts_alone() {
-    let desk = desk(&[&says("Hello."), &says("Hello.")]);
+    let fixture = fixture(&[&says("Hello."), &says("Hello.")]);
     let all = "${DATETIME}|${DAY}|${TIMEZONE}|${OS}|${ARCH}|${KERNEL}|${CD}|${HOSTNAME}|${USER}|{{MAX_TURNS}}";
-    desk.write("a.ai", &format!("---\nmodels: [demo/script]\n---\n{all}"));
+    fixture.write("a.ai", &format!("---\nmodels: [demo/script]\n---\n{all}"));
     let system = |run: &str, args: &[&str]| {
-        let mut command = desk.command(&[args, &["--run-id", run], &MESSAGE].concat());
+        let mut command = fixture.command(&[args, &["--run-id", run], &MESSAGE].concat());
         let output = command.env("TZ", "Asia/Tokyo").output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        let system = contract_of(&desk, run)["system"]
+        let system = contract_of(&fixture, run)["system"]
             .as_str()
             .unwrap()
             .to_owned();
@@ -480,23 +480,23 @@ fn placeholders_of_time_are_in_files_and_those_of_the_place_in_prompts_alone() {
     for (text, name) in prompt[3..9].iter().zip(place) {
         assert!(!text.is_empty() && text != name, "{name}: {text}");
     }
-    let folder = std::fs::canonicalize(desk.path("")).unwrap();
+    let folder = std::fs::canonicalize(fixture.path("")).unwrap();
     assert_eq!(prompt[6], folder.display().to_string());
 }
 
 /// 001/2.knobs.8
 #[test]
 fn calls_beyond_the_limit_of_a_turn_are_not_run() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": format!("{{\"text\":\"{id}\"}}")}});
     let message =
         json!({"role": "assistant", "content": null, "tool_calls": [call("a"), call("b")]});
     let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
     let both = json!({"response": {"choices": [choice]}}).to_string();
-    desk.script("tools: {builtin: [echo]}\n", &[&both, &says("Done.")]);
-    let (code, result) = desk.json(&["run", "c.yaml", "--max-tool-calls-per-turn", "1"]);
+    fixture.script("tools: {builtin: [echo]}\n", &[&both, &says("Done.")]);
+    let (code, result) = fixture.json(&["run", "c.yaml", "--max-tool-calls-per-turn", "1"]);
     assert_eq!(code, 0, "{result}");
     assert_eq!(result["counters"]["tools_executed"], 1);
     let excess = "tool: (tool failed: too many tool calls in this turn (limit 1))";
-    assert!(said(&result).contains(&excess.to_owned()), "{result}");
+    assert!(texts_of(&result).contains(&excess.to_owned()), "{result}");
 }

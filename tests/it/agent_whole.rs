@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
 use crate::http::serving;
 
 const KEY: &str = "canary-key-0123456789";
@@ -66,14 +66,14 @@ fn model(heads: Arc<Mutex<Vec<String>>>) -> u16 {
     })
 }
 
-fn fixture(name: &str) -> String {
+fn fixture_path(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     path.join(name).display().to_string()
 }
 
 /// The agent, with what it includes and names.
-fn desk(port: u16) -> Desk {
-    let desk = Desk::new();
+fn fixture(port: u16) -> Fixture {
+    let fixture = Fixture::new();
     let server =
         |args: &[&str]| json!({"command": "python3", "args": args, "env": {"PATH": "${PATH}"}});
     let web = json!({
@@ -82,29 +82,29 @@ fn desk(port: u16) -> Desk {
     let layer = json!({
         "providers": {"web": web},
         "mcpServers": {
-            "told": server(&[&fixture("telling_server.py")]),
-            "diary": server(&[&fixture("diary_server.py"), "diary.txt", "d"]),
+            "told": server(&[&fixture_path("telling_server.py")]),
+            "diary": server(&[&fixture_path("diary_server.py"), "diary.txt", "d"]),
         },
         "persistence": {"sessionsDir": "./ses"},
         "restTools": {"near": {
             "description": "Near.", "method": "GET", "url": "http://127.0.0.1:9/",
         }},
     });
-    desk.write(
+    fixture.write(
         ".ai-agent.json",
         &serde_json::to_string_pretty(&layer).unwrap(),
     );
-    desk.write(
+    fixture.write(
         ".ai-agent.env",
         &format!("MODEL_URL=http://127.0.0.1:{port}\nexport WEB_KEY=\"{KEY}\"\n"),
     );
-    desk.write("a.ai", AGENT);
-    desk.write("parts/limits.yaml", "temperature: 0.2\nmaxRetries: 2");
-    desk.write("parts/rules.md", "You are exact. {{include:tone.md}}");
-    desk.write("parts/tone.md", "You are kind.");
-    desk.write("in.yaml", "type: object\nrequired: [file]\n");
-    desk.write("told.json", r#"[{"type": "text", "text": "MIT"}]"#);
-    desk
+    fixture.write("a.ai", AGENT);
+    fixture.write("parts/limits.yaml", "temperature: 0.2\nmaxRetries: 2");
+    fixture.write("parts/rules.md", "You are exact. {{include:tone.md}}");
+    fixture.write("parts/tone.md", "You are kind.");
+    fixture.write("in.yaml", "type: object\nrequired: [file]\n");
+    fixture.write("told.json", r#"[{"type": "text", "text": "MIT"}]"#);
+    fixture
 }
 
 fn has_python() -> bool {
@@ -123,10 +123,10 @@ fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server()
         return;
     }
     let heads: Arc<Mutex<Vec<String>>> = Arc::default();
-    let desk = desk(model(Arc::clone(&heads)));
+    let fixture = fixture(model(Arc::clone(&heads)));
     let run = ["run", "a.ai", TASK, "--run-id", "r", "--json"];
     let more = ["--trace-llm", "--trace-mcp"];
-    let left = desk.run(&[&run[..], &more].concat());
+    let left = fixture.run(&[&run[..], &more].concat());
     assert_eq!(left.code, 0, "{}", left.err);
     let result = left.document();
     assert_eq!(result["outcome"]["class"], "COMPLETED_WITH_TOOLS");
@@ -136,7 +136,7 @@ fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server()
     );
     assert_eq!(result["counters"]["tools_executed"], 2);
     // The final report in its tag is no call, and what it cost is not known.
-    let totals = &crate::kept::snapshot(&desk, "r")["opTree"]["totals"];
+    let totals = &crate::kept::snapshot(&fixture, "r")["opTree"]["totals"];
     assert_eq!(
         (&totals["toolsRun"], &totals["agentsRun"]),
         (&json!(2), &json!(0))
@@ -165,13 +165,13 @@ fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server()
             left.err
         );
     }
-    assert!(!left.said().contains(KEY));
+    assert!(!left.printed().contains(KEY));
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r"]);
+        fixture.ok(&[proof, "r"]);
     }
-    assert!(!desk.ok(&["export", "r"]).contains(KEY));
+    assert!(!fixture.ok(&["export", "r"]).contains(KEY));
     // A continuation is said in text, whatever the agent's input is.
-    desk.ok(&["continue", "r", "Sure?", "--run-id", "r2"]);
+    fixture.ok(&["continue", "r", "Sure?", "--run-id", "r2"]);
 }
 
 /// One mistake: in which file, what becomes of which text, and what is said of it with which exit code.
@@ -245,25 +245,28 @@ fn a_dry_run_finds_every_mistake_with_its_place_and_its_rule() {
         return;
     }
     // No model is asked: there is none.
-    let dry_run = |desk: &Desk| -> (Left, Left) {
+    let dry_run = |fixture: &Fixture| -> (Left, Left) {
         let run = ["run", "a.ai", TASK, "--dry-run"];
-        (desk.run(&run), desk.run(&[&run[..], &["--json"]].concat()))
+        (
+            fixture.run(&run),
+            fixture.run(&[&run[..], &["--json"]].concat()),
+        )
     };
-    let (sound, document) = dry_run(&desk(9));
-    assert_eq!((sound.code, document.code), (0, 0), "{}", sound.said());
+    let (sound, document) = dry_run(&fixture(9));
+    assert_eq!((sound.code, document.code), (0, 0), "{}", sound.printed());
     assert_eq!(document.document()["ok"], true, "{}", document.out);
     let mut missed = Vec::new();
     for (file, was, is, code, expect) in MISTAKES {
-        let desk = desk(9);
+        let fixture = fixture(9);
         for depth in 1..=9 {
             let next = format!("${{include:{}.md}}", depth + 1);
-            desk.write(&format!("parts/{depth}.md"), &next);
+            fixture.write(&format!("parts/{depth}.md"), &next);
         }
-        let text = desk.read(file);
+        let text = fixture.read(file);
         assert!(text.contains(was), "{file}: {was}");
-        desk.write(file, &text.replacen(was, is, 1));
-        let (said, document) = dry_run(&desk);
-        let found = said.said();
+        fixture.write(file, &text.replacen(was, is, 1));
+        let (said, document) = dry_run(&fixture);
+        let found = said.printed();
         let lacks: Vec<_> = expect
             .iter()
             .filter(|text| !found.contains(**text))

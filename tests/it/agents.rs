@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 
 /// An agent that ends with its message, so that a script needs no nonce.
 const AGENT: &str = "#!/usr/bin/env monolith
@@ -17,22 +17,22 @@ maxToolTurns: 3
 You are terse. ${include:sub/kind.md}
 ";
 
-fn desk(lines: &[&str]) -> Desk {
-    let desk = Desk::new();
+fn fixture(lines: &[&str]) -> Fixture {
+    let fixture = Fixture::new();
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}});
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write("s.jsonl", &lines.join("\n"));
-    desk.write("a.ai", AGENT);
-    desk.write(
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write("s.jsonl", &lines.join("\n"));
+    fixture.write("a.ai", AGENT);
+    fixture.write(
         "sub/kind.md",
         "Be kind in ${TIMEZONE}, in ${FORMAT}, for ${MAX_TURNS} turns.",
     );
-    desk
+    fixture
 }
 
 /// The system prompt that a run's contract holds.
-fn system_of(desk: &Desk, run: &str) -> String {
-    let text = desk.ok(&["export", run]);
+fn system_of(fixture: &Fixture, run: &str) -> String {
+    let text = fixture.ok(&["export", run]);
     let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     let contract = &header["contract"];
     let contract = match contract.as_str() {
@@ -53,13 +53,13 @@ const MESSAGE: [&str; 4] = [
 /// 001/2.file.7
 #[test]
 fn an_agents_file_is_run_verified_and_replayed_like_a_contract_file() {
-    let desk = desk(&[&says("Hello."), &says("Again.")]);
+    let fixture = fixture(&[&says("Hello."), &says("Again.")]);
     let run = ["run", "a.ai", "Say hello", "--run-id", "r1"];
-    let answer = desk.ok(&[&run[..], &MESSAGE].concat());
+    let answer = fixture.ok(&[&run[..], &MESSAGE].concat());
     assert_eq!(answer, "Hello.\n");
-    desk.ok(&["verify", "r1"]);
-    desk.ok(&["replay", "r1"]);
-    let system = system_of(&desk, "r1");
+    fixture.ok(&["verify", "r1"]);
+    fixture.ok(&["replay", "r1"]);
+    let system = system_of(&fixture, "r1");
     assert!(system.starts_with("You are terse. Be kind in "), "{system}");
     assert!(
         system.ends_with(", in GitHub-flavoured Markdown, for 3 turns."),
@@ -70,10 +70,10 @@ fn an_agents_file_is_run_verified_and_replayed_like_a_contract_file() {
 /// A prompt that names the time or the place would be another contract in every process.
 #[test]
 fn what_a_prompt_took_from_outside_is_the_same_in_a_continuation() {
-    let desk = desk(&[&says("Hello."), &says("Again.")]);
+    let fixture = fixture(&[&says("Hello."), &says("Again.")]);
     let run = ["run", "a.ai", "Say hello", "--run-id", "r1"];
     let in_zone = |args: &[&str], zone: &str| {
-        let mut command = desk.command(args);
+        let mut command = fixture.command(args);
         let output = command.env("TZ", zone).output().unwrap();
         assert!(
             output.status.success(),
@@ -82,30 +82,30 @@ fn what_a_prompt_took_from_outside_is_the_same_in_a_continuation() {
         );
     };
     in_zone(&[&run[..], &MESSAGE].concat(), "Asia/Tokyo");
-    assert!(system_of(&desk, "r1").contains("Be kind in Asia/Tokyo"));
+    assert!(system_of(&fixture, "r1").contains("Be kind in Asia/Tokyo"));
     in_zone(
         &["continue", "r1", "Again", "--run-id", "r2"],
         "Europe/Paris",
     );
-    assert_eq!(system_of(&desk, "r2"), system_of(&desk, "r1"));
+    assert_eq!(system_of(&fixture, "r2"), system_of(&fixture, "r1"));
     in_zone(
         &[&["run", "a.ai", "x", "--run-id", "r3"], &MESSAGE[..]].concat(),
         "Europe/Paris",
     );
-    assert!(system_of(&desk, "r3").contains("Be kind in Europe/Paris"));
+    assert!(system_of(&fixture, "r3").contains("Be kind in Europe/Paris"));
 }
 
 /// 001 §3: what may hold secrets is not included, also through a link.
 /// 001/3.prompt.3
 #[test]
 fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
-    let desk = desk(&[]);
-    desk.write("sub/.env", "KEY=1");
-    desk.write(
+    let fixture = fixture(&[]);
+    fixture.write("sub/.env", "KEY=1");
+    fixture.write(
         "a.ai",
         "---\nmodels: [demo/script]\n---\nx\n${include:sub/.env}",
     );
-    let left = desk.ends(&["run", "a.ai", "x"], 4);
+    let left = fixture.ends(&["run", "a.ai", "x"], 4);
     assert!(
         left.err.contains("a.ai:5: `sub/.env` is hidden"),
         "{}",
@@ -113,12 +113,12 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
     );
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink(".env", desk.path("sub/plain.md")).unwrap();
-        desk.write(
+        std::os::unix::fs::symlink(".env", fixture.path("sub/plain.md")).unwrap();
+        fixture.write(
             "a.ai",
             "---\nmodels: [demo/script]\n---\n${include:sub/plain.md}",
         );
-        let left = desk.ends(&["run", "a.ai", "x"], 4);
+        let left = fixture.ends(&["run", "a.ai", "x"], 4);
         assert!(
             left.err.contains("`sub/plain.md` leads to "),
             "{}",
@@ -126,10 +126,10 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
         );
         assert!(left.err.contains(", which is hidden: "), "{}", left.err);
         // A repository may bring a link into a folder of the home.
-        desk.write(".ssh/id_ed25519", "canary-key");
-        std::os::unix::fs::symlink(".ssh/id_ed25519", desk.path("readme.txt")).unwrap();
-        std::os::unix::fs::symlink(".ssh", desk.path("cfg")).unwrap();
-        std::os::unix::fs::symlink("sub/kind.md", desk.path("kind.md")).unwrap();
+        fixture.write(".ssh/id_ed25519", "canary-key");
+        std::os::unix::fs::symlink(".ssh/id_ed25519", fixture.path("readme.txt")).unwrap();
+        std::os::unix::fs::symlink(".ssh", fixture.path("cfg")).unwrap();
+        std::os::unix::fs::symlink("sub/kind.md", fixture.path("kind.md")).unwrap();
         for (name, code) in [
             ("readme.txt", 4),
             ("cfg/id_ed25519", 4),
@@ -137,9 +137,9 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
             ("kind.md", 0),
         ] {
             let agent = format!("---\nmodels: [demo/script]\n---\n${{include:{name}}}");
-            desk.write("a.ai", &agent);
-            let left = desk.ends(&["contract", "show", "a.ai"], code);
-            assert!(!left.said().contains("canary-key"), "{}", left.said());
+            fixture.write("a.ai", &agent);
+            let left = fixture.ends(&["contract", "show", "a.ai"], code);
+            assert!(!left.printed().contains("canary-key"), "{}", left.printed());
             assert_eq!(
                 left.err.contains("which is hidden"),
                 code == 4,
@@ -148,20 +148,20 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
             );
         }
         // An agent in a hidden folder includes what is below it, and beside it by name.
-        desk.write(".agents/a/part.md", "A part. ${include:../shared/more.md}");
-        desk.write(".agents/shared/more.md", "More.");
+        fixture.write(".agents/a/part.md", "A part. ${include:../shared/more.md}");
+        fixture.write(".agents/shared/more.md", "More.");
         let agent = "---\nmodels: [demo/script]\n---\n${include:part.md}";
-        desk.write(".agents/a/a.ai", agent);
-        let shown = desk.ok(&["contract", "show", ".agents/a/a.ai"]);
+        fixture.write(".agents/a/a.ai", agent);
+        let shown = fixture.ok(&["contract", "show", ".agents/a/a.ai"]);
         assert!(shown.contains("A part. More."), "{shown}");
     }
     // The variables of layers stand in files that are not hidden, too.
-    desk.write("ai-agent.env", "KEY=1");
-    desk.write(
+    fixture.write("ai-agent.env", "KEY=1");
+    fixture.write(
         "a.ai",
         "---\nmodels: [demo/script]\n---\n${include:ai-agent.env}",
     );
-    let left = desk.ends(&["contract", "show", "a.ai"], 4);
+    let left = fixture.ends(&["contract", "show", "a.ai"], 4);
     assert!(
         left.err.contains("`ai-agent.env` is a file of variables"),
         "{}",
@@ -174,29 +174,29 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
 /// 001/2.file.10
 #[test]
 fn a_task_that_is_not_the_agents_input_is_refused_before_anything_is_asked() {
-    let desk = desk(&[&says("Hello.")]);
-    desk.write("in.yaml", "type: object\nrequired: [topic]\n");
-    desk.write(
+    let fixture = fixture(&[&says("Hello.")]);
+    fixture.write("in.yaml", "type: object\nrequired: [topic]\n");
+    fixture.write(
         "a.ai",
         "---\nmodels: [demo/script]\ninput: {format: json, schemaRef: in.yaml}\n---\nx",
     );
     let refused = |task: &str, why: &str| {
-        let left = desk.ends(&["run", "a.ai", task], 4);
+        let left = fixture.ends(&["run", "a.ai", task], 4);
         assert!(left.err.contains("invalid_parameters: "), "{}", left.err);
         assert!(left.err.contains(why), "{}", left.err);
     };
     refused("Tell me", "the task is to be JSON");
     refused("{}", "the task: required");
-    assert!(!desk.ok(&["list"]).contains("completed"));
+    assert!(!fixture.ok(&["list"]).contains("completed"));
     let run = ["run", "a.ai", r#"{"topic":"x"}"#];
-    assert_eq!(desk.ok(&[&run[..], &MESSAGE].concat()), "Hello.\n");
+    assert_eq!(fixture.ok(&[&run[..], &MESSAGE].concat()), "Hello.\n");
 }
 
 /// 001 §11: two texts are a system prompt and a task; a resume and a continuation know the prompt.
 /// 001/11.direct.1
 #[test]
 fn a_system_prompt_and_a_task_are_an_agent_of_their_own() {
-    let desk = desk(&[&says("Hello."), &says("Again.")]);
+    let fixture = fixture(&[&says("Hello."), &says("Again.")]);
     let models = ["--models", "demo/script", "--override", "maxToolTurns=4"];
     let run = [
         "run",
@@ -205,20 +205,23 @@ fn a_system_prompt_and_a_task_are_an_agent_of_their_own() {
         "--run-id",
         "r1",
     ];
-    assert_eq!(desk.ok(&[&run[..], &models, &MESSAGE].concat()), "Hello.\n");
-    let folder = std::fs::canonicalize(desk.path("")).unwrap();
-    let system = system_of(&desk, "r1");
+    assert_eq!(
+        fixture.ok(&[&run[..], &models, &MESSAGE].concat()),
+        "Hello.\n"
+    );
+    let folder = std::fs::canonicalize(fixture.path("")).unwrap();
+    let system = system_of(&fixture, "r1");
     assert_eq!(
         system,
         format!("You sit in {} for 4 turns.", folder.display())
     );
-    desk.ok(&["replay", "r1"]);
+    fixture.ok(&["replay", "r1"]);
     assert_eq!(
-        desk.ok(&["continue", "r1", "Again", "--run-id", "r2"]),
+        fixture.ok(&["continue", "r1", "Again", "--run-id", "r2"]),
         "Again.\n"
     );
-    assert_eq!(system_of(&desk, "r2"), system);
-    let left = desk.ends(&["run", "You are terse.", "Say hello"], 4);
+    assert_eq!(system_of(&fixture, "r2"), system);
+    let left = fixture.ends(&["run", "You are terse.", "Say hello"], 4);
     assert!(left.err.contains("no model is named"), "{}", left.err);
     assert!(left.err.contains("--models"), "{}", left.err);
 }
@@ -228,8 +231,8 @@ fn a_system_prompt_and_a_task_are_an_agent_of_their_own() {
 /// 001/11.direct.8
 #[test]
 fn prompts_come_from_files_and_one_of_them_from_standard_input() {
-    let desk = desk(&[&says("Hello.")]);
-    desk.write("task.txt", "Say hello\n");
+    let fixture = fixture(&[&says("Hello.")]);
+    fixture.write("task.txt", "Say hello\n");
     let models = ["--models", "demo/script"];
     let args = [
         &["run", "-", "@task.txt", "--run-id", "r1"],
@@ -237,7 +240,7 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
         &MESSAGE,
     ]
     .concat();
-    let mut child = desk.command(&args);
+    let mut child = fixture.command(&args);
     let mut child = child
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -247,20 +250,20 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
     std::io::Write::write_all(&mut stdin, b"You are piped.\n").unwrap();
     drop(stdin);
     assert!(child.wait().unwrap().success());
-    assert_eq!(system_of(&desk, "r1"), "You are piped.");
-    assert!(desk.ok(&["show", "r1"]).contains("Say hello"));
-    let left = desk.ends(&[&["run", "-", "-"], &models[..]].concat(), 4);
+    assert_eq!(system_of(&fixture, "r1"), "You are piped.");
+    assert!(fixture.ok(&["show", "r1"]).contains("Say hello"));
+    let left = fixture.ends(&[&["run", "-", "-"], &models[..]].concat(), 4);
     assert!(left.err.contains("only one of them can be"), "{}", left.err);
     // Behind `@` a name says nothing of what the file is.
     for name in ["sys.json", "sys.yaml", "sys.yml", "sys.ai", "sys.md"] {
-        desk.write(name, "You are in a file.");
-        desk.write("s.jsonl", &says("Hello."));
+        fixture.write(name, "You are in a file.");
+        fixture.write("s.jsonl", &says("Hello."));
         let (file, run) = (format!("@{name}"), format!("r-{}", name.replace('.', "-")));
         let args = ["run", &file, "@task.txt", "--run-id", &run];
-        desk.ok(&[&args[..], &models, &MESSAGE].concat());
-        assert_eq!(system_of(&desk, &run), "You are in a file.");
+        fixture.ok(&[&args[..], &models, &MESSAGE].concat());
+        assert_eq!(system_of(&fixture, &run), "You are in a file.");
     }
-    let left = desk.ends(&[&["run", "@nosuch.txt", "Hi"], &models[..]].concat(), 4);
+    let left = fixture.ends(&[&["run", "@nosuch.txt", "Hi"], &models[..]].concat(), 4);
     let expect = "read the system prompt from nosuch.txt";
     assert!(left.err.contains(expect), "{}", left.err);
 }
@@ -268,12 +271,12 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
 /// 001 §2, §3, §11: only an agent's file has front matter. What is piped in includes nothing; a file, what stands beside it and below.
 #[test]
 fn a_system_prompt_of_the_command_line_is_text() {
-    let desk = desk(&[&says("Hello."), &says("More.")]);
+    let fixture = fixture(&[&says("Hello."), &says("More.")]);
     let front = "---\nmodels: [demo/evil]\nagents: [a.ai]\ntools: [none]\n---";
-    desk.write("usr.txt", "mine");
-    desk.write("sub/in.txt", "there");
-    desk.write("sub/s.txt", &format!("{front}\nsub ${{include:in.txt}}"));
-    desk.write("sub/up.txt", "${include:../usr.txt}");
+    fixture.write("usr.txt", "mine");
+    fixture.write("sub/in.txt", "there");
+    fixture.write("sub/s.txt", &format!("{front}\nsub ${{include:in.txt}}"));
+    fixture.write("sub/up.txt", "${include:../usr.txt}");
     let piped = format!("{front}\nMail: {{{{include:usr.txt}}}} and ${{include:/etc/hostname}}");
     let check = |system: &str, run: &str, expect: &str| {
         let args = [
@@ -285,7 +288,7 @@ fn a_system_prompt_of_the_command_line_is_text() {
             "--models",
             "demo/script",
         ];
-        let mut command = desk.command(&[&args[..], &MESSAGE].concat());
+        let mut command = fixture.command(&[&args[..], &MESSAGE].concat());
         let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -293,19 +296,19 @@ fn a_system_prompt_of_the_command_line_is_text() {
         drop(std::io::Write::write_all(&mut stdin, piped.as_bytes()));
         drop(stdin);
         assert!(child.wait().unwrap().success(), "{system}");
-        assert_eq!(system_of(&desk, run), expect);
-        assert!(!desk.ok(&["export", run]).contains("agent__a"));
+        assert_eq!(system_of(&fixture, run), expect);
+        assert!(!fixture.ok(&["export", run]).contains("agent__a"));
     };
     check("-", "r1", &piped);
     check("@/dev/stdin", "r2", &piped);
     check("@sub/s.txt", "r3", &format!("{front}\nsub there"));
     check("I am ${include:usr.txt}", "r4", "I am mine");
     // What was included is a part of the prompt from then on.
-    desk.write("usr.txt", "another");
-    desk.ok(&["continue", "r4", "More", "--run-id", "r5"]);
-    assert_eq!(system_of(&desk, "r5"), "I am mine");
+    fixture.write("usr.txt", "another");
+    fixture.ok(&["continue", "r4", "More", "--run-id", "r5"]);
+    assert_eq!(system_of(&fixture, "r5"), "I am mine");
     for system in ["@sub/up.txt", "${include:/etc/hostname}"] {
-        let left = desk.ends(&["run", system, "Hi", "--models", "demo/script"], 4);
+        let left = fixture.ends(&["run", system, "Hi", "--models", "demo/script"], 4);
         let expect = "is not in the folder of the prompt";
         assert!(left.err.contains(expect), "{}", left.err);
     }
@@ -315,22 +318,22 @@ fn a_system_prompt_of_the_command_line_is_text() {
 /// 001/2.file.9, 001/8.overrides.3
 #[test]
 fn options_of_agents_are_refused_for_a_contract_file_and_change_an_agents_file() {
-    let desk = desk(&[&says("Hello.")]);
-    desk.script("", &[&says("Hello.")]);
-    let left = desk.ends(&["run", "c.yaml", "--override", "temperature=0.2"], 4);
+    let fixture = fixture(&[&says("Hello.")]);
+    fixture.script("", &[&says("Hello.")]);
+    let left = fixture.ends(&["run", "c.yaml", "--override", "temperature=0.2"], 4);
     assert!(
         left.err.contains("change c.yaml with --override"),
         "{}",
         left.err
     );
     let changed = ["--override", "temperature=warm"];
-    let left = desk.ends(&[&["run", "a.ai", "x"], &changed[..]].concat(), 4);
+    let left = fixture.ends(&[&["run", "a.ai", "x"], &changed[..]].concat(), 4);
     assert!(
         left.err.contains("expected a finite number"),
         "{}",
         left.err
     );
-    let left = desk.ends(&["run", "a.ai", "x", "--format", "jsn"], 4);
+    let left = fixture.ends(&["run", "a.ai", "x", "--format", "jsn"], 4);
     assert!(left.err.contains("did you mean `json`?"), "{}", left.err);
 }
 
@@ -338,15 +341,15 @@ fn options_of_agents_are_refused_for_a_contract_file_and_change_an_agents_file()
 /// 001/11.direct.4
 #[test]
 fn a_dry_run_judges_everything_and_asks_no_model() {
-    let desk = desk(&[]);
-    let said = desk.ok(&["run", "a.ai", "x", "--dry-run"]);
+    let fixture = fixture(&[]);
+    let said = fixture.ok(&["run", "a.ai", "x", "--dry-run"]);
     assert!(said.contains("every tool is there"), "{said}");
-    assert!(!desk.path("home/runs.db").exists() || !desk.ok(&["list"]).contains("a.ai"));
-    desk.write(
+    assert!(!fixture.path("home/runs.db").exists() || !fixture.ok(&["list"]).contains("a.ai"));
+    fixture.write(
         "a.ai",
         "---\nmodels: [demo/script]\ntools: [nothing]\n---\nx",
     );
-    let left = desk.ends(&["run", "a.ai", "x", "--dry-run"], 4);
+    let left = fixture.ends(&["run", "a.ai", "x", "--dry-run"], 4);
     assert!(
         left.err.contains("no tool server `nothing` is configured"),
         "{}",
@@ -358,7 +361,7 @@ fn a_dry_run_judges_everything_and_asks_no_model() {
 /// 001/11.direct.4
 #[test]
 fn a_dry_run_names_everything_at_once_also_of_agents_below() {
-    let desk = desk(&[]);
+    let fixture = fixture(&[]);
     let command = |name: &str| json!({"command": name});
     let layer = json!({
         "providers": {"here": {
@@ -376,7 +379,7 @@ fn a_dry_run_names_everything_at_once_also_of_agents_below() {
         }},
         "openapiSpecs": {"o": {"spec": "./nosuch.yaml"}},
     });
-    desk.write(".ai-agent.json", &layer.to_string());
+    fixture.write(".ai-agent.json", &layer.to_string());
     let agent = "---
 models: [here/m]
 tools: [a, b, rest__w, rest__o_list]
@@ -384,16 +387,16 @@ input: {format: json, schema: {type: object, required: [topic]}}
 agents: [sub/child.ai, sub/other.ai]
 ---
 x";
-    desk.write("a.ai", agent);
-    desk.write(
+    fixture.write("a.ai", agent);
+    fixture.write(
         "sub/child.ai",
         "---\ntools: [c]\nagents: [third.ai]\n---\nx",
     );
-    desk.write("sub/third.ai", "---\ntools: [c, d]\n---\nx");
-    desk.write("sub/other.ai", "---\nagents: [gone.ai]\n---\nx");
+    fixture.write("sub/third.ai", "---\ntools: [c, d]\n---\nx");
+    fixture.write("sub/other.ai", "---\nagents: [gone.ai]\n---\nx");
     let kept = ["--save", "nodir/said.json", "--sessions-dir", "a.ai/ses"];
     let run = [&["run", "a.ai", "x", "--dry-run"], &kept[..]].concat();
-    let left = desk.ends(&run, 4);
+    let left = fixture.ends(&run, 4);
     for part in [
         "HERE_KEY",
         "MISS1",
@@ -410,26 +413,30 @@ x";
         "nodir/said.json",
         "a.ai/ses",
     ] {
-        assert!(left.said().contains(part), "{part}: {}", left.said());
+        assert!(left.printed().contains(part), "{part}: {}", left.printed());
     }
     // What came up of the servers and what did not, each with its place, the service behind an id of an operation, too.
-    let said = left.said();
+    let said = left.printed();
     assert!(
         said.contains("FAILED  the tool server `b`: failed to find"),
         "{said}"
     );
     assert!(said.contains("        at a.ai:3:24\n"), "{said}");
     assert!(!said.contains("--start-servers"), "{said}");
-    let check = desk.ends(&["contract", "check", "a.ai", "--start-servers"], 4);
+    let check = fixture.ends(&["contract", "check", "a.ai", "--start-servers"], 4);
     for part in ["MISS1", "nosuch-c", "sub/third.ai: ", "gone.ai"] {
-        assert!(check.said().contains(part), "{part}: {}", check.said());
+        assert!(
+            check.printed().contains(part),
+            "{part}: {}",
+            check.printed()
+        );
     }
     assert!(!check.err.contains("HERE_KEY"), "{}", check.err);
     for once in ["HERE_KEY` ", "MISS1"] {
         let times = left.err.matches(&format!("error: {once}")).count();
         assert!(times <= 1, "{once}: {}", left.err);
     }
-    let document = desk.run(&[&run[..], &["--json"]].concat()).document();
+    let document = fixture.run(&[&run[..], &["--json"]].concat()).document();
     assert_eq!(
         (&document["ok"], &document["exit_code"]),
         (&json!(false), &json!(4))
@@ -441,13 +448,13 @@ x";
     );
     // A sound tree is judged sound.
     for name in ["child", "other", "third"] {
-        desk.write(&format!("sub/{name}.ai"), "---\ndescription: d\n---\nx");
+        fixture.write(&format!("sub/{name}.ai"), "---\ndescription: d\n---\nx");
     }
-    desk.write(
+    fixture.write(
         "a.ai",
         "---\nmodels: [here/m]\nagents: [sub/child.ai]\n---\nx",
     );
-    let mut command = desk.command(&["run", "a.ai", "x", "--dry-run"]);
+    let mut command = fixture.command(&["run", "a.ai", "x", "--dry-run"]);
     let output = command.env("HERE_KEY", "k-0123456789").output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
@@ -456,14 +463,14 @@ x";
 /// 001/6.servers.3
 #[test]
 fn a_root_for_tool_servers_that_is_not_set_is_the_folder_where_the_command_was_typed() {
-    let desk = desk(&[]);
-    desk.write("a.ai", "---\nmodels: [demo/script]\n---\nx");
+    let fixture = fixture(&[]);
+    fixture.write("a.ai", "---\nmodels: [demo/script]\n---\nx");
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "${MCP_ROOT}/s.jsonl"}}});
-    desk.write(".ai-agent.json", &layer.to_string());
-    let folder = std::fs::canonicalize(desk.path("")).unwrap();
+    fixture.write(".ai-agent.json", &layer.to_string());
+    let folder = std::fs::canonicalize(fixture.path("")).unwrap();
     let expect = format!("{}/s.jsonl", folder.display());
     for value in [None, Some(" ")] {
-        let mut command = desk.command(&["contract", "show", "a.ai"]);
+        let mut command = fixture.command(&["contract", "show", "a.ai"]);
         command.env_remove("MCP_ROOT");
         command.envs(value.map(|value| ("MCP_ROOT", value)));
         let shown = command.output().unwrap();
@@ -475,7 +482,7 @@ fn a_root_for_tool_servers_that_is_not_set_is_the_folder_where_the_command_was_t
 /// 000 §7: the higher file counts, and what is shown holds no secret.
 #[test]
 fn what_the_layers_say_is_shown_with_its_files_and_without_secrets() {
-    let desk = desk(&[]);
+    let fixture = fixture(&[]);
     let here = json!({
         "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
         "mcpServers": {"fs": {
@@ -483,14 +490,14 @@ fn what_the_layers_say_is_shown_with_its_files_and_without_secrets() {
             "args": ["http://u:s3cret-value@h/?key=abc", "x sk-ant-api03-s3cret-valueabcdefghijklmnop"],
         }},
     });
-    desk.write(".ai-agent.json", &here.to_string());
+    fixture.write(".ai-agent.json", &here.to_string());
     let beside = json!({"providers": {"demo": {"file": "lower"}, "cloud": {"type": "openai"}}});
-    desk.write("sub/.ai-agent.json", &beside.to_string());
-    let shown: Value = serde_json::from_str(&desk.ok(&["config", "show", "sub/a.ai"])).unwrap();
+    fixture.write("sub/.ai-agent.json", &beside.to_string());
+    let shown: Value = serde_json::from_str(&fixture.ok(&["config", "show", "sub/a.ai"])).unwrap();
     assert_eq!(shown["providers"]["demo"]["file"], "s.jsonl");
     assert_eq!(shown["providers"]["cloud"]["type"], "openai");
     assert_eq!(shown["mcpServers"]["fs"]["env"]["TOKEN"], "***");
-    let listed = desk.ok(&["config", "show", "sub/a.ai", "--origin"]);
+    let listed = fixture.ok(&["config", "show", "sub/a.ai", "--origin"]);
     let (of_here, of_sub) = listed.split_once("sub/.ai-agent.json").unwrap();
     assert!(
         of_here.contains("providers.demo.file = \"s.jsonl\""),

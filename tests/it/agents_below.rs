@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
 
 const LEAD: &str = "\
 task: Plan a day.
@@ -27,26 +27,26 @@ contract: {max_tokens_consumed: 5000, max_cost_micro_usd: 70, total_timeout_ms: 
 ";
 
 /// The lead `lead.yaml` and its two agents, in `folder`.
-fn team(desk: &Desk, folder: &str) {
-    desk.write(&format!("{folder}/lead.yaml"), LEAD);
-    desk.write(&format!("{folder}/lead.jsonl"), "");
-    desk.write(&format!("{folder}/team/scout.ai"), SCOUT);
-    desk.write(&format!("{folder}/team/how.md"), "Be quick.");
-    desk.write(&format!("{folder}/team/judge.agent.yaml"), JUDGE);
+fn team(fixture: &Fixture, folder: &str) {
+    fixture.write(&format!("{folder}/lead.yaml"), LEAD);
+    fixture.write(&format!("{folder}/lead.jsonl"), "");
+    fixture.write(&format!("{folder}/team/scout.ai"), SCOUT);
+    fixture.write(&format!("{folder}/team/how.md"), "Be quick.");
+    fixture.write(&format!("{folder}/team/judge.agent.yaml"), JUDGE);
 }
 
-fn desk() -> Desk {
-    let desk = Desk::new();
-    team(&desk, "here");
-    desk
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    team(&fixture, "here");
+    fixture
 }
 
 /// 001/5.hierarchies.1
 #[test]
 fn the_contract_of_a_lead_names_its_agents_wherever_it_is_read() {
-    let desk = desk();
+    let fixture = fixture();
     let show = |path: &str| -> Value {
-        serde_json::from_str(&desk.ok(&["contract", "show", path, "--json"])).unwrap()
+        serde_json::from_str(&fixture.ok(&["contract", "show", path, "--json"])).unwrap()
     };
     let shown = show("here/lead.yaml");
     assert_eq!(shown["agents"]["agent__web.scout"]["file"], "team/scout.ai");
@@ -56,19 +56,19 @@ fn the_contract_of_a_lead_names_its_agents_wherever_it_is_read() {
     assert_eq!(shown["delegation"]["chain"][0]["name"], "lead");
 
     // The same in another folder, another one as soon as an agent's text is another one: what it includes counts.
-    let hash = |path: &str| desk.ok(&["contract", "hash", path]);
-    team(&desk, "there");
+    let hash = |path: &str| fixture.ok(&["contract", "hash", path]);
+    team(&fixture, "there");
     let before = hash("here/lead.yaml");
     assert_eq!(hash("there/lead.yaml"), before);
-    desk.write("there/team/how.md", "Be slow.");
+    fixture.write("there/team/how.md", "Be slow.");
     assert_ne!(hash("there/lead.yaml"), before);
 }
 
 #[test]
 fn what_is_shown_of_a_contract_lists_its_agents_with_file_digest_and_budget() {
-    let desk = desk();
+    let fixture = fixture();
     let digest = |tool: &str| {
-        let shown = desk.json(&["contract", "show", "here/lead.yaml"]).1;
+        let shown = fixture.json(&["contract", "show", "here/lead.yaml"]).1;
         let digest = shown["agents"][tool]["digest"].as_str().unwrap();
         digest[..12].to_owned()
     };
@@ -80,21 +80,21 @@ fn what_is_shown_of_a_contract_lists_its_agents_with_file_digest_and_budget() {
         "team/scout.ai ({}), a share of the tokens that are left, at most 3,600 s",
         digest("agent__web.scout")
     );
-    let checked = desk.ok(&["contract", "check", "here/lead.yaml"]);
+    let checked = fixture.ok(&["contract", "check", "here/lead.yaml"]);
     for line in [
         format!("  agent     agent__web.scout: {scout}   (agents.0)"),
         format!("  agent     agent__judge: {judge}   (agents.1)"),
     ] {
         assert!(checked.contains(&line), "{line}\n{checked}");
     }
-    let (_, checked) = desk.json(&["contract", "check", "here/lead.yaml"]);
+    let (_, checked) = fixture.json(&["contract", "check", "here/lead.yaml"]);
     assert_eq!(checked["reaches"]["agents"][0]["tool"], "agent__web.scout");
     assert_eq!(
         checked["reaches"]["agents"][0]["terms"]["file"],
         "team/scout.ai"
     );
 
-    let tools = desk.ok(&["tools", "here/lead.yaml"]);
+    let tools = fixture.ok(&["tools", "here/lead.yaml"]);
     for line in [
         "agent  runs of their own  pin",
         "prompt: string",
@@ -103,24 +103,24 @@ fn what_is_shown_of_a_contract_lists_its_agents_with_file_digest_and_budget() {
     ] {
         assert!(tools.contains(line), "{line}\n{tools}");
     }
-    let (_, tools) = desk.json(&["tools", "here/lead.yaml"]);
+    let (_, tools) = fixture.json(&["tools", "here/lead.yaml"]);
     assert_eq!(tools["tools"][0]["agent"]["file"], "team/judge.agent.yaml");
 }
 
 /// 001/5.hierarchies.5
 #[test]
 fn faults_of_agents_are_faults_of_the_lead_each_with_its_own_line() {
-    let desk = desk();
-    desk.write(
+    let fixture = fixture();
+    fixture.write(
         "here/team/scout.ai",
         "---\ntoolName: a b\nmaxTurn: 3\n---\nx",
     );
-    desk.write("here/team/judge.agent.yaml", "{version: '1'}");
+    fixture.write("here/team/judge.agent.yaml", "{version: '1'}");
     let lead = format!("{LEAD}- gone.ai\n- w.yaml\n");
-    desk.write("here/lead.yaml", &lead);
+    fixture.write("here/lead.yaml", &lead);
     let workflow = "workflow: w\nsteps: [{id: a, delegate: lead.yaml, task: go}]\n";
-    desk.write("here/w.yaml", workflow);
-    let left = desk.ends(&["contract", "check", "here/lead.yaml"], 4);
+    fixture.write("here/w.yaml", workflow);
+    let left = fixture.ends(&["contract", "check", "here/lead.yaml"], 4);
     for part in [
         "error: agents.0: here/team/scout.ai:2:11: toolName: expected 1 to 57 letters, digits, `.`, `_` and `-`",
         "error: agents.0: here/team/scout.ai:3:1: maxTurn: unknown key `maxTurn`",
@@ -138,18 +138,18 @@ fn faults_of_agents_are_faults_of_the_lead_each_with_its_own_line() {
 
 #[test]
 fn what_is_for_every_agent_reaches_those_below() {
-    let desk = desk();
-    desk.write(
+    let fixture = fixture();
+    fixture.write(
         "here/top.ai",
         "---\nmodels: [p/m]\nagents: [team/scout.ai]\n---\nx",
     );
-    desk.write(
+    fixture.write(
         "here/.ai-agent.json",
         r#"{"providers": {"p": {"type": "scripted", "file": "lead.jsonl"}}}"#,
     );
     let dry = |option: &[&str]| {
         let run = ["run", "here/top.ai", "Plan.", "--dry-run"];
-        desk.run(&[&run[..], option].concat()).said()
+        fixture.run(&[&run[..], option].concat()).printed()
     };
     // A value that no agent can have is wrong in the one that is called, too.
     let said = dry(&["--override", "maxTurns=many"]);
@@ -164,23 +164,23 @@ fn what_is_for_every_agent_reaches_those_below() {
     );
 }
 
-/// A desk whose folder has a contract that starts nothing, by an agent that starts a command.
-struct Found(Desk);
+/// A fixture whose folder has a contract that starts nothing, by an agent that starts a command.
+struct Found(Fixture);
 
 impl Found {
     fn new() -> Self {
-        let desk = Desk::new();
-        desk.write("home/.keep", "");
-        desk.write(
+        let fixture = Fixture::new();
+        fixture.write("home/.keep", "");
+        fixture.write(
             "place/agent.yaml",
             &LEAD.replace("\n- {file: team/judge.agent.yaml, tools: ['fs__*']}", ""),
         );
-        desk.write("place/lead.jsonl", "");
-        desk.write(
+        fixture.write("place/lead.jsonl", "");
+        fixture.write(
             "place/team/scout.ai",
             "---\nagents: [deep/below.yaml]\n---\nx",
         );
-        let found = Self(desk);
+        let found = Self(fixture);
         found.below("one");
         found
     }
@@ -202,23 +202,27 @@ fn a_contract_that_was_found_is_trusted_with_every_agent_below_it() {
     let found = Found::new();
     let refused = || {
         let left = found.run(&["tools"]);
-        assert_eq!(left.code, 4, "{}", left.said());
+        assert_eq!(left.code, 4, "{}", left.printed());
         for part in [
             "is not trusted as it is now",
             "server-that-is-none",
             "team/deep/below.yaml",
         ] {
-            assert!(left.err.contains(part), "{part}\n{}", left.said());
+            assert!(left.err.contains(part), "{part}\n{}", left.printed());
         }
     };
     let allowed = || {
         let left = found.run(&["tools"]);
-        assert_eq!(left.code, 0, "{}", left.said());
+        assert_eq!(left.code, 0, "{}", left.printed());
     };
     refused();
     let left = found.run(&["trust", "agent.yaml"]);
-    assert_eq!(left.code, 0, "{}", left.said());
-    assert!(left.out.contains("server-that-is-none"), "{}", left.said());
+    assert_eq!(left.code, 0, "{}", left.printed());
+    assert!(
+        left.out.contains("server-that-is-none"),
+        "{}",
+        left.printed()
+    );
     allowed();
     // An agent that is another one is not the one that was trusted.
     found.below("two");
@@ -235,22 +239,24 @@ fn a_contract_that_was_found_is_trusted_with_every_agent_below_it() {
 /// 000/7.queues.1: bindings of the layers are judged once, with the queues of the file that is run. An agent below it can define none.
 #[test]
 fn a_queue_that_the_caller_defines_is_there_for_its_agents() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let layer = json!({"mcpServers": {
         "used": {"command": "true"},
         "unnamed": {"command": "x", "queue": "slow"},
     }});
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write(
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write(
         "kid.ai",
         "---\ndescription: Looks.\ntools: [used]\n---\nYou look.\n",
     );
-    desk.write("lead.jsonl", "");
+    fixture.write("lead.jsonl", "");
     let checked = |queues: &str, code: i32| {
         let lead = LEAD.split("agents:").next().unwrap();
         let more = "agents: [kid.ai]\ntools: {mcp: {used: }}\n";
-        desk.write("lead.yaml", &format!("{lead}{more}{queues}"));
-        desk.ends(&["contract", "check", "lead.yaml"], code).said()
+        fixture.write("lead.yaml", &format!("{lead}{more}{queues}"));
+        fixture
+            .ends(&["contract", "check", "lead.yaml"], code)
+            .printed()
     };
     let refused = checked("", 4);
     assert!(refused.contains("no queue `slow` is defined"), "{refused}");
@@ -262,7 +268,7 @@ fn a_queue_that_the_caller_defines_is_there_for_its_agents() {
 /// 001/2.file.17, 001/11.direct.4
 #[test]
 fn why_a_server_is_not_there_is_known_of_agents_below_too() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let service = |url: &str| json!({"description": "d", "method": "GET", "url": url});
     let layer = json!({
         "providers": {"here": {"type": "openai", "baseUrl": "http://127.0.0.1:9/v1", "contextWindow": 32768}},
@@ -273,19 +279,19 @@ fn why_a_server_is_not_there_is_known_of_agents_below_too() {
             "p": {"spec": "http://localhost.:3/p.json"},
         },
     });
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write(
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write(
         "p.ai",
         "---\nmodels: [here/m]\nagents: [k1.ai, k2.ai]\n---\nx",
     );
-    desk.write("k1.ai", "---\ntools: [dead]\n---\nx");
-    desk.write("k2.ai", "---\ntools: [rest__lo, rest__o_a]\n---\nx");
+    fixture.write("k1.ai", "---\ntools: [dead]\n---\nx");
+    fixture.write("k2.ai", "---\ntools: [rest__lo, rest__o_a]\n---\nx");
     let private = "note: k2.ai: rest__o did not come up: failed to reach tools.openapi.o: 10.0.0.3 is a private address; `networks` in the contract may name its network";
     for run in [
         &["run", "p.ai", "x", "--dry-run"][..],
         &["contract", "check", "p.ai", "--start-servers"],
     ] {
-        let left = desk.ends(run, 3);
+        let left = fixture.ends(run, 3);
         for part in [
             "FAILED  k1.ai: the tool server `dead` is not available\n        at k1.ai:2:9\n",
             "FAILED  k2.ai: the tool server `rest__lo` is not available; the tool server `rest__o` is not available\n        at k2.ai:2:9\n        at k2.ai:2:19\n",
@@ -300,7 +306,7 @@ fn why_a_server_is_not_there_is_known_of_agents_below_too() {
             assert!(left.err.contains(part), "{part}: {}", left.err);
         }
     }
-    let document = desk
+    let document = fixture
         .run(&["run", "p.ai", "x", "--dry-run", "--json"])
         .document();
     let faults = document["server_faults_below"].as_array().unwrap();
@@ -318,10 +324,10 @@ fn why_a_server_is_not_there_is_known_of_agents_below_too() {
         ("rest__p_a", "localhost. is 127.0.0.1, this machine"),
         ("live, rest__lo", "127.0.0.1 is this machine"),
     ] {
-        desk.write("a.ai", &agent(tools));
-        let left = desk.ends(&["contract", "check", "a.ai"], 3);
-        assert!(left.said().contains(why), "{tools}: {}", left.said());
+        fixture.write("a.ai", &agent(tools));
+        let left = fixture.ends(&["contract", "check", "a.ai"], 3);
+        assert!(left.printed().contains(why), "{tools}: {}", left.printed());
     }
-    desk.write("a.ai", &agent("live"));
-    desk.ends(&["contract", "check", "a.ai"], 0);
+    fixture.write("a.ai", &agent("live"));
+    fixture.ends(&["contract", "check", "a.ai"], 0);
 }

@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use monolith::{EventKind, RunId, StoreReader};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::terminal::Terminal;
 
 const ARGUMENTS: &str = "{\"text\":\"hi \\u202e\\u001b[2K\"}";
 
-/// A desk with a contract whose scripted model makes a call that needs an approval, and answers.
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.script(
+/// A fixture with a contract whose scripted model makes a call that needs an approval, and answers.
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
         &[&calls("echo", ARGUMENTS), &says("said")],
     );
-    desk
+    fixture
 }
 
-impl Desk {
+impl Fixture {
     /// A process that waits for an approval, and the hash that it shows.
     fn waiting(&self, args: &[&str]) -> (Child, String) {
         let mut run = self
@@ -67,45 +67,46 @@ impl Desk {
 
 #[test]
 fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
-    let desk = desk();
-    let (run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1"]);
-    let printed = desk.ends(&["approve", "r1"], 4).said();
+    let fixture = fixture();
+    let (run, hash) = fixture.waiting(&["run", "c.yaml", "--run-id", "r1"]);
+    let printed = fixture.ends(&["approve", "r1"], 4).printed();
     assert!(printed.contains("it was not confirmed"), "{printed}");
     let command = format!("monolith approve r1 --yes --arguments {hash}");
     assert!(printed.contains(&command), "{printed}");
     // What waits is told wherever somebody looks at the run.
-    let printed = desk.ok(&["show", "r1"]);
+    let printed = fixture.ok(&["show", "r1"]);
     for expect in ["echo {\"text\"", &hash, "Answer it: monolith approve r1"] {
         assert!(printed.contains(expect), "{expect}: {printed}");
     }
-    let printed = desk.ok(&["list", "--open"]);
+    let printed = fixture.ok(&["list", "--open"]);
     assert!(printed.contains(", waits for an approval"), "{printed}");
     assert!(printed.contains("s+ "), "time goes on: {printed}");
-    desk.ends(&["approve", "r1", "--yes"], 4);
-    let printed = desk
+    fixture.ends(&["approve", "r1", "--yes"], 4);
+    let printed = fixture
         .ends(&["approve", "r1", "--yes", "--arguments", "00000000"], 4)
-        .said();
+        .printed();
     assert!(!printed.contains(&hash[..12]), "{printed}");
-    let printed = desk
+    let printed = fixture
         .ends(&["approve", "r1", "--yes", "--arguments", &hash[..12]], 0)
-        .said();
+        .printed();
     assert_eq!(printed, "allowed: call 1 of run r1\n");
     let output = Left::from(run.wait_with_output().unwrap());
     assert_eq!((output.code, output.out.as_str()), (0, "said\n"));
-    let printed = desk.ok(&["show", "r1"]);
+    let printed = fixture.ok(&["show", "r1"]);
     assert!(printed.contains("\n1 call, 0 failed\n"), "{printed}");
     let given = |event: &EventKind| matches!(event, EventKind::ApprovalGiven(_));
     assert_eq!(
-        desk.events_of_r1()
+        fixture
+            .events_of_r1()
             .iter()
             .filter(|event| given(event))
             .count(),
         1
     );
-    desk.ends(&["replay", "r1"], 0);
-    let printed = desk
+    fixture.ends(&["replay", "r1"], 0);
+    let printed = fixture
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 4)
-        .said();
+        .printed();
     assert!(printed.contains("none of its calls waits"), "{printed}");
 }
 
@@ -123,15 +124,15 @@ fn an_approval_shows_every_character_that_a_terminal_does_not_and_the_length() {
         '\u{e0100}',
     ];
     let arguments = format!("{{\"text\":\"rm {}x\"}}", hidden.iter().collect::<String>());
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
         &[&calls("echo", &arguments), &says("said")],
     );
-    let (mut run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1"]);
-    let asked = desk.ends(&["approve", "r1"], 4).said();
-    let shown = desk.ok(&["show", "r1"]);
-    let listed = desk.ok(&["list", "--open"]);
+    let (mut run, hash) = fixture.waiting(&["run", "c.yaml", "--run-id", "r1"]);
+    let asked = fixture.ends(&["approve", "r1"], 4).printed();
+    let shown = fixture.ok(&["show", "r1"]);
+    let listed = fixture.ok(&["list", "--open"]);
     run.kill().unwrap();
     run.wait().unwrap();
     for text in [&asked, &shown, &listed] {
@@ -151,9 +152,9 @@ fn an_approval_shows_every_character_that_a_terminal_does_not_and_the_length() {
 
 #[test]
 fn a_refused_call_is_not_made_and_the_model_is_told() {
-    let desk = desk();
-    let (run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1", "--json"]);
-    desk.ends(
+    let fixture = fixture();
+    let (run, hash) = fixture.waiting(&["run", "c.yaml", "--run-id", "r1", "--json"]);
+    fixture.ends(
         &["approve", "r1", "--deny", "--yes", "--arguments", &hash],
         0,
     );
@@ -173,7 +174,7 @@ fn a_refused_call_is_not_made_and_the_model_is_told() {
         "{printed:?}"
     );
     assert!(
-        !desk
+        !fixture
             .events_of_r1()
             .iter()
             .any(|event| matches!(event, EventKind::ToolReturned(_)))
@@ -182,23 +183,23 @@ fn a_refused_call_is_not_made_and_the_model_is_told() {
 
 #[test]
 fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
-    let desk = desk();
-    let (mut run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1"]);
+    let fixture = fixture();
+    let (mut run, hash) = fixture.waiting(&["run", "c.yaml", "--run-id", "r1"]);
     run.kill().unwrap();
     run.wait().unwrap();
-    let printed = desk
+    let printed = fixture
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
-        .said();
+        .printed();
     let now = "call 1 of run r1\nNow: monolith resume r1\n";
     assert_eq!(printed, format!("allowed: {now}"));
     // It is not asked for any more.
-    let listed = desk.ok(&["list"]);
+    let listed = fixture.ok(&["list"]);
     let expect = "process died (monolith resume r1), call allowed";
     assert!(listed.contains(expect), "{listed}");
-    let (_, listed) = desk.json(&["list"]);
+    let (_, listed) = fixture.json(&["list"]);
     assert_eq!(listed["runs"][0]["waits_for_approval"], Value::Null);
     assert_eq!(listed["runs"][0]["approval_answer"], "allowed");
-    let shown = desk.ok(&["show", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     for expect in [
         "allowed by a person, not taken by the run yet",
         "Its call is allowed.\nGo on with it: monolith resume r1\n",
@@ -207,12 +208,12 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     }
     assert!(!shown.contains("Answer it"), "{shown}");
     // Nobody has taken it yet: the same answer again says so, and another one is not put in its place unasked.
-    let again = desk
+    let again = fixture
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
-        .said();
+        .printed();
     assert_eq!(again, format!("already allowed: {now}"));
     let deny = ["approve", "r1", "--deny", "--yes", "--arguments", &hash];
-    let other = desk.ends(&deny, 4).said();
+    let other = fixture.ends(&deny, 4).printed();
     assert!(
         [
             "its call was allowed before",
@@ -223,23 +224,25 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
         .all(|expect| other.contains(expect)),
         "{other}"
     );
-    let other = desk.ends(&[&deny[..], &["--replace"]].concat(), 0).said();
+    let other = fixture
+        .ends(&[&deny[..], &["--replace"]].concat(), 0)
+        .printed();
     assert!(
         other.contains("in the place of the answer before"),
         "{other}"
     );
-    assert!(desk.ok(&["show", "r1"]).contains("Its call is denied."));
+    assert!(fixture.ok(&["show", "r1"]).contains("Its call is denied."));
     let back = ["approve", "r1", "--yes", "--replace", "--arguments", &hash];
-    desk.ends(&back, 0);
-    let output = desk.run(&["resume", "r1"]);
+    fixture.ends(&back, 0);
+    let output = fixture.run(&["resume", "r1"]);
     assert_eq!((output.code, output.out.as_str()), (0, "said\n"));
-    desk.ends(&["replay", "r1"], 0);
+    fixture.ends(&["replay", "r1"], 0);
 }
 
 #[test]
 fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
     let check = |timeout_ms: u32, deny: bool, call: &str, run: &str| {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         // A call inside a container is told like any other.
         let asked = if deny {
             calls("echo", ARGUMENTS)
@@ -247,7 +250,7 @@ fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
             let parts = "{\"calls\":[{\"tool\":\"echo\",\"arguments\":{\"text\":\"x\"}}]}";
             calls("agent__batch", parts)
         };
-        desk.script(
+        fixture.script(
             &format!(
                 "tool_policy: required\nbatch: true\ntools: {{builtin: [echo]}}\nrequire_approval: [echo]\napproval_timeout_ms: {timeout_ms}\n"
             ),
@@ -255,15 +258,15 @@ fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
         );
         let args = ["run", "c.yaml", "--run-id", "r1"];
         let left = if deny {
-            let (process, hash) = desk.waiting(&args);
+            let (process, hash) = fixture.waiting(&args);
             let answer = ["approve", "r1", "--deny", "--yes", "--arguments", &hash];
-            desk.ends(&answer, 0);
+            fixture.ends(&answer, 0);
             process.wait_with_output().unwrap().into()
         } else {
-            desk.run(&args)
+            fixture.run(&args)
         };
-        assert_eq!(left.code, 1, "{}", left.said());
-        let printed = desk.ok(&["show", "r1"]);
+        assert_eq!(left.code, 1, "{}", left.printed());
+        let printed = fixture.ok(&["show", "r1"]);
         for expect in [
             "1 call, 0 failed, 1 not started",
             "  echo {\"text\"",
@@ -283,13 +286,13 @@ fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
 /// The question that stands on a terminal gets its answer there, too, and the next line is a line of its own.
 #[test]
 fn an_answer_that_is_given_elsewhere_is_shown_where_the_question_stands() {
-    let desk = desk();
-    let mut terminal = Terminal::start(desk.command(&["run", "c.yaml", "--run-id", "r1"]));
+    let fixture = fixture();
+    let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml", "--run-id", "r1"]));
     terminal.until("allow it? [y/N] ");
-    let printed = desk.ends(&["approve", "r1"], 4).said();
+    let printed = fixture.ends(&["approve", "r1"], 4).printed();
     let (_, hash) = printed.split_once("--arguments ").unwrap();
     let hash = hash.split(['`', '\n']).next().unwrap();
-    desk.ok(&["approve", "r1", "--yes", "--arguments", hash]);
+    fixture.ok(&["approve", "r1", "--yes", "--arguments", hash]);
     let (code, shown) = terminal.end();
     assert_eq!(code, 0, "{shown}");
     assert!(
@@ -301,8 +304,8 @@ fn an_answer_that_is_given_elsewhere_is_shown_where_the_question_stands() {
 /// What was typed before a question answers nothing, and is not lost without a word.
 #[test]
 fn what_is_typed_before_a_question_is_no_answer_and_is_shown() {
-    let desk = desk();
-    let mut terminal = Terminal::start(desk.command(&["run", "c.yaml", "--run-id", "r1"]));
+    let fixture = fixture();
+    let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml", "--run-id", "r1"]));
     terminal
         .types("y\nand mo")
         .until("dropped: typed before the question, and no answer to it: y and mo")
@@ -318,8 +321,9 @@ fn what_is_typed_before_a_question_is_no_answer_and_is_shown() {
 #[test]
 fn what_a_signal_brings_at_a_question_has_lines_of_its_own_and_fits_the_terminal() {
     for (signal, said, code) in [("TERM", "suspending: ", 8), ("INT", "stopping: ", 0)] {
-        let desk = desk();
-        let mut terminal = Terminal::sized(desk.command(&["run", "c.yaml", "--run-id", "r1"]), 80);
+        let fixture = fixture();
+        let mut terminal =
+            Terminal::sized(fixture.command(&["run", "c.yaml", "--run-id", "r1"]), 80);
         terminal.until("allow it? [y/N] ").signal(signal);
         let (ended, shown) = terminal.end();
         assert_eq!(ended, code, "{shown}");

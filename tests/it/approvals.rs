@@ -5,29 +5,29 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 
 const RULES: &str = "tool_policy: optional\ntools: {builtin: [echo, write_file, edit_file, apply_patch]}\nstrict_mode: true\n";
 
-/// A desk whose scripted model makes these calls, one after the other, and answers.
-fn desk(rules: &str, asked: &[(&str, &str)]) -> Desk {
-    let desk = Desk::new();
+/// A fixture whose scripted model makes these calls, one after the other, and answers.
+fn fixture(rules: &str, asked: &[(&str, &str)]) -> Fixture {
+    let fixture = Fixture::new();
     let mut script: Vec<String> = asked
         .iter()
         .map(|(tool, arguments)| calls(tool, arguments))
         .collect();
     script.push(says("said"));
     let script: Vec<&str> = script.iter().map(String::as_str).collect();
-    desk.script(&format!("{RULES}{rules}"), &script);
-    desk
+    fixture.script(&format!("{RULES}{rules}"), &script);
+    fixture
 }
 
-impl Desk {
+impl Fixture {
     /// Runs until a call waits, and leaves the run there; the hash of what waits.
     fn left_waiting(&self, run: &str) -> String {
         let left = self.ends(&["run", "c.yaml", "--no-wait", "--run-id", run], 8);
         let (_, rest) = left
-            .said()
+            .printed()
             .split_once("blake3     ")
             .map(|(a, b)| (a.to_owned(), b.to_owned()))
             .unwrap();
@@ -55,9 +55,9 @@ fn the_first_rule_that_a_call_falls_under_decides_and_is_named() {
         ("echo", r#"{"text":"b"}"#),
         ("echo", r#"{"text":"c"}"#),
     ];
-    let desk = desk(rules, &asked);
-    let hash = desk.left_waiting("r1");
-    let shown = desk.ok(&["show", "r1"]);
+    let fixture = fixture(rules, &asked);
+    let hash = fixture.left_waiting("r1");
+    let shown = fixture.ok(&["show", "r1"]);
     assert!(
         shown.contains("waits for an approval, by approval.2"),
         "{shown}"
@@ -66,21 +66,21 @@ fn the_first_rule_that_a_call_falls_under_decides_and_is_named() {
         shown.contains("refused echo: denied: approval: approval.1 of the contract"),
         "{shown}"
     );
-    let asked = desk.ends(&["approve", "r1"], 4).said();
+    let asked = fixture.ends(&["approve", "r1"], 4).printed();
     assert!(
         asked.contains("asked by   approval.2 of the contract"),
         "{asked}"
     );
-    desk.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
+    fixture.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
     let expect = [
         "a",
         "(tool failed: denied: approval: approval.1 of the contract)",
         "c",
     ];
-    assert_eq!(desk.observations("r1"), expect);
-    desk.ok(&["replay", "r1"]);
-    desk.ok(&["verify", "r1"]);
-    let tools = desk.ok(&["tools", "c.yaml"]);
+    assert_eq!(fixture.observations("r1"), expect);
+    fixture.ok(&["replay", "r1"]);
+    fixture.ok(&["verify", "r1"]);
+    let tools = fixture.ok(&["tools", "c.yaml"]);
     let in_words = "calls: allow by approval.0 for some arguments, then deny by approval.1 for some arguments, then ask by approval.2";
     assert!(tools.contains(in_words), "{tools}");
 }
@@ -88,8 +88,8 @@ fn the_first_rule_that_a_call_falls_under_decides_and_is_named() {
 #[test]
 fn mistakes_in_rules_are_named_before_a_run() {
     let check = |rules: &str, expect: &str| {
-        let desk = desk(rules, &[]);
-        let printed = desk.ends(&["contract", "check", "c.yaml"], 4).said();
+        let fixture = fixture(rules, &[]);
+        let printed = fixture.ends(&["contract", "check", "c.yaml"], 4).printed();
         let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(printed.contains(expect), "{printed}");
     };
@@ -114,35 +114,35 @@ fn mistakes_in_rules_are_named_before_a_run() {
 
 #[test]
 fn the_reason_of_a_refusal_reaches_the_model_and_the_reader() {
-    let desk = desk("require_approval: [echo]\n", &[("echo", r#"{"text":"a"}"#)]);
-    let hash = desk.left_waiting("r1");
+    let fixture = fixture("require_approval: [echo]\n", &[("echo", r#"{"text":"a"}"#)]);
+    let hash = fixture.left_waiting("r1");
     let long = "x".repeat(1001);
     let args = ["deny", "r1", "--yes", "--arguments", &hash, "--reason"];
-    let printed = desk.ends(&[&args[..], &[&long]].concat(), 4).said();
+    let printed = fixture.ends(&[&args[..], &[&long]].concat(), 4).printed();
     assert!(
         printed.contains("--reason takes at most 1000 bytes"),
         "{printed}"
     );
     let reason = "not on a Friday \u{1b}[2K";
-    desk.ok(&[&args[..], &[reason]].concat());
+    fixture.ok(&[&args[..], &[reason]].concat());
     assert_eq!(
-        desk.observations("r1"),
+        fixture.observations("r1"),
         [format!("(tool failed: denied: approval: {reason})")]
     );
-    let shown = desk.ok(&["show", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     let expect = "denied: approval, a person refused it: not on a Friday \\u{1b}[2K";
     assert!(shown.contains(expect), "{shown}");
-    desk.ok(&["replay", "r1"]);
+    fixture.ok(&["replay", "r1"]);
 }
 
 #[test]
 fn edited_arguments_are_a_refusal_that_shows_them_to_the_model() {
     let asked = [("echo", r#"{"text":"a"}"#), ("echo", r#"{"text":"b"}"#)];
-    let desk = desk("require_approval: [echo]\n", &asked);
-    let hash = desk.left_waiting("r1");
+    let fixture = fixture("require_approval: [echo]\n", &asked);
+    let hash = fixture.left_waiting("r1");
     let args = ["approve", "r1", "--yes", "--arguments", &hash, "--edit"];
     let refused = |edit: &str, expect: &str| {
-        let printed = desk.ends(&[&args[..], &[edit]].concat(), 4).said();
+        let printed = fixture.ends(&[&args[..], &[edit]].concat(), 4).printed();
         assert!(printed.contains(expect), "{printed}");
     };
     refused(
@@ -151,23 +151,29 @@ fn edited_arguments_are_a_refusal_that_shows_them_to_the_model() {
     );
     refused(r#"{"text":"a"}"#, "the arguments that the call has already");
     refused("nowhere.json", "--edit");
-    desk.write("edit.json", "{\"text\":\"b\"}\n");
-    desk.ok(&[&args[..], &["edit.json"]].concat());
+    fixture.write("edit.json", "{\"text\":\"b\"}\n");
+    fixture.ok(&[&args[..], &["edit.json"]].concat());
     // The model calls again, and is asked about again.
-    let left = desk.ends(&["resume", "r1", "--no-wait"], 8).said();
+    let left = fixture.ends(&["resume", "r1", "--no-wait"], 8).printed();
     assert!(
         left.contains("call 2 of echo asks for your approval"),
         "{left}"
     );
-    desk.ok(&["deny", "r1", "--yes", "--arguments", &Desk::hash_of(&left)]);
+    fixture.ok(&[
+        "deny",
+        "r1",
+        "--yes",
+        "--arguments",
+        &Fixture::hash_of(&left),
+    ]);
     let expect = [
         r#"(tool failed: denied: approval; proposed arguments: {"text":"b"})"#,
         "(tool failed: denied: approval)",
     ];
-    assert_eq!(desk.observations("r1"), expect);
+    assert_eq!(fixture.observations("r1"), expect);
 }
 
-impl Desk {
+impl Fixture {
     fn hash_of(printed: &str) -> String {
         let (_, rest) = printed.split_once("blake3     ").unwrap();
         rest.split_whitespace().next().unwrap().to_owned()
@@ -178,12 +184,12 @@ impl Desk {
 fn the_inbox_lists_what_waits_in_all_runs_with_nothing_in_it_that_moves_or_hides() {
     let lines = "line\\n".repeat(10_000);
     let hostile = format!("{{\"text\":\"\\u001b[2K\u{202e}{lines}\"}}");
-    let desk = desk("require_approval: [echo]\n", &[("echo", &hostile)]);
-    let empty = desk.run(&["approvals"]);
+    let fixture = fixture("require_approval: [echo]\n", &[("echo", &hostile)]);
+    let empty = fixture.run(&["approvals"]);
     assert_eq!((empty.code, empty.out.as_str()), (0, ""));
-    let hash = desk.left_waiting("r1");
-    desk.left_waiting("r2");
-    let listed = desk.ok(&["approvals"]);
+    let hash = fixture.left_waiting("r1");
+    fixture.left_waiting("r2");
+    let listed = fixture.ok(&["approvals"]);
     assert!(listed.len() < 4_000, "{} bytes", listed.len());
     assert!(!listed.contains(['\u{1b}', '\u{202e}']), "{listed:?}");
     for expect in [
@@ -197,27 +203,27 @@ fn the_inbox_lists_what_waits_in_all_runs_with_nothing_in_it_that_moves_or_hides
     ] {
         assert!(listed.contains(expect), "{expect}: {listed}");
     }
-    let (_, inbox) = desk.json(&["approvals"]);
+    let (_, inbox) = fixture.json(&["approvals"]);
     let calls = inbox["approvals"].as_array().unwrap();
     assert_eq!(calls.len(), 2);
     assert_eq!(calls[0]["arguments"], json!(hostile));
     assert_eq!(calls[0]["arguments_hash"], json!(hash));
     assert_eq!(calls[0]["answer"], Value::Null);
-    desk.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
-    let listed = desk.ok(&["approvals"]);
+    fixture.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
+    let listed = fixture.ok(&["approvals"]);
     assert!(listed.contains("allowed: monolith resume r1"), "{listed}");
     assert!(
         listed.contains("r1  call 1 of echo has its answer"),
         "{listed}"
     );
-    desk.ends(&["resume", "r1"], 0);
-    let (_, inbox) = desk.json(&["approvals"]);
+    fixture.ends(&["resume", "r1"], 0);
+    let (_, inbox) = fixture.json(&["approvals"]);
     assert_eq!(inbox["approvals"].as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn only_an_answer_that_an_approver_has_signed_counts() {
-    let place = desk("require_approval: [echo]\n", &[("echo", r#"{"text":"a"}"#)]);
+    let place = fixture("require_approval: [echo]\n", &[("echo", r#"{"text":"a"}"#)]);
     let anna = place.ok(&["key", "generate", "anna"]);
     let anna = anna.lines().find(|line| line.starts_with("anna+")).unwrap();
     place.ok(&["key", "generate", "eve"]);
@@ -227,11 +233,11 @@ fn only_an_answer_that_an_approver_has_signed_counts() {
     );
     let hash = place.left_waiting("r1");
     let args = ["approve", "r1", "--yes", "--arguments", &hash];
-    let unsigned = place.ends(&args, 4).said();
+    let unsigned = place.ends(&args, 4).printed();
     assert!(unsigned.contains("has signed (anna): --key"), "{unsigned}");
     let other = place
         .ends(&[&args[..], &["--key", "eve"]].concat(), 4)
-        .said();
+        .printed();
     assert!(other.contains("takes no answer signed by eve+"), "{other}");
     place.ok(&[&args[..], &["--key", "anna"]].concat());
     // Who can write the file can change what stands in it, and signs nothing with that.
@@ -243,7 +249,7 @@ fn only_an_answer_that_an_approver_has_signed_counts() {
     ] {
         assert!(signed.contains(from), "{signed}");
         std::fs::write(&file, signed.replace(from, to)).unwrap();
-        let left = place.ends(&["resume", "r1", "--no-wait"], 8).said();
+        let left = place.ends(&["resume", "r1", "--no-wait"], 8).printed();
         assert!(!left.contains("EXECUTE → OBSERVE"), "{left}");
         let waits = place.json(&["approvals"]).1;
         assert_eq!(waits["approvals"][0]["answer"], Value::Null, "{waits}");
@@ -261,10 +267,10 @@ fn only_an_answer_that_an_approver_has_signed_counts() {
 
 #[test]
 fn an_answer_to_other_arguments_or_to_another_run_is_void() {
-    let desk = desk("require_approval: [echo]\n", &[("echo", r#"{"text":"a"}"#)]);
-    let hash = desk.left_waiting("r1");
-    desk.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
-    let file = desk.path("home/runs.db.answers/r1");
+    let fixture = fixture("require_approval: [echo]\n", &[("echo", r#"{"text":"a"}"#)]);
+    let hash = fixture.left_waiting("r1");
+    fixture.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
+    let file = fixture.path("home/runs.db.answers/r1");
     let given = std::fs::read_to_string(&file).unwrap();
     let other = blake3::hash(b"other arguments").to_string();
     let mut answer: Value = serde_json::from_str(&given).unwrap();
@@ -274,7 +280,7 @@ fn an_answer_to_other_arguments_or_to_another_run_is_void() {
     ] {
         assert_ne!(void, given);
         std::fs::write(&file, void).unwrap();
-        let left = desk.ends(&["resume", "r1", "--no-wait"], 8).said();
+        let left = fixture.ends(&["resume", "r1", "--no-wait"], 8).printed();
         assert!(!left.contains("EXECUTE → OBSERVE"), "{left}");
     }
 }
@@ -289,27 +295,27 @@ fn the_question_shows_what_a_call_would_change_of_a_file() {
         ("write_file", r#"{"path":"new.txt","content":"a\nb\n"}"#),
         ("write_file", r#"{"path":"../out.txt","content":"a\n"}"#),
     ];
-    let desk = desk("require_approval: [edit_file, write_file]\n", &asked);
-    desk.write("notes.txt", "one\ntwo\nthree\n");
-    let left = desk
+    let fixture = fixture("require_approval: [edit_file, write_file]\n", &asked);
+    fixture.write("notes.txt", "one\ntwo\nthree\n");
+    let left = fixture
         .ends(&["run", "c.yaml", "--no-wait", "--run-id", "r1"], 8)
-        .said();
+        .printed();
     let change = "  change     notes.txt, 1 line added, 1 removed\n  @@ -1,3 +1,3 @@\n   one\n  -two\n  +2 \\u{1b}[2K\n   three\n";
     assert!(left.contains(change), "{left}");
-    let asked = desk.ends(&["approve", "r1"], 4).said();
+    let asked = fixture.ends(&["approve", "r1"], 4).printed();
     assert!(asked.contains(change), "{asked}");
-    let mut hash = Desk::hash_of(&left);
+    let mut hash = Fixture::hash_of(&left);
     for expect in [
         "  change     new.txt is made, 2 lines\n  @@ -0,0 +1,2 @@\n  +a\n  +b\n",
         "  change     cannot be shown: \"../out.txt\" leads outside the workspace",
     ] {
-        desk.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
-        let left = desk.ends(&["resume", "r1", "--no-wait"], 8).said();
+        fixture.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
+        let left = fixture.ends(&["resume", "r1", "--no-wait"], 8).printed();
         assert!(left.contains(expect), "{left}");
-        hash = Desk::hash_of(&left);
+        hash = Fixture::hash_of(&left);
     }
     assert_eq!(
-        std::fs::read_to_string(desk.path("new.txt")).unwrap(),
+        std::fs::read_to_string(fixture.path("new.txt")).unwrap(),
         "a\nb\n"
     );
 }
@@ -333,25 +339,25 @@ fn the_question_shows_what_a_patch_would_change_of_each_file() {
         ("apply_patch", unfit.as_str()),
         ("apply_patch", several.as_str()),
     ];
-    let desk = desk("require_approval: [apply_patch]\n", &asked);
+    let fixture = fixture("require_approval: [apply_patch]\n", &asked);
     for (name, text) in [
         ("notes.txt", "one\ntwo\nthree\n"),
         ("old.txt", "gone\n"),
         ("moved.txt", "x\n"),
     ] {
-        desk.write(name, text);
+        fixture.write(name, text);
     }
-    let mut left = desk
+    let mut left = fixture
         .ends(&["run", "c.yaml", "--no-wait", "--run-id", "r1"], 8)
-        .said();
+        .printed();
     for expect in [
         "  change     cannot be shown: \"notes.txt\" is there already",
         "  change     cannot be shown: hunk 1 of \"notes.txt\": the lines that stay or go do",
     ] {
         assert!(left.contains(expect), "{left}");
-        let hash = Desk::hash_of(&left);
-        desk.ok(&["deny", "r1", "--yes", "--arguments", &hash]);
-        left = desk.ends(&["resume", "r1", "--no-wait"], 8).said();
+        let hash = Fixture::hash_of(&left);
+        fixture.ok(&["deny", "r1", "--yes", "--arguments", &hash]);
+        left = fixture.ends(&["resume", "r1", "--no-wait"], 8).printed();
     }
     let expect = [
         "  change     notes.txt, 1 line added, 1 removed\n  @@ -1,3 +1,3 @@\n   one\n  -two\n  +2\n   three\n",
@@ -362,7 +368,7 @@ fn the_question_shows_what_a_patch_would_change_of_each_file() {
     ];
     assert!(left.contains(&expect.concat()), "{left}");
     // Nothing of it was done for the question.
-    assert!(desk.path("old.txt").exists() && !desk.path("new.txt").exists());
+    assert!(fixture.path("old.txt").exists() && !fixture.path("new.txt").exists());
 }
 
 /// What a person allowed is one call with one text of arguments: the same tool with other arguments is asked about again, whoever
@@ -370,7 +376,7 @@ fn the_question_shows_what_a_patch_would_change_of_each_file() {
 #[test]
 fn an_answer_holds_across_a_kill_and_for_the_arguments_that_were_shown_alone() {
     let asked = [("echo", r#"{"text":"a"}"#), ("echo", r#"{"text":"b"}"#)];
-    let place = desk("require_approval: [echo]\n", &asked);
+    let place = fixture("require_approval: [echo]\n", &asked);
     let hash = place.left_waiting("r1");
     place.ok(&["key", "generate", "anna"]);
     place.ok(&[
@@ -399,7 +405,7 @@ fn an_answer_holds_across_a_kill_and_for_the_arguments_that_were_shown_alone() {
     // The first answer was taken, and is none to the second call: as it was, and with that call's number.
     for again in [given.clone(), given.replace("\"call\":1", "\"call\":2")] {
         std::fs::write(&file, again).unwrap();
-        let left = place.ends(&["resume", "r1", "--no-wait"], 8).said();
+        let left = place.ends(&["resume", "r1", "--no-wait"], 8).printed();
         assert!(!left.contains("EXECUTE → OBSERVE"), "{left}");
         let (_, inbox) = place.json(&["approvals"]);
         assert_eq!(inbox["approvals"][0]["call"], json!(2), "{inbox}");

@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-use crate::desk::{Left, monolith};
+use crate::fixture::{Left, monolith};
 use crate::golden::{file_of, goldens};
 
 use crate::verifier::python;

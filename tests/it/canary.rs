@@ -36,13 +36,13 @@ enum Canaries {
     No,
 }
 
-struct Desk {
+struct Fixture {
     folder: TempDir,
     said: Vec<(String, Vec<u8>)>,
     canaries: Canaries,
 }
 
-impl Desk {
+impl Fixture {
     fn new(canaries: Canaries) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("canary.txt"), CANARIES.join("\n")).unwrap();
@@ -135,7 +135,7 @@ impl Desk {
         let store = places.iter().find(|(place, _)| place.ends_with("runs.db"));
         let store = PathBuf::from(&store.expect("a store").0);
         let place = store.display().to_string();
-        for (_, entry) in crate::desk::entries_of(&store) {
+        for (_, entry) in crate::fixture::entries_of(&store) {
             let texts = entry.event + &entry.action;
             places.push((place.clone(), texts.into_bytes()));
         }
@@ -302,7 +302,7 @@ fn serve(
     None
 }
 
-fn contract(address: &str, desk: &Desk) -> String {
+fn contract(address: &str, fixture: &Fixture) -> String {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/canary_server.py");
     format!(
         "tool_policy: optional\n\
@@ -314,7 +314,7 @@ fn contract(address: &str, desk: &Desk) -> String {
          providers:\n\
          \x20 web: {{type: openai, base_url: '{address}/v1?token={}', api_key_env: THE_KEY, headers: {{X-Session: 'Token ${{THE_HEADER}}'}}}}\n\
          tools: {{workspace: ., mcp: {{odd: {{command: python3, args: ['{}'], env: {{CANARY: '${{THE_VARIABLE}}'}}}}}}}}\n",
-        desk.value(QUERY),
+        fixture.value(QUERY),
         server.display(),
     )
 }
@@ -328,20 +328,20 @@ fn has_python() -> bool {
 }
 
 /// A run in which everybody tells what they know.
-fn play(canaries: Canaries) -> (Desk, Value) {
-    let mut desk = Desk::new(canaries);
+fn play(canaries: Canaries) -> (Fixture, Value) {
+    let mut fixture = Fixture::new(canaries);
     let address = provider(answers());
-    fs::write(desk.path().join("c.yaml"), contract(&address, &desk)).unwrap();
+    fs::write(fixture.path().join("c.yaml"), contract(&address, &fixture)).unwrap();
     let task = format!("Use the tools. My password is {TASK}, theirs {KEY}.");
     let mut arguments = vec!["run", "--json", "--run-id", "r1", "--contract", "c.yaml"];
     let set = format!("task={task}");
     arguments.extend(["--set", &set, "--set", "max_turns=8"]);
-    let (_, result) = desk.monolith(&arguments);
+    let (_, result) = fixture.monolith(&arguments);
     // The arguments are the test's own words, and so are the names of what was said.
     let result = serde_json::from_str(&result).unwrap();
-    desk.tell_all("r1");
-    fs::remove_file(desk.path().join("c.yaml")).unwrap();
-    (desk, result)
+    fixture.tell_all("r1");
+    fs::remove_file(fixture.path().join("c.yaml")).unwrap();
+    (fixture, result)
 }
 
 #[test]
@@ -349,15 +349,15 @@ fn a_secret_that_everybody_tells_is_nowhere() {
     if !has_python() {
         return;
     }
-    let (mut desk, result) = play(Canaries::Yes);
+    let (mut fixture, result) = play(Canaries::Yes);
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
     );
     assert_eq!(result["counters"]["inferences"], 9, "{result}");
-    let hits = desk.hits();
+    let hits = fixture.hits();
     assert!(hits.is_empty(), "{hits:#?}");
-    let (code, report) = desk.monolith(&["replay", "r1", "--json"]);
+    let (code, report) = fixture.monolith(&["replay", "r1", "--json"]);
     assert_eq!(code, Some(0), "{report}");
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["same"], true);
@@ -367,8 +367,8 @@ fn a_secret_that_everybody_tells_is_nowhere() {
             .any(|what| what.as_str().unwrap().contains("was redacted")),
         "{lost:?}"
     );
-    assert_eq!(desk.monolith(&["verify", "r1"]).0, Some(0));
-    let exported = fs::read(desk.path().join("r1.jsonl")).unwrap();
+    assert_eq!(fixture.monolith(&["verify", "r1"]).0, Some(0));
+    let exported = fs::read(fixture.path().join("r1.jsonl")).unwrap();
     crate::verifier::both_hold("a redacted run", exported);
 }
 
@@ -377,8 +377,8 @@ fn a_secret_that_nobody_told_monolith_of_is_found_by_the_same_search() {
     if !has_python() {
         return;
     }
-    let (desk, _) = play(Canaries::No);
-    let hits = desk.hits();
+    let (fixture, _) = play(Canaries::No);
+    let hits = fixture.hits();
     for canary in CANARIES {
         let found = |place: &str| {
             hits.iter()
@@ -402,8 +402,8 @@ fn a_marker_is_opened_with_the_key_and_the_value() {
     if !has_python() {
         return;
     }
-    let (desk, result) = play(Canaries::Yes);
-    let mut child = desk.process(&["key", "commitment", "r1"]);
+    let (fixture, result) = play(Canaries::Yes);
+    let mut child = fixture.process(&["key", "commitment", "r1"]);
     let mut child = child
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -431,22 +431,22 @@ fn a_run_that_is_killed_and_resumed_stays_clean_and_has_the_same_markers() {
     if !has_python() {
         return;
     }
-    let mut desk = Desk::new(Canaries::Yes);
+    let mut fixture = Fixture::new(Canaries::Yes);
     let mut answers = answers();
     let done = answers.split_off(8);
     let call = answers.swap_remove(3);
     let (sender, asked) = mpsc::channel();
     let address = provider_that_waits(vec![call], done, sender);
-    fs::write(desk.path().join("c.yaml"), contract(&address, &desk)).unwrap();
+    fs::write(fixture.path().join("c.yaml"), contract(&address, &fixture)).unwrap();
     let task = format!("Use {TASK}.");
     let arguments = ["run", "--json", "--run-id", "r1", "c.yaml", "--task", &task];
-    let mut child = desk.process(&arguments);
+    let mut child = fixture.process(&arguments);
     child.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = child.spawn().unwrap();
     asked.recv_timeout(Duration::from_secs(60)).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let (code, result) = desk.monolith(&["resume", "r1", "--json"]);
+    let (code, result) = fixture.monolith(&["resume", "r1", "--json"]);
     assert_eq!(code, Some(0), "{result}");
     let result: Value = serde_json::from_str(&result).unwrap();
     assert_eq!(result["outcome"]["class"], "COMPLETED_WITH_TOOLS");
@@ -457,54 +457,54 @@ fn a_run_that_is_killed_and_resumed_stays_clean_and_has_the_same_markers() {
     };
     let last = result["conversation"].as_array().unwrap().len() - 1;
     assert_eq!(key_in(1), key_in(last), "before the kill and after it");
-    desk.tell_all("r1");
-    assert_eq!(desk.monolith(&["replay", "r1"]).0, Some(0));
-    fs::remove_file(desk.path().join("c.yaml")).unwrap();
-    let hits = desk.hits();
+    fixture.tell_all("r1");
+    assert_eq!(fixture.monolith(&["replay", "r1"]).0, Some(0));
+    fs::remove_file(fixture.path().join("c.yaml")).unwrap();
+    let hits = fixture.hits();
     assert!(hits.is_empty(), "{hits:#?}");
 }
 
 #[test]
 fn a_server_that_does_not_come_up_tells_nothing_either() {
-    let mut desk = Desk::new(Canaries::Yes);
+    let mut fixture = Fixture::new(Canaries::Yes);
     let address = provider(vec![(500, format!("no {QUERY}, {HEADER}")); 4]);
     let text = format!(
         "task: Try.\ntargets: [{{provider: demo, model: script}}]\n\
          providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n\
          tools: {{mcp: {{web: {{url: '{address}/mcp?token={QUERY}', headers: {{X-Session: '${{THE_HEADER}}'}}}}}}}}\n"
     );
-    fs::write(desk.path().join("s.jsonl"), "").unwrap();
-    fs::write(desk.path().join("c.yaml"), text).unwrap();
-    let (code, result) = desk.monolith(&["run", "--json", "--run-id", "r1", "c.yaml"]);
+    fs::write(fixture.path().join("s.jsonl"), "").unwrap();
+    fs::write(fixture.path().join("c.yaml"), text).unwrap();
+    let (code, result) = fixture.monolith(&["run", "--json", "--run-id", "r1", "c.yaml"]);
     assert_eq!(code, Some(3), "{result}");
-    desk.monolith(&["contract", "show", "c.yaml"]);
-    desk.monolith(&["contract", "check", "c.yaml", "--start-servers"]);
-    desk.tell_all("r1");
-    fs::remove_file(desk.path().join("c.yaml")).unwrap();
-    let hits = desk.hits();
+    fixture.monolith(&["contract", "show", "c.yaml"]);
+    fixture.monolith(&["contract", "check", "c.yaml", "--start-servers"]);
+    fixture.tell_all("r1");
+    fs::remove_file(fixture.path().join("c.yaml")).unwrap();
+    let hits = fixture.hits();
     assert!(hits.is_empty(), "{hits:#?}");
 }
 
 #[test]
 fn a_contract_that_shows_a_secret_is_refused_with_the_place_and_not_the_value() {
-    let mut desk = Desk::new(Canaries::Yes);
+    let mut fixture = Fixture::new(Canaries::Yes);
     let text = format!(
         "system: 'The key is {KEY}.'\ntask: Try.\ntargets: [{{provider: web, model: m, context_window: 8192}}]\n\
          providers: {{web: {{type: openai, api_key_env: THE_KEY, base_url: 'http://127.0.0.1:9/v1'}}}}\n"
     );
-    fs::write(desk.path().join("c.yaml"), text).unwrap();
+    fs::write(fixture.path().join("c.yaml"), text).unwrap();
     for command in [
         ["run", "--json", "c.yaml"].as_slice(),
         &["contract", "check", "c.yaml"],
     ] {
-        assert_eq!(desk.monolith(command).0, Some(4));
-        let said = String::from_utf8_lossy(&desk.said.last().unwrap().1).into_owned();
+        assert_eq!(fixture.monolith(command).0, Some(4));
+        let said = String::from_utf8_lossy(&fixture.said.last().unwrap().1).into_owned();
         assert!(
             said.contains("providers.web.api_key_env") && said.contains("\"/system\""),
             "{said}"
         );
     }
-    fs::remove_file(desk.path().join("c.yaml")).unwrap();
-    let hits = desk.hits();
+    fs::remove_file(fixture.path().join("c.yaml")).unwrap();
+    let hits = fixture.hits();
     assert!(hits.is_empty(), "{hits:#?}");
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::terminal::Terminal;
 
 mod servers;
@@ -33,8 +33,8 @@ fn streams(first: &str, second: &str, reset_after: Option<usize>) -> String {
     line.to_string()
 }
 
-fn on_a_terminal(desk: &Desk, args: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
-    let mut command = desk.command(args);
+fn on_a_terminal(fixture: &Fixture, args: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
+    let mut command = fixture.command(args);
     command.env_remove("NO_COLOR");
     command.envs(variables.iter().copied());
     Terminal::start(command).end()
@@ -42,10 +42,10 @@ fn on_a_terminal(desk: &Desk, args: &[&str], variables: &[(&str, &str)]) -> (i32
 
 #[test]
 fn an_answer_streams_once_and_transitions_are_dim_beside_it() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let line = streams("The licence ", "is MIT.", None);
-    desk.script("sampling: {stream: true}\n", &[&line]);
-    let (code, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &[]);
+    fixture.script("sampling: {stream: true}\n", &[&line]);
+    let (code, shown) = on_a_terminal(&fixture, &["run", "c.yaml"], &[]);
     assert_eq!(code, 0, "{shown}");
     assert_eq!(shown.matches("The licence").count(), 1, "{shown}");
     let answer = shown
@@ -63,8 +63,8 @@ fn an_answer_streams_once_and_transitions_are_dim_beside_it() {
     assert!(shown.contains("   ·   monolith replay "), "{shown}");
 
     let plain = [("NO_COLOR", "1")];
-    desk.script("", &[&says("Plain."), &line]);
-    let (_, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &plain);
+    fixture.script("", &[&says("Plain."), &line]);
+    let (_, shown) = on_a_terminal(&fixture, &["run", "c.yaml"], &plain);
     let shown = shown.replace("\u{1b}[2K", "");
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
     assert_eq!(shown.matches("Plain.").count(), 1, "{shown}");
@@ -73,18 +73,18 @@ fn an_answer_streams_once_and_transitions_are_dim_beside_it() {
 /// The answer of the last attempt came whole, and the provider says that it refused.
 #[test]
 fn the_text_of_a_last_attempt_that_counts_for_nothing_is_marked_as_discarded() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let refused = streams("I would ", "rather not.", None);
     let refused = refused.replace(
         "\\\"finish_reason\\\":\\\"stop\\\"",
         "\\\"finish_reason\\\":\\\"content_filter\\\"",
     );
     assert!(refused.contains("content_filter"), "{refused}");
-    desk.script(
+    fixture.script(
         "sampling: {stream: true}\nmax_attempts_per_turn: 1\n",
         &[&refused],
     );
-    let (code, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &[("NO_COLOR", "1")]);
+    let (code, shown) = on_a_terminal(&fixture, &["run", "c.yaml"], &[("NO_COLOR", "1")]);
     assert_eq!(code, 1, "{shown}");
     assert!(shown.contains("(content_filter)"), "{shown}");
     assert_eq!(
@@ -96,13 +96,13 @@ fn the_text_of_a_last_attempt_that_counts_for_nothing_is_marked_as_discarded() {
 
 #[test]
 fn the_text_of_a_failed_attempt_is_marked_as_discarded() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let broken = streams("A wrong ", "beginning", Some(1));
-    desk.script(
+    fixture.script(
         "sampling: {stream: true}\n",
         &[&broken, &streams("The whole ", "answer.", None)],
     );
-    let (code, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &[("NO_COLOR", "1")]);
+    let (code, shown) = on_a_terminal(&fixture, &["run", "c.yaml"], &[("NO_COLOR", "1")]);
     assert_eq!(code, 0, "{shown}");
     let at = |text: &str| {
         shown
@@ -118,40 +118,40 @@ fn the_text_of_a_failed_attempt_is_marked_as_discarded() {
 
 #[test]
 fn in_a_pipe_the_answer_is_on_stdout_once_and_the_outcome_is_one_line() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let line = streams("The licence ", "is MIT.", None);
     let broken = streams("A wrong ", "beginning", Some(1));
-    desk.script("sampling: {stream: true}\n", &[&broken, &line]);
-    let left = desk.ends(&["run", "c.yaml"], 0);
+    fixture.script("sampling: {stream: true}\n", &[&broken, &line]);
+    let left = fixture.ends(&["run", "c.yaml"], 0);
     assert_eq!(left.out, "The licence is MIT.\n");
     assert_eq!(left.err.lines().count(), 1, "{}", left.err);
     assert!(left.err.contains("COMPLETED_CHAT_ONLY"), "{}", left.err);
-    let left = desk.ends(&["run", "c.yaml", "--quiet"], 0);
+    let left = fixture.ends(&["run", "c.yaml", "--quiet"], 0);
     assert_eq!(
         (left.out.as_str(), left.err.as_str()),
         ("The licence is MIT.\n", "")
     );
-    desk.ends(&["run", "c.yaml", "--quiet", "--verbose"], 4);
+    fixture.ends(&["run", "c.yaml", "--quiet", "--verbose"], 4);
 }
 
 #[test]
 fn quiet_shows_the_answer_alone_on_a_terminal_too() {
-    let desk = Desk::new();
-    desk.script("", &[&says("The licence is MIT.")]);
-    let (code, shown) = on_a_terminal(&desk, &["run", "c.yaml", "--quiet"], &[]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("The licence is MIT.")]);
+    let (code, shown) = on_a_terminal(&fixture, &["run", "c.yaml", "--quiet"], &[]);
     assert_eq!((code, shown.as_str()), (0, "The licence is MIT.\r\n"));
 }
 
 #[test]
 fn what_is_waited_for_is_named_until_it_is_there() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let monolith = env!("CARGO_BIN_EXE_monolith");
     let servers = format!(
         "tools: {{mcp: {{able: {{command: {monolith}, args: [__slow-tool]}}, \
          later: {{command: sleep, args: ['600']}}}}}}\n"
     );
-    desk.script(&servers, &[&says("One.")]);
-    let mut command = desk.command(&["run", "c.yaml"]);
+    fixture.script(&servers, &[&says("One.")]);
+    let mut command = fixture.command(&["run", "c.yaml"]);
     command.env("NO_COLOR", "1");
     let mut terminal = Terminal::start(command);
     terminal.until("starting tool servers: later");
@@ -160,9 +160,9 @@ fn what_is_waited_for_is_named_until_it_is_there() {
 }
 
 /// A chat whose model answers with these lines.
-fn chat(desk: &Desk, more: &str, lines: &[&str]) -> Terminal {
-    desk.script(more, lines);
-    let mut command: Command = desk.command(&["chat", "c.yaml"]);
+fn chat(fixture: &Fixture, more: &str, lines: &[&str]) -> Terminal {
+    fixture.script(more, lines);
+    let mut command: Command = fixture.command(&["chat", "c.yaml"]);
     command.env("NO_COLOR", "1");
     let mut terminal = Terminal::start(command);
     terminal.until("c.yaml with demo/script. Each message");
@@ -170,8 +170,8 @@ fn chat(desk: &Desk, more: &str, lines: &[&str]) -> Terminal {
     terminal
 }
 
-fn runs(desk: &Desk) -> Vec<String> {
-    let (_, list) = desk.json(&["list"]);
+fn runs(fixture: &Fixture) -> Vec<String> {
+    let (_, list) = fixture.json(&["list"]);
     let runs = list["runs"].as_array().unwrap().iter();
     runs.map(|run| run["run_id"].as_str().unwrap().to_owned())
         .collect()
@@ -179,10 +179,10 @@ fn runs(desk: &Desk) -> Vec<String> {
 
 #[test]
 fn each_message_of_a_chat_continues_the_run_before() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let lines = ["One.", "Two."].map(says);
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let mut chat = chat(&desk, "tools: {builtin: [echo]}\n", &lines);
+    let mut chat = chat(&fixture, "tools: {builtin: [echo]}\n", &lines);
     chat.types("/undo\r").until("there is nothing to take back");
     chat.types("/tools\r").until("echo  ");
     chat.types("first\r")
@@ -213,7 +213,7 @@ fn each_message_of_a_chat_continues_the_run_before() {
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
     assert!(!shown.contains("monolith continue"), "{shown}");
-    let (_, last) = desk.json(&["show", "last"]);
+    let (_, last) = fixture.json(&["show", "last"]);
     let said: Vec<&str> = last["conversation"]
         .as_array()
         .unwrap()
@@ -221,15 +221,15 @@ fn each_message_of_a_chat_continues_the_run_before() {
         .map(|message| message["content"].as_str().unwrap())
         .collect();
     assert_eq!(said, ["first", "One.", "third", "Two."]);
-    for run in runs(&desk) {
-        desk.ok(&["verify", &run]);
-        desk.ok(&["replay", &run]);
+    for run in runs(&fixture) {
+        fixture.ok(&["verify", &run]);
+        fixture.ok(&["replay", &run]);
     }
 }
 
 /// What the last run was asked and has answered.
-fn said(desk: &Desk) -> Vec<String> {
-    let (_, last) = desk.json(&["show", "last"]);
+fn texts_of(fixture: &Fixture) -> Vec<String> {
+    let (_, last) = fixture.json(&["show", "last"]);
     let messages = last["conversation"].as_array().unwrap().iter();
     messages
         .map(|message| message["content"].as_str().unwrap().to_owned())
@@ -240,50 +240,50 @@ fn said(desk: &Desk) -> Vec<String> {
 /// take it away; and what was put in its place is another run.
 #[test]
 fn what_other_processes_do_to_a_run_between_two_messages_is_harmless_or_noticed() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let lines = ["One.", "Two.", "Three."].map(says);
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let mut chat = chat(&desk, "", &lines);
+    let mut chat = chat(&fixture, "", &lines);
     chat.types("first\r")
         .until("One.")
         .until("COMPLETED_CHAT_ONLY")
         .until("> ");
-    let first = runs(&desk).remove(0);
-    desk.ok(&["continue", &first, "aside"]);
-    assert_eq!(said(&desk), ["first", "One.", "aside", "Two."]);
+    let first = runs(&fixture).remove(0);
+    fixture.ok(&["continue", &first, "aside"]);
+    assert_eq!(texts_of(&fixture), ["first", "One.", "aside", "Two."]);
     // A run that has ended takes no more entries.
-    desk.ok(&["resume", &first]);
+    fixture.ok(&["resume", &first]);
     chat.types("second\r")
         .until("Two.")
         .until("COMPLETED_CHAT_ONLY")
         .until("> ");
-    assert_eq!(said(&desk), ["first", "One.", "second", "Two."]);
-    let second = runs(&desk).remove(0);
-    desk.ok(&["delete", &second, "--yes"]);
+    assert_eq!(texts_of(&fixture), ["first", "One.", "second", "Two."]);
+    let second = runs(&fixture).remove(0);
+    fixture.ok(&["delete", &second, "--yes"]);
     chat.types("third\r").until("was deleted").until("> ");
-    desk.ok(&["run", "c.yaml", "--task", "another", "--run-id", &second]);
-    let before = runs(&desk).len();
+    fixture.ok(&["run", "c.yaml", "--task", "another", "--run-id", &second]);
+    let before = runs(&fixture).len();
     chat.types("fourth\r")
         .until("is not the run that answered here")
         .until("/undo")
         .until("> ");
-    assert_eq!(runs(&desk).len(), before, "nothing goes on from it");
+    assert_eq!(runs(&fixture).len(), before, "nothing goes on from it");
     chat.types("/undo\r")
         .until(&format!("the next message continues run {first}"))
         .until("> ");
     chat.types("fifth\r")
         .until("COMPLETED_CHAT_ONLY")
         .until("> ");
-    assert_eq!(said(&desk), ["first", "One.", "fifth", "Two."]);
+    assert_eq!(texts_of(&fixture), ["first", "One.", "fifth", "Two."]);
     chat.types("/quit\r");
     assert_eq!(chat.end().0, 0);
 }
 
 #[test]
 fn an_interrupt_ends_the_turn_and_not_the_chat() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let lines = [&says("One."), "{\"fault\":\"hang\"}"];
-    let mut chat = chat(&desk, "", &lines);
+    let mut chat = chat(&fixture, "", &lines);
     chat.types("first\r")
         .until("One.")
         .until("COMPLETED_CHAT_ONLY")
@@ -309,7 +309,7 @@ fn an_interrupt_ends_the_turn_and_not_the_chat() {
     chat.types("/cost\r").until("3 runs, ").until("> ");
     chat.types("\u{4}");
     assert_eq!(chat.end().0, 0);
-    let (code, last) = desk.json(&["show", "last", "--exit-code"]);
+    let (code, last) = fixture.json(&["show", "last", "--exit-code"]);
     assert_eq!((code, &last["outcome"]["code"]), (1, &"abort".into()));
     let said = last["conversation"].to_string();
     assert!(
@@ -320,14 +320,14 @@ fn an_interrupt_ends_the_turn_and_not_the_chat() {
 
 #[test]
 fn a_call_of_a_chat_can_be_allowed_and_the_next_line_is_a_message() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let lines = [
         &calls("echo", "{\"text\":\"hi\"}"),
         &says("Done."),
         &says("Still here."),
     ];
     let more = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
-    let mut chat = chat(&desk, more, &lines.map(String::as_str));
+    let mut chat = chat(&fixture, more, &lines.map(String::as_str));
     chat.types("first\r").until("allow it? [y/N]").types("y\n");
     chat.until("Done.")
         .until("COMPLETED_WITH_TOOLS")
@@ -339,10 +339,10 @@ fn a_call_of_a_chat_can_be_allowed_and_the_next_line_is_a_message() {
 
 #[test]
 fn a_message_that_was_stopped_and_answered_says_so() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let lines = [calls("echo", "{\"text\":\"hi\"}"), says("So far.")];
     let more = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
-    let mut chat = chat(&desk, more, &lines.each_ref().map(String::as_str));
+    let mut chat = chat(&fixture, more, &lines.each_ref().map(String::as_str));
     chat.types("first\r").until("allow it? [y/N]").signal("INT");
     chat.until("So far.")
         .until("stopped: the model was asked to");
@@ -352,8 +352,8 @@ fn a_message_that_was_stopped_and_answered_says_so() {
 
 #[test]
 fn a_chat_that_is_ended_leaves_its_prompt() {
-    let desk = Desk::new();
-    let mut chat = chat(&desk, "", &[&says("One.")]);
+    let fixture = Fixture::new();
+    let mut chat = chat(&fixture, "", &[&says("One.")]);
     chat.types("first\r")
         .until("COMPLETED_CHAT_ONLY")
         .until("> ");
@@ -363,40 +363,40 @@ fn a_chat_that_is_ended_leaves_its_prompt() {
 
 #[test]
 fn a_chat_that_is_ended_during_an_answer_suspends_its_run() {
-    let desk = Desk::new();
-    let mut chat = chat(&desk, "", &["{\"fault\":\"hang\"}"]);
+    let fixture = Fixture::new();
+    let mut chat = chat(&fixture, "", &["{\"fault\":\"hang\"}"]);
     chat.types("first\r").until("PRECHECK → INFER");
     chat.signal("TERM").until("suspending").signal("TERM");
     let (code, shown) = chat.end();
     assert_eq!(code, 8, "{shown}");
-    let (_, last) = desk.json(&["show", "last"]);
+    let (_, last) = fixture.json(&["show", "last"]);
     assert_eq!(last["outcome"], serde_json::Value::Null, "{last}");
 }
 
 /// Nothing is begun any more, also where the answer came in the time that was left for it.
 #[test]
 fn a_chat_that_is_ended_during_an_answer_takes_no_further_message() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let mut slow: serde_json::Value = serde_json::from_str(&says("One.")).unwrap();
     slow["delay_ms"] = json!(1500);
-    let mut chat = chat(&desk, "", &[&slow.to_string(), &says("Two.")]);
+    let mut chat = chat(&fixture, "", &[&slow.to_string(), &says("Two.")]);
     chat.types("first\r").until("PRECHECK → INFER");
     chat.types("second\r").signal("TERM").until("suspending");
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("One.") && !shown.contains("Two."), "{shown}");
-    assert_eq!(runs(&desk).len(), 1);
+    assert_eq!(runs(&fixture).len(), 1);
 }
 
 /// What is typed there is never the answer's.
 #[test]
 fn the_prompt_of_a_chat_is_not_in_a_file_that_takes_its_answers() {
-    let desk = Desk::new();
-    desk.script("", &[&says("One.")]);
-    let inner = desk.command(&["chat", "c.yaml", "--quiet"]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("One.")]);
+    let inner = fixture.command(&["chat", "c.yaml", "--quiet"]);
     // The prompt goes to the terminal that controls the process.
     let mut shell = Command::new("setsid");
-    shell.current_dir(desk.path(""));
+    shell.current_dir(fixture.path(""));
     for (name, value) in inner.get_envs() {
         match value {
             Some(value) => shell.env(name, value),
@@ -414,15 +414,15 @@ fn the_prompt_of_a_chat_is_not_in_a_file_that_takes_its_answers() {
         .until("> ")
         .types("/quit\r");
     assert_eq!(chat.end().0, 0);
-    assert_eq!(desk.read("out.txt"), "One.\n");
+    assert_eq!(fixture.read("out.txt"), "One.\n");
 }
 
 /// A line in another encoding is refused alone.
 #[test]
 fn a_line_that_is_no_text_is_not_sent_and_the_chat_goes_on() {
-    let desk = Desk::new();
-    desk.script("", &[&says("One.")]);
-    let mut command = desk.command(&["chat", "c.yaml"]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("One.")]);
+    let mut command = fixture.command(&["chat", "c.yaml"]);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -447,11 +447,11 @@ fn a_line_that_is_no_text_is_not_sent_and_the_chat_goes_on() {
 
 #[test]
 fn the_text_of_an_attempt_that_was_left_is_marked_as_discarded() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let line = streams("The licence ", "is MIT.", Some(1));
     let line = line.replace("\"reset\"", "\"hang\"");
-    desk.script("sampling: {stream: true}\n", &[&line]);
-    let mut run = Terminal::start(desk.command(&["run", "c.yaml"]));
+    fixture.script("sampling: {stream: true}\n", &[&line]);
+    let mut run = Terminal::start(fixture.command(&["run", "c.yaml"]));
     run.until("The licence").signal("TERM").until("suspending");
     run.signal("TERM");
     let (code, shown) = run.end();
@@ -464,9 +464,13 @@ fn the_text_of_an_attempt_that_was_left_is_marked_as_discarded() {
 
 #[test]
 fn what_helps_in_a_chat_is_typed_in_a_chat() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let more = "tool_policy: required\ntools: {builtin: [echo]}\n";
-    let mut chat = chat(&desk, more, &[&says("You are welcome."), &says("Hello.")]);
+    let mut chat = chat(
+        &fixture,
+        more,
+        &[&says("You are welcome."), &says("Hello.")],
+    );
     chat.types("Thanks!\r").until("each run needs a tool call");
     // What the model answered is part of the conversation.
     chat.until("monolith chat c.yaml --run ")
@@ -483,13 +487,13 @@ fn what_helps_in_a_chat_is_typed_in_a_chat() {
 /// The next message of this chat comes after the failed one, and so does that of the chat which is named.
 #[test]
 fn what_helps_with_a_failed_message_goes_on_from_it_in_a_chat() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let more = "tool_policy: required\ntool_proof: succeeded\ntools: {builtin: [read_file], workspace: .}\n";
     let call = calls("read_file", r#"{"path": "nope.md"}"#);
-    let mut chat = chat(&desk, more, &[&call, &says("It is not there.")]);
+    let mut chat = chat(&fixture, more, &[&call, &says("It is not there.")]);
     chat.types("Read it.\r").until("proof_not_succeeded");
     chat.until("correct what the calls failed with");
-    let failed = runs(&desk).remove(0);
+    let failed = runs(&fixture).remove(0);
     let again = format!("monolith chat c.yaml --run {failed}");
     chat.until(&format!("{again} --set tool_proof=executed"))
         .until(&again)
@@ -502,17 +506,17 @@ fn what_helps_with_a_failed_message_goes_on_from_it_in_a_chat() {
 
 #[test]
 fn a_chat_goes_on_from_a_run_that_has_ended() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let call = calls("echo", "{\"text\":\"hi\"}");
-    desk.script(
+    fixture.script(
         "tools: {builtin: [echo]}\n",
         &[&call, &says("One."), &says("Two."), &says("Three.")],
     );
-    desk.ok(&["run", "c.yaml", "--run-id", "r1", "--task", "first"]);
-    let mut chat = Terminal::start(desk.command(&["chat", "--run", "r1"]));
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1", "--task", "first"]);
+    let mut chat = Terminal::start(fixture.command(&["chat", "--run", "r1"]));
     chat.until("It goes on from run r1.").until("> ");
     chat.types("second\r").until("Two.").until("> ");
-    let continued = said(&desk);
+    let continued = texts_of(&fixture);
     assert_eq!(continued[0], "first");
     assert_eq!(continued[continued.len() - 2..], ["second", "Two."]);
     // The last message called nothing; the one before it did.
@@ -528,30 +532,30 @@ fn a_chat_goes_on_from_a_run_that_has_ended() {
     assert_eq!(code, 0);
     assert_eq!(shown.matches("is not undone").count(), 1, "{shown}");
     // A file that was changed since is taken where it is named.
-    let changed = desk.read("c.yaml") + "max_turns: 7\n";
-    desk.write("c.yaml", &changed);
-    let mut chat = Terminal::start(desk.command(&["chat", "--run", "r1"]));
+    let changed = fixture.read("c.yaml") + "max_turns: 7\n";
+    fixture.write("c.yaml", &changed);
+    let mut chat = Terminal::start(fixture.command(&["chat", "--run", "r1"]));
     chat.until("> ")
         .types("third\r")
         .until("max_turns")
         .until("> ");
     chat.types("/quit\r");
     chat.end();
-    let mut chat = Terminal::start(desk.command(&["chat", "c.yaml", "--run", "r1"]));
+    let mut chat = Terminal::start(fixture.command(&["chat", "c.yaml", "--run", "r1"]));
     chat.until("> ")
         .types("third\r")
         .until("COMPLETED_CHAT_ONLY");
     chat.until("> ").types("/quit\r");
     assert_eq!(chat.end().0, 0);
     // A run without an end is resumed first.
-    assert_eq!(desk.run(&["chat", "--run", "nosuch"]).code, 4);
+    assert_eq!(fixture.run(&["chat", "--run", "nosuch"]).code, 4);
 }
 
 #[test]
 fn what_is_waited_for_while_a_run_is_stopped_says_so() {
-    let desk = Desk::new();
-    desk.script("", &["{\"fault\":\"hang\"}"]);
-    let mut terminal = Terminal::start(desk.command(&["run", "c.yaml"]));
+    let fixture = Fixture::new();
+    fixture.script("", &["{\"fault\":\"hang\"}"]);
+    let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml"]));
     terminal.until("PRECHECK → INFER").signal("INT");
     terminal.until("stopping: the run is brought to its end");
     terminal
@@ -564,18 +568,18 @@ fn what_is_waited_for_while_a_run_is_stopped_says_so() {
 #[test]
 fn a_chat_in_a_pipe_ends_with_the_code_of_its_last_run() {
     let check = |lines: &[&str], expect: i32| {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         let answers = [
             says("No tool for me."),
             calls("echo", "{\"text\":\"x\"}"),
             says("Done."),
         ];
         let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
-        desk.script(
+        fixture.script(
             "tool_policy: required\ntools: {builtin: [echo]}\nmax_turns: 3\n",
             &answers,
         );
-        let mut child = desk
+        let mut child = fixture
             .command(&["chat", "c.yaml"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -588,7 +592,7 @@ fn a_chat_in_a_pipe_ends_with_the_code_of_its_last_run() {
         }
         drop(stdin);
         let left = Left::from(child.wait_with_output().unwrap());
-        assert_eq!(left.code, expect, "{}", left.said());
+        assert_eq!(left.code, expect, "{}", left.printed());
     };
     check(&["hello"], 1);
     check(&["hello", "/quit"], 1);
@@ -598,9 +602,9 @@ fn a_chat_in_a_pipe_ends_with_the_code_of_its_last_run() {
 
 #[test]
 fn a_verbose_chat_in_a_pipe_says_how_each_message_ended() {
-    let desk = Desk::new();
-    desk.script("", &[&says("One."), &says("Two.")]);
-    let mut command = desk.command(&["chat", "c.yaml", "--verbose"]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("One."), &says("Two.")]);
+    let mut command = fixture.command(&["chat", "c.yaml", "--verbose"]);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = piped.stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -618,14 +622,16 @@ fn a_verbose_chat_in_a_pipe_says_how_each_message_ended() {
 
 #[test]
 fn a_file_that_changes_during_a_chat_is_refused_with_the_way_on() {
-    let desk = Desk::new();
-    let mut chat = chat(&desk, "max_turns: 6\n", &[&says("One."), &says("Two.")]);
+    let fixture = Fixture::new();
+    let mut chat = chat(&fixture, "max_turns: 6\n", &[&says("One."), &says("Two.")]);
     chat.types("first\r")
         .until("COMPLETED_CHAT_ONLY")
         .until("> ");
-    let first = runs(&desk).remove(0);
-    let changed = desk.read("c.yaml").replace("max_turns: 6", "max_turns: 9");
-    desk.write("c.yaml", &changed);
+    let first = runs(&fixture).remove(0);
+    let changed = fixture
+        .read("c.yaml")
+        .replace("max_turns: 6", "max_turns: 9");
+    fixture.write("c.yaml", &changed);
     chat.types("second\r").until("the file has changed");
     chat.until("/exit")
         .until(&format!("monolith chat c.yaml --run {first}"))
@@ -635,7 +641,7 @@ fn a_file_that_changes_during_a_chat_is_refused_with_the_way_on() {
     assert_eq!(code, 0, "{shown}");
     assert!(!shown.contains("give again each --set"), "{shown}");
     // It works as it is named.
-    let mut again = Terminal::start(desk.command(&["chat", "c.yaml", "--run", &first]));
+    let mut again = Terminal::start(fixture.command(&["chat", "c.yaml", "--run", &first]));
     again.until("> ").types("second\r").until("Two.");
     again.until("> ").types("/exit\r");
     assert_eq!(again.end().0, 0);
@@ -644,11 +650,11 @@ fn a_file_that_changes_during_a_chat_is_refused_with_the_way_on() {
 /// Lines that wait while another is carried out are carried out in their order, whether they came at once or while an answer was under way.
 #[test]
 fn lines_that_are_typed_ahead_are_carried_out_one_after_the_other() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let more = "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n";
     let call = calls("echo", "{\"text\":\"x\"}");
     let lines = [&call[..], &says("One."), &says("Two."), &says("Three.")];
-    let mut chat = chat(&desk, more, &lines);
+    let mut chat = chat(&fixture, more, &lines);
     chat.types("first\rsecond\r").until("allow it? [y/N] ");
     chat.types("y\nthird\n/exit\n")
         .until("One.")
@@ -656,8 +662,8 @@ fn lines_that_are_typed_ahead_are_carried_out_one_after_the_other() {
         .until("Three.");
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
-    assert_eq!(runs(&desk).len(), 3, "{shown}");
-    let (_, last) = desk.json(&["show", "last"]);
+    assert_eq!(runs(&fixture).len(), 3, "{shown}");
+    let (_, last) = fixture.json(&["show", "last"]);
     let said = last["conversation"].as_array().unwrap();
     let said = said.iter().filter(|message| message["role"] == "user");
     let said: Vec<&str> = said.map(|m| m["content"].as_str().unwrap()).collect();

@@ -6,19 +6,19 @@ use serde_json::json;
 use wiremock::matchers::{header, method};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
 
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.write(
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write(
         "prompts/c.yaml",
         "task: hi\ntool_policy: optional\ntargets: [{provider: cloud, model: m, context_window: 8192}]\n",
     );
-    desk
+    fixture
 }
 
-impl Desk {
-    /// Runs a command with a home folder `me`; what it says names no folder above the desk.
+impl Fixture {
+    /// Runs a command with a home folder `me`; what it says names no folder above the fixture.
     fn at_home(&self, args: &[&str]) -> Left {
         let mut command = self.command(args);
         command.env_remove("CLOUD_KEY").env("HOME", self.path("me"));
@@ -51,41 +51,41 @@ async fn model(key: &str) -> MockServer {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_of_a_layer_is_asked_with_the_key_beside_it_and_stands_in_the_contract() {
     let server = model("k-of-home").await;
-    let desk = desk();
-    desk.write("me/.ai-agent/ai-agent.json", &cloud(&server.uri()));
-    desk.write("me/.ai-agent/ai-agent.env", "CLOUD_KEY=k-of-home\n");
-    let output = desk.at_home(&["run", "prompts/c.yaml", "--json", "--run-id", "r"]);
+    let fixture = fixture();
+    fixture.write("me/.ai-agent/ai-agent.json", &cloud(&server.uri()));
+    fixture.write("me/.ai-agent/ai-agent.env", "CLOUD_KEY=k-of-home\n");
+    let output = fixture.at_home(&["run", "prompts/c.yaml", "--json", "--run-id", "r"]);
     let result = output.document();
     assert_eq!(result["outcome"]["code"], "final_message", "{}", output.err);
     // What ran does not depend on the layer any more.
-    std::fs::remove_dir_all(desk.path("me")).unwrap();
+    std::fs::remove_dir_all(fixture.path("me")).unwrap();
     for command in ["verify", "replay"] {
-        let again = desk.at_home(&[command, "r"]);
+        let again = fixture.at_home(&[command, "r"]);
         assert_eq!(again.code, 0, "{}", again.err);
     }
-    let lost = desk.at_home(&["run", "prompts/c.yaml"]);
+    let lost = fixture.at_home(&["run", "prompts/c.yaml"]);
     assert_eq!(lost.code, 4);
     let printed = lost.err;
     assert!(
         printed.contains("no provider `cloud` is defined under `providers`"),
         "{printed}"
     );
-    let shown = desk.at_home(&["export", "r", "-o", "r.jsonl"]);
+    let shown = fixture.at_home(&["export", "r", "-o", "r.jsonl"]);
     assert_eq!(shown.code, 0);
-    let file = std::fs::read_to_string(desk.path("r.jsonl")).unwrap();
+    let file = std::fs::read_to_string(fixture.path("r.jsonl")).unwrap();
     assert!(file.contains(&format!("\"base_url\":\"{}\"", server.uri())));
     assert!(!file.contains("k-of-home"));
 }
 
 #[test]
 fn contract_show_and_check_tell_which_file_each_value_is_from() {
-    let desk = desk();
-    desk.write("prompts/.ai-agent.json", &cloud("http://prompt/v1"));
-    desk.write(
+    let fixture = fixture();
+    fixture.write("prompts/.ai-agent.json", &cloud("http://prompt/v1"));
+    fixture.write(
         ".ai-agent.json",
         r#"{"providers": {"cloud": {"baseUrl": "http://here/v1"}}}"#,
     );
-    let output = desk.at_home(&["contract", "show", "prompts/c.yaml"]);
+    let output = fixture.at_home(&["contract", "show", "prompts/c.yaml"]);
     let contract = output.document();
     assert_eq!(contract["providers"]["cloud"]["base_url"], "http://here/v1");
     let printed = output.err;
@@ -97,7 +97,7 @@ fn contract_show_and_check_tell_which_file_each_value_is_from() {
         printed.contains("note: providers.cloud.type is from /prompts/.ai-agent.json\n"),
         "{printed}"
     );
-    let output = desk.at_home(&["contract", "check", "prompts/c.yaml", "--json"]);
+    let output = fixture.at_home(&["contract", "check", "prompts/c.yaml", "--json"]);
     let report = output.document();
     let from = report["origins"]["providers.cloud.type"].as_str().unwrap();
     assert!(
@@ -105,8 +105,8 @@ fn contract_show_and_check_tell_which_file_each_value_is_from() {
         "{from}"
     );
 
-    desk.write("other.json", &cloud("http://other/v1"));
-    let output = desk.at_home(&[
+    fixture.write("other.json", &cloud("http://other/v1"));
+    let output = fixture.at_home(&[
         "contract",
         "show",
         "prompts/c.yaml",
@@ -124,36 +124,36 @@ fn contract_show_and_check_tell_which_file_each_value_is_from() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun_with() {
     let server = model("k-of-file").await;
-    let desk = desk();
+    let fixture = fixture();
     let with = |turns: u32| {
         let terms = json!({"type": "openai", "baseUrl": server.uri(), "apiKey": "${CLOUD_KEY}"});
         let config = json!({"providers": {"cloud": terms}, "defaults": {"maxTurns": turns}});
-        desk.write("conf/x.json", &config.to_string());
+        fixture.write("conf/x.json", &config.to_string());
     };
     with(3);
-    desk.write("conf/.ai-agent.env", "CLOUD_KEY=k-of-file\n");
+    fixture.write("conf/.ai-agent.env", "CLOUD_KEY=k-of-file\n");
     let named = ["--config", "conf/x.json"];
     let begun = ["run", "prompts/c.yaml", "--run-id", "r"];
-    let output = desk.at_home(&[&begun[..], &named[..]].concat());
+    let output = fixture.at_home(&[&begun[..], &named[..]].concat());
     assert_eq!(output.code, 0, "{}", output.err);
-    assert_eq!(desk.at_home(&["export", "r", "-o", "r.jsonl"]).code, 0);
-    let file = std::fs::read_to_string(desk.path("r.jsonl")).unwrap();
+    assert_eq!(fixture.at_home(&["export", "r", "-o", "r.jsonl"]).code, 0);
+    let file = std::fs::read_to_string(fixture.path("r.jsonl")).unwrap();
     assert!(file.contains("\"max_turns\":3"), "{file}");
     // `--live` reads the contract file anew, as a resume does.
     let live = ["replay", "r", "--live", "inference"];
-    let again = desk.at_home(&live);
+    let again = fixture.at_home(&live);
     assert_eq!(again.code, 0, "{}", again.err);
     with(4);
-    let changed = desk.at_home(&live);
+    let changed = fixture.at_home(&live);
     assert_eq!(changed.code, 4);
     let expect = "the file gives another contract: /max_turns is 4";
     assert!(changed.err.contains(expect), "{}", changed.err);
-    std::fs::remove_file(desk.path("conf/x.json")).unwrap();
-    let gone = desk.at_home(&live);
+    std::fs::remove_file(fixture.path("conf/x.json")).unwrap();
+    let gone = fixture.at_home(&live);
     assert_eq!(gone.code, 4);
     let expect = "failed to use configuration /conf/x.json: there is no such file";
     assert!(gone.err.contains(expect), "{}", gone.err);
-    let store = std::fs::read(desk.path("home/runs.db")).unwrap();
+    let store = std::fs::read(fixture.path("home/runs.db")).unwrap();
     let holds = |text: &str| {
         store
             .windows(text.len())
@@ -161,11 +161,11 @@ async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun
     };
     assert!(!holds("k-of-file"));
     // Texts of entries are packed in the file.
-    for (_, entry) in crate::desk::entries_of(&desk.path("home/runs.db")) {
+    for (_, entry) in crate::fixture::entries_of(&fixture.path("home/runs.db")) {
         let texts = entry.event + &entry.action;
         assert!(!texts.contains("k-of-file"), "{texts}");
     }
-    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    let store = rusqlite::Connection::open(fixture.path("home/runs.db")).unwrap();
     let select = "SELECT config FROM invocations";
     let config: String = store.query_row(select, [], |row| row.get(0)).unwrap();
     assert!(config.ends_with("/conf/x.json"), "{config}");
@@ -173,15 +173,15 @@ async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun
 
 #[test]
 fn an_address_that_shows_a_key_gives_no_contract_and_no_message_shows_it() {
-    let desk = desk();
+    let fixture = fixture();
     let check = |address: &str, expect: &str| {
         let terms = json!({"type": "openai", "baseUrl": address});
         let config = json!({"providers": {"cloud": terms}});
-        desk.write(".ai-agent.json", &config.to_string());
-        let left = desk.at_home(&["contract", "show", "prompts/c.yaml"]);
-        assert_eq!(left.code, 4, "{}", left.said());
+        fixture.write(".ai-agent.json", &config.to_string());
+        let left = fixture.at_home(&["contract", "show", "prompts/c.yaml"]);
+        assert_eq!(left.code, 4, "{}", left.printed());
         assert!(left.err.contains(expect), "{}", left.err);
-        assert!(!left.said().contains("abcdefghij"), "{}", left.said());
+        assert!(!left.printed().contains("abcdefghij"), "{}", left.printed());
     };
     check(
         "https://gate.example/sk-abcdefghij0123456789/v1",
@@ -190,13 +190,15 @@ fn an_address_that_shows_a_key_gives_no_contract_and_no_message_shows_it() {
     // The name of a host may look like anything.
     let host = json!({"type": "openai", "baseUrl": "https://sk-abcdefghij-northeurope.example/v1"});
     let config = json!({"providers": {"cloud": host}});
-    desk.write(".ai-agent.json", &config.to_string());
+    fixture.write(".ai-agent.json", &config.to_string());
     assert_eq!(
-        desk.at_home(&["contract", "show", "prompts/c.yaml"]).code,
+        fixture
+            .at_home(&["contract", "show", "prompts/c.yaml"])
+            .code,
         0
     );
     let file = "task: hi\ntargets: [{provider: p, model: m}]\nproviders: {p: {type: openai, base_url: \"ftp://x/sk-abcdefghij0123456789\"}}\n";
-    desk.write("prompts/c.yaml", file);
+    fixture.write("prompts/c.yaml", file);
     check(
         "http://here/v1",
         "expected an address that begins with https:// or http://",
@@ -207,14 +209,14 @@ fn an_address_that_shows_a_key_gives_no_contract_and_no_message_shows_it() {
 /// 001/4.layers.3
 #[test]
 fn a_variable_that_is_missing_names_its_layer_and_its_key() {
-    let desk = desk();
-    desk.write(".ai-agent.json", &cloud("http://127.0.0.1:9/v1"));
-    let output = desk.at_home(&["run", "prompts/c.yaml"]);
+    let fixture = fixture();
+    fixture.write(".ai-agent.json", &cloud("http://127.0.0.1:9/v1"));
+    let output = fixture.at_home(&["run", "prompts/c.yaml"]);
     assert_eq!(output.code, 4);
     let printed = output.err;
     let expect = "providers.cloud.api_key_env: Unresolved variable ${CLOUD_KEY} for provider 'cloud' at /.ai-agent.json";
     assert!(printed.contains(expect), "{printed}");
-    let output = desk.at_home(&["run", "prompts/c.yaml", "--config", "no.json", "--json"]);
+    let output = fixture.at_home(&["run", "prompts/c.yaml", "--config", "no.json", "--json"]);
     assert_eq!(output.code, 4);
     let result = output.document();
     assert_eq!(

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 
 /// As many bytes of a secret give it away.
 const PIECE: usize = 8;
@@ -24,22 +24,22 @@ fn left_by(kind: &str, secret: &str) -> Option<(String, Vec<u8>)> {
     if !has_python() {
         return None;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cutting_server.py");
     let server = format!(
         "{{command: python3, args: ['{}', {kind}], env: {{SECRET: '${{SECRET}}'}}}}",
         server.display()
     );
     let contract = format!("tool_policy: required\ntools: {{mcp: {{t: {server}}}}}\n");
-    desk.script(&contract, &[&calls("t__tell", "{}"), &says("done")]);
+    fixture.script(&contract, &[&calls("t__tell", "{}"), &says("done")]);
     let run = ["run", "c.yaml", "--run-id", "r", "--verbose"];
-    let mut run = desk.command(&run);
+    let mut run = fixture.command(&run);
     let run = run.env("SECRET", secret).env("MONOLITH_LOG", "trace");
-    let mut said = Left::from(run.output().unwrap()).said();
-    said += &desk.run(&["show", "r"]).said();
-    desk.ok(&["export", "r", "--output", "r.jsonl"]);
-    let mut left = fs::read(desk.path("r.jsonl")).unwrap();
-    for entry in fs::read_dir(desk.path("home")).unwrap() {
+    let mut said = Left::from(run.output().unwrap()).printed();
+    said += &fixture.run(&["show", "r"]).printed();
+    fixture.ok(&["export", "r", "--output", "r.jsonl"]);
+    let mut left = fs::read(fixture.path("r.jsonl")).unwrap();
+    for entry in fs::read_dir(fixture.path("home")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
             left.extend(fs::read(path).unwrap());
@@ -111,13 +111,13 @@ fn a_tool_that_can_take_no_arguments_is_refused_before_the_run() {
     if !has_python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cutting_server.py");
     let contract = format!(
         "tool_policy: required\ntools: {{mcp: {{t: {{command: python3, args: ['{}', schema]}}}}}}\n",
         server.display()
     );
-    desk.script(&contract, &[&calls("t__tell", "{}"), &says("done")]);
+    fixture.script(&contract, &[&calls("t__tell", "{}"), &says("done")]);
     let twice = |n: usize| {
         let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
         json!({"anyOf": [next, next]})
@@ -127,8 +127,8 @@ fn a_tool_that_can_take_no_arguments_is_refused_before_the_run() {
     definitions.insert("d7".to_owned(), json!({"type": "string"}));
     let member = json!({"properties": {"a": {"$ref": "#/$defs/d0"}}});
     let schema = json!({"type": "object", "$defs": definitions, "allOf": vec![member; 64]});
-    desk.write("schema.json", &schema.to_string());
-    let refused = desk.ends(&["run", "c.yaml"], 3).said();
+    fixture.write("schema.json", &schema.to_string());
+    let refused = fixture.ends(&["run", "c.yaml"], 3).printed();
     let refused = refused.split_whitespace().collect::<Vec<_>>().join(" ");
     for expect in ["t__tell", "not even an object without members"] {
         assert!(refused.contains(expect), "{expect}: {refused}");

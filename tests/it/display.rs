@@ -7,7 +7,7 @@ use monolith::{Digest, RunId};
 use serde_json::{Value, json};
 
 use crate::browser::{body, opened, page_of, printed};
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 use crate::golden::{Golden, file_of};
 use crate::statements::serving;
 
@@ -16,12 +16,12 @@ const WARNING: &str = "warning: tag 0099 ignored: unknown slot, tag 0001 ignored
 
 #[test]
 fn a_tag_that_was_ignored_is_a_warning_in_show_and_on_the_page() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let file = file_of("session.xml_mismatched_tags");
     let name = file.display().to_string();
-    let shown = desk.ok(&["show", &name]);
+    let shown = fixture.ok(&["show", &name]);
     assert!(shown.contains(WARNING), "{shown}");
-    let why = desk.ok(&["show", &name, "--why"]);
+    let why = fixture.ok(&["show", &name, "--why"]);
     let (_, warnings) = why.split_once("\nWarnings:\n").unwrap();
     let (warnings, _) = warnings.split_once("\n\n").unwrap();
     assert_eq!(warnings.lines().count(), 1, "{why}");
@@ -54,8 +54,8 @@ fn a_tag_that_was_ignored_is_a_warning_while_the_run_is_narrated() {
         let message = json!({"role": "assistant", "content": content});
         json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
     });
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "c.yaml",
         &format!(
             "task: hi\ntool_policy: optional\ncompletion: final_report\ntool_transport: xml\n\
@@ -64,7 +64,7 @@ fn a_tag_that_was_ignored_is_a_warning_while_the_run_is_narrated() {
              providers: {{web: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1'}}}}\n"
         ),
     );
-    let left = desk.ends(&["run", "c.yaml", "--run-id", "tags", "--verbose"], 0);
+    let left = fixture.ends(&["run", "c.yaml", "--run-id", "tags", "--verbose"], 0);
     for line in [
         "[WRN] ← [1.0] llm web:m: tag 0099 ignored: unknown slot\n",
         "[WRN] ← [1.0] llm web:m: tag FINAL ignored: unopened\n",
@@ -132,9 +132,9 @@ fn forged(name: &str, change: impl FnOnce(&mut Vec<(Value, Value)>)) -> String {
 
 /// Every display of a file that verifies and departs from the machine at that entry.
 fn check_departs(case: &str, text: &str, entry: u64) {
-    let desk = Desk::new();
-    desk.write("t.jsonl", text);
-    desk.ok(&["verify", "t.jsonl"]);
+    let fixture = Fixture::new();
+    fixture.write("t.jsonl", text);
+    fixture.ok(&["verify", "t.jsonl"]);
     let line = "NOT THE STATE OF THE RUN: ";
     let named = format!("entry {entry}");
     for form in [
@@ -143,19 +143,19 @@ fn check_departs(case: &str, text: &str, entry: u64) {
         &["show", "t.jsonl", "--follow"],
         &["show", "t.jsonl", "--conversation"],
     ] {
-        let shown = desk.ends(form, 6).out;
+        let shown = fixture.ends(form, 6).out;
         let said = shown.lines().find(|shown| shown.starts_with(line));
         let said = said.unwrap_or_else(|| panic!("{case}: {form:?}: {shown}"));
         assert!(said.contains(&named), "{case}: {said}");
     }
-    let refused = desk.ends(&["show", "t.jsonl", "--json"], 6);
+    let refused = fixture.ends(&["show", "t.jsonl", "--json"], 6);
     assert!(
         refused.out.is_empty() && refused.err.contains(&named),
         "{case}: {}",
         refused.err
     );
     for format in ["html", "atif", "cast"] {
-        let refused = desk.ends(&["export", "--format", format, "t.jsonl"], 6);
+        let refused = fixture.ends(&["export", "--format", format, "t.jsonl"], 6);
         assert!(refused.out.is_empty(), "{case}: {format}");
         let err = refused.err;
         assert!(
@@ -168,29 +168,29 @@ fn check_departs(case: &str, text: &str, entry: u64) {
         &["show", "t.jsonl", "--raw"][..],
         &["show", "t.jsonl", "--step", "0"],
     ] {
-        let shown = desk.ends(form, 6);
+        let shown = fixture.ends(form, 6);
         assert!(shown.err.contains(line), "{case}: {form:?}: {}", shown.err);
         assert!(!shown.out.contains(line), "{case}: {form:?}: {}", shown.out);
     }
     let same = ["show", "t.jsonl", "t.jsonl", "--diff"];
-    assert!(desk.ends(&same, 6).out.contains(line), "{case}");
-    assert_eq!(desk.ends(&[&same[..], &["--json"]].concat(), 6).out, "");
-    desk.ok(&["import", "t.jsonl"]);
-    let (_, list) = desk.json(&["list"]);
+    assert!(fixture.ends(&same, 6).out.contains(line), "{case}");
+    assert_eq!(fixture.ends(&[&same[..], &["--json"]].concat(), 6).out, "");
+    fixture.ok(&["import", "t.jsonl"]);
+    let (_, list) = fixture.json(&["list"]);
     let run = list["runs"][0]["run_id"].as_str().unwrap();
-    let exported = desk.ends(&["export", run], 6);
+    let exported = fixture.ends(&["export", run], 6);
     assert!(exported.err.contains(line), "{case}: {}", exported.err);
     assert_eq!(exported.out.lines().next(), text.lines().next(), "{case}");
-    desk.script("", &[]);
+    fixture.script("", &[]);
     let continued = ["continue", run, "Go on.", "--contract", "c.yaml"];
     for form in [&["resume", run][..], &continued] {
-        let left = desk.run(form);
+        let left = fixture.run(form);
         assert!(left.out.is_empty(), "{case}: {form:?}: {}", left.out);
         assert_eq!(left.code, 6, "{case}: {form:?}: {}", left.err);
     }
-    let (code, result) = desk.json(&["resume", run]);
+    let (code, result) = fixture.json(&["resume", run]);
     assert_eq!((code, &result["success"]), (6, &json!(false)), "{result}");
-    let Some(document) = opened(&page_of(&desk.path("t.jsonl")), "") else {
+    let Some(document) = opened(&page_of(&fixture.path("t.jsonl")), "") else {
         return;
     };
     assert_eq!(printed(&document, "verdict"), "verified", "{case}");
@@ -251,10 +251,10 @@ fn the_end_of_a_file_that_is_followed_is_held_against_the_machine() {
     let name = "core.valid_call";
     let mut departed = 0;
     for length in 1..Golden::of(name).entries.len() {
-        let desk = Desk::new();
-        desk.write("t.jsonl", &forged(name, |entries| entries.truncate(length)));
-        let shown = desk.run(&["show", "t.jsonl"]);
-        let followed = desk.run(&["show", "t.jsonl", "--follow"]);
+        let fixture = Fixture::new();
+        fixture.write("t.jsonl", &forged(name, |entries| entries.truncate(length)));
+        let shown = fixture.run(&["show", "t.jsonl"]);
+        let followed = fixture.run(&["show", "t.jsonl", "--follow"]);
         let line = "NOT THE STATE OF THE RUN: ";
         let count = |text: &str| text.matches(line).count();
         assert_eq!(count(&followed.out), count(&shown.out), "{length}");
@@ -285,10 +285,10 @@ fn a_page_opens_the_digests_of_its_own_run_and_says_what_it_could_not() {
 /// What turns a line round is in no form that a pipe carries to a terminal.
 #[test]
 fn a_trajectory_carries_no_character_that_steers_a_terminal() {
-    let desk = Desk::new();
-    desk.script("", &[&says("a\u{202e}b\u{9b}c")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
-    let printed = desk.ok(&["export", "r1", "--format", "atif"]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("a\u{202e}b\u{9b}c")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let printed = fixture.ok(&["export", "r1", "--format", "atif"]);
     assert!(!printed.contains(['\u{202e}', '\u{9b}']), "{printed}");
     let document: Value = serde_json::from_str(&printed).unwrap();
     assert!(

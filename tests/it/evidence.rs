@@ -6,7 +6,7 @@ use std::path::Path;
 
 use monolith::{Attribution, SealedEntry};
 
-use crate::desk::{Left, monolith};
+use crate::fixture::{Left, monolith};
 use crate::golden::Golden;
 
 /// A run whose tool result and task both stand in it.

@@ -7,12 +7,12 @@ use std::process::Command;
 use monolith::{RunFilter, StoreReader};
 use rusqlite::Connection;
 
-use crate::desk::{Desk, Left, says};
+use crate::fixture::{Fixture, Left, says};
 use crate::golden::file_of;
 
 /// A folder with a contract, and a store somewhere.
 struct Scene {
-    desk: Desk,
+    fixture: Fixture,
     store: PathBuf,
 }
 
@@ -45,15 +45,15 @@ impl Drop for Tmpfs {
 
 impl Scene {
     fn new() -> Self {
-        let desk = Desk::new();
-        desk.script("", &[&says(&"all is well. ".repeat(1000))]);
-        std::fs::create_dir(desk.path("disk")).unwrap();
-        let store = desk.path("disk/runs.db");
-        Self { desk, store }
+        let fixture = Fixture::new();
+        fixture.script("", &[&says(&"all is well. ".repeat(1000))]);
+        std::fs::create_dir(fixture.path("disk")).unwrap();
+        let store = fixture.path("disk/runs.db");
+        Self { fixture, store }
     }
 
     fn disk(&self) -> PathBuf {
-        self.desk.path("disk")
+        self.fixture.path("disk")
     }
 
     fn command(&self, args: &[&str]) -> (i32, String) {
@@ -62,7 +62,7 @@ impl Scene {
     }
 
     fn process(&self, args: &[&str]) -> Command {
-        let mut command = self.desk.command(args);
+        let mut command = self.fixture.command(args);
         command.arg("--store").arg(&self.store);
         command
     }
@@ -186,7 +186,7 @@ fn as_a_reader(scene: &Scene, args: &[&str]) -> Option<(i32, String)> {
     let set = |path: &Path, mode: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    set(&scene.desk.path(""), 0o755);
+    set(&scene.fixture.path(""), 0o755);
     // The owner lets others read it: it is made for the owner alone.
     set(&scene.store, 0o644);
     set(&scene.disk(), 0o555);
@@ -216,8 +216,8 @@ fn as_a_reader(scene: &Scene, args: &[&str]) -> Option<(i32, String)> {
         .args(args)
         .arg("--store")
         .arg(&scene.store)
-        .current_dir(scene.desk.path(""))
-        .env("MONOLITH_HOME", scene.desk.path("nobody"))
+        .current_dir(scene.fixture.path(""))
+        .env("MONOLITH_HOME", scene.fixture.path("nobody"))
         .output()
         .unwrap();
     set(&scene.disk(), 0o755);
@@ -246,7 +246,7 @@ fn a_store_in_a_folder_that_may_not_be_written_is_read() {
         };
         assert_eq!(code, 0, "{args:?}: {said}");
     }
-    assert!(!scene.desk.path("nobody").exists());
+    assert!(!scene.fixture.path("nobody").exists());
     assert_eq!(files(), before);
     // The same without the files that a process leaves empty: none may be needed.
     for ending in ["db-wal", "db-shm"] {
@@ -281,14 +281,14 @@ fn whoever_only_reads_makes_nothing() {
     ];
     for args in commands {
         for store in [None, Some("none.db")] {
-            let mut command = scene.desk.command(args);
+            let mut command = scene.fixture.command(args);
             if let Some(store) = store {
                 command.args(["--store", store]);
             }
-            let home = scene.desk.path("home");
+            let home = scene.fixture.path("home");
             command.output().unwrap();
             assert!(!home.exists(), "{args:?}");
-            assert!(!scene.desk.path("none.db").exists(), "{args:?}");
+            assert!(!scene.fixture.path("none.db").exists(), "{args:?}");
         }
     }
 }
@@ -311,7 +311,7 @@ fn a_transcript_is_imported_from_a_pipe_and_leaves_no_copy() {
         // Who is refused early does not read to the end.
         drop(child.stdin.take().unwrap().write_all(bytes));
         let left = Left::from(child.wait_with_output().unwrap());
-        (left.code, left.said())
+        (left.code, left.printed())
     };
     let (code, said) = import(&golden[..golden.len() / 2], "/dev/stdin");
     assert_eq!(code, 7, "{said}");

@@ -38,7 +38,7 @@ fn monolith(folder: &TempDir) -> Command {
 }
 
 /// What a command ends with, and everything that it says.
-fn said(command: &mut Command) -> (i32, String) {
+fn output_of(command: &mut Command) -> (i32, String) {
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     (
@@ -147,7 +147,7 @@ fn init(folder: &TempDir, ollama: &str, llama: &str, more: &[&str]) -> (i32, Str
     let mut command = monolith(folder);
     command.args(["init", "--ollama", ollama, "--llama-server", llama]);
     command.args(["--lm-studio", NONE]).args(more);
-    said(&mut command)
+    output_of(&mut command)
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn init_writes_a_contract_for_the_server_that_runs_here_and_it_passes_the_check(
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(written.contains("type: ollama"), "{written}");
     assert!(written.contains("context_window: 32768"), "{written}");
-    let (code, printed) = said(monolith(&folder).args(["contract", "check", "agent.yaml"]));
+    let (code, printed) = output_of(monolith(&folder).args(["contract", "check", "agent.yaml"]));
     assert_eq!(code, 0, "{printed}");
 
     // What is there is never replaced unless that is wanted.
@@ -203,7 +203,7 @@ fn a_server_whose_template_knows_no_tools_is_asked_in_text_and_under_a_grammar()
     for expect in ["text_profile: hermes", "grammar_profile: gbnf/1"] {
         assert!(written.contains(expect), "{expect}: {written}");
     }
-    let (code, printed) = said(monolith(&folder).args(["contract", "check", "agent.yaml"]));
+    let (code, printed) = output_of(monolith(&folder).args(["contract", "check", "agent.yaml"]));
     assert_eq!(code, 0, "{printed}");
 }
 
@@ -265,7 +265,7 @@ fn an_address_that_is_given_is_the_one_that_answers_or_the_command_says_that_nob
 
     let mut doctor = monolith(&folder);
     doctor.args(["doctor", "--lm-studio", NONE, "--llama-server", NONE]);
-    let (code, printed) = said(doctor.args(["--ollama", NOBODY]));
+    let (code, printed) = output_of(doctor.args(["--ollama", NOBODY]));
     assert_eq!(code, 1, "{printed}");
     assert!(
         printed.contains("no Ollama answers at http://127.0.0.1:1"),
@@ -280,7 +280,7 @@ fn an_address_that_is_given_is_the_one_that_answers_or_the_command_says_that_nob
         NONE,
         "b.yaml",
     ]);
-    let (code, printed) = said(command.env("OLLAMA_HOST", "127.0.0.1:1"));
+    let (code, printed) = output_of(command.env("OLLAMA_HOST", "127.0.0.1:1"));
     assert_eq!(code, 3, "{printed}");
     assert!(
         printed.contains("no Ollama at http://127.0.0.1:1"),
@@ -296,7 +296,7 @@ fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
         .args(["init", "--ollama", NONE, "--llama-server", NONE])
         .args(["--lm-studio", NONE, "--task", "Say: \"hello\""])
         .env("ANTHROPIC_API_KEY", "sk-ant-very-secret-value");
-    let (code, printed) = said(&mut command);
+    let (code, printed) = output_of(&mut command);
     assert_eq!(code, 0, "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(
@@ -317,7 +317,7 @@ fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
         .args(["doctor", "--contract", "agent.yaml", "--ollama", NONE])
         .args(["--llama-server", NONE, "--lm-studio", NONE])
         .env("ANTHROPIC_API_KEY", "sk-ant-very-secret-value");
-    let (code, printed) = said(&mut command);
+    let (code, printed) = output_of(&mut command);
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("ANTHROPIC_API_KEY set"), "{printed}");
     assert!(
@@ -346,7 +346,7 @@ fn the_doctor_looks_at_what_a_contract_is_to_be_answered_by() {
         let mut command = monolith(&folder);
         command.args(["doctor", "--contract", "c.yaml", "--ollama", NONE]);
         command.args(["--llama-server", NONE, "--lm-studio", NONE]);
-        let (got, printed) = said(&mut command);
+        let (got, printed) = output_of(&mut command);
         assert_eq!(got, code, "{printed}");
         assert!(printed.contains(expect), "{printed}");
         assert!(
@@ -425,7 +425,7 @@ fn the_doctor_says_what_is_wrong_and_ends_with_one_only_then() {
     // A model whose bytes have changed, a store that is none, and a contract whose server cannot be started.
     let model = [b"GGUF\x03\0\0\0".as_slice(), &[0; 16]].concat();
     fs::write(folder.path().join("m.gguf"), model).unwrap();
-    let (code, printed) = said(monolith(&folder).args(["model", "add", "mine", "m.gguf"]));
+    let (code, printed) = output_of(monolith(&folder).args(["model", "add", "mine", "m.gguf"]));
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("its profile: unknown"), "{printed}");
     let blobs = folder.path().join("state/models/blobs");
@@ -510,7 +510,7 @@ fn a_pull_that_is_killed_goes_on_and_asks_before_it_begins() {
     });
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["model", "pull", "hf:o/r/m.gguf", "--hub", &hub];
-    let (code, printed) = said(monolith(&folder).args(arguments));
+    let (code, printed) = output_of(monolith(&folder).args(arguments));
     assert_eq!(code, 4, "{printed}");
     assert!(
         printed.contains("licence mit; 1,048,576 bytes"),
@@ -545,12 +545,12 @@ fn a_pull_that_is_killed_goes_on_and_asks_before_it_begins() {
     let kept = part();
     assert_eq!(ranges.recv().unwrap(), None);
 
-    let (code, printed) = said(monolith(&folder).args(arguments).arg("--yes"));
+    let (code, printed) = output_of(monolith(&folder).args(arguments).arg("--yes"));
     assert_eq!(code, 0, "{printed}");
     assert_eq!(ranges.recv().unwrap().map(|from| from as u64), Some(kept));
-    let (code, printed) = said(monolith(&folder).args(["model", "verify", "m"]));
+    let (code, printed) = output_of(monolith(&folder).args(["model", "verify", "m"]));
     assert_eq!(code, 0, "{printed}");
-    let (code, printed) = said(monolith(&folder).args(arguments));
+    let (code, printed) = output_of(monolith(&folder).args(arguments));
     assert_eq!(code, 0, "{printed}");
     assert!(
         printed.contains("here already: m 1048576 bytes"),
@@ -569,7 +569,7 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
     // Nobody says which model: there are two.
     let of = |more: &[&str]| {
         let mut command = monolith(&folder);
-        said(command.args(["init", "--force", "--base-url"]).args(more))
+        output_of(command.args(["init", "--force", "--base-url"]).args(more))
     };
     let (code, printed) = of(&[&address]);
     assert_eq!(code, 4, "{printed}");
@@ -587,7 +587,7 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
 
     // What is said of the contract is about what stands in it: no default is.
     let (code, printed) =
-        said(
+        output_of(
             monolith(&folder)
                 .env("MY_KEY", "x")
                 .args(["contract", "check", "agent.yaml"]),
@@ -596,7 +596,7 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
     assert!(!printed.contains("not sent"), "{printed}");
     let set = ["--set", "sampling.repeat_penalty=1.2"];
     let mut check = monolith(&folder);
-    let (code, printed) = said(
+    let (code, printed) = output_of(
         check
             .env("MY_KEY", "x")
             .args(["contract", "check", "agent.yaml"])
@@ -639,7 +639,7 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
 #[test]
 fn init_writes_nothing_for_a_named_server_that_does_not_answer_or_wants_a_key() {
     let folder = tempfile::tempdir().unwrap();
-    let of = |more: &[&str]| said(monolith(&folder).args(["init", "--base-url"]).args(more));
+    let of = |more: &[&str]| output_of(monolith(&folder).args(["init", "--base-url"]).args(more));
     let dead = format!("{NOBODY}/v1");
     for more in [&[&*dead][..], &[&*dead, "--model", "m"]] {
         let (code, printed) = of(more);
@@ -671,7 +671,7 @@ fn init_writes_nothing_for_a_named_server_that_does_not_answer_or_wants_a_key() 
         "--lm-studio",
         NONE,
     ];
-    let (code, printed) = said(monolith(&folder).args(["init", "--force"]).args(nowhere));
+    let (code, printed) = output_of(monolith(&folder).args(["init", "--force"]).args(nowhere));
     assert_eq!(code, 3, "{printed}");
     assert!(printed.contains("init --base-url URL"), "{printed}");
 }
@@ -679,14 +679,14 @@ fn init_writes_nothing_for_a_named_server_that_does_not_answer_or_wants_a_key() 
 #[test]
 fn manual_pages_and_completions_are_written_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, printed) = said(monolith(&folder).args(["man", "--out", "pages"]));
+    let (code, printed) = output_of(monolith(&folder).args(["man", "--out", "pages"]));
     assert_eq!(code, 0, "{printed}");
     for page in ["monolith.1", "monolith-run.1", "monolith-contract-check.1"] {
         let page = fs::read_to_string(folder.path().join("pages").join(page)).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
     }
     assert!(!folder.path().join("pages/monolith-__supervise.1").exists());
-    let (code, main) = said(monolith(&folder).arg("man"));
+    let (code, main) = output_of(monolith(&folder).arg("man"));
     // An option that the short help does not list has its text in the page.
     assert!(main.contains("The file that keeps runs"), "{main}");
     assert_eq!(code, 0, "{main}");
@@ -697,7 +697,7 @@ fn manual_pages_and_completions_are_written_for_every_command() {
         ("fish", "complete -c monolith"),
         ("powershell", "Register-ArgumentCompleter"),
     ] {
-        let (code, script) = said(monolith(&folder).args(["completions", shell]));
+        let (code, script) = output_of(monolith(&folder).args(["completions", shell]));
         assert_eq!(code, 0, "{script}");
         assert!(script.contains(sign), "{shell}");
     }

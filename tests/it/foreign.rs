@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::desk::{Desk, Left, says};
+use crate::fixture::{Fixture, Left, says};
 
 /// What each of these commands says of a file.
 const READERS: [&[&str]; 5] = [
@@ -22,22 +22,26 @@ const LONGEST: Duration = Duration::from_secs(60);
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn refused_in_bounded_memory(bytes: &[u8], says: &str) {
-    let desk = Desk::new();
-    std::fs::write(desk.path("f.jsonl"), bytes).unwrap();
+    let fixture = Fixture::new();
+    std::fs::write(fixture.path("f.jsonl"), bytes).unwrap();
     for reader in READERS {
-        let program = desk.command(&[&[reader[0], "f.jsonl"], &reader[1..]].concat());
+        let program = fixture.command(&[&[reader[0], "f.jsonl"], &reader[1..]].concat());
         let limited = format!("ulimit -v {KIBIBYTES}; exec \"$@\"");
         let output = Command::new("sh")
             .args(["-c", &limited, "sh"])
             .arg(program.get_program())
             .args(program.get_args())
-            .env("MONOLITH_HOME", desk.path("home"))
-            .current_dir(desk.path(""))
+            .env("MONOLITH_HOME", fixture.path("home"))
+            .current_dir(fixture.path(""))
             .output()
             .unwrap();
         let left = Left::from(output);
-        assert_eq!(left.code, 7, "{reader:?}: {}", left.said());
-        assert!(left.said().contains(says), "{reader:?}: {}", left.said());
+        assert_eq!(left.code, 7, "{reader:?}: {}", left.printed());
+        assert!(
+            left.printed().contains(says),
+            "{reader:?}: {}",
+            left.printed()
+        );
     }
 }
 
@@ -73,8 +77,8 @@ fn golden() -> String {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_refused_and_not_read() {
-    let desk = Desk::new();
-    let pipe = desk.path("pipe");
+    let fixture = Fixture::new();
+    let pipe = fixture.path("pipe");
     assert!(
         Command::new("mkfifo")
             .arg(&pipe)
@@ -87,7 +91,7 @@ fn what_is_no_file_is_refused_and_not_read() {
         ("/dev/zero", "it is a device, not a file"),
     ] {
         for reader in READERS {
-            let mut child = desk
+            let mut child = fixture
                 .command(&[&[reader[0], name], &reader[1..]].concat())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
@@ -102,11 +106,11 @@ fn what_is_no_file_is_refused_and_not_read() {
                 std::thread::yield_now();
             }
             let left = Left::from(child.wait_with_output().unwrap());
-            assert_eq!(left.code, 4, "{reader:?} {name}: {}", left.said());
+            assert_eq!(left.code, 4, "{reader:?} {name}: {}", left.printed());
             assert!(
-                left.said().contains(what),
+                left.printed().contains(what),
                 "{reader:?} {name}: {}",
-                left.said()
+                left.printed()
             );
         }
     }
@@ -115,8 +119,8 @@ fn what_is_no_file_is_refused_and_not_read() {
 /// A table whose values are computed gives more bytes than its file has.
 #[test]
 fn a_store_that_computes_its_values_is_refused() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
     let computed = [
         (
             "log_leaves",
@@ -132,8 +136,8 @@ fn a_store_that_computes_its_values_is_refused() {
         ),
     ];
     for (table, make) in computed {
-        desk.ok(&["run", "c.yaml", "--store", "runs.db"]);
-        let store = rusqlite::Connection::open(desk.path("runs.db")).unwrap();
+        fixture.ok(&["run", "c.yaml", "--store", "runs.db"]);
+        let store = rusqlite::Connection::open(fixture.path("runs.db")).unwrap();
         let replace = format!(
             "PRAGMA foreign_keys = OFF; {make}; DROP TABLE {table}; ALTER TABLE other RENAME TO {table}"
         );
@@ -147,10 +151,14 @@ fn a_store_that_computes_its_values_is_refused() {
             &["migrate", "--dry-run"],
             &["run", "c.yaml"],
         ] {
-            let left = desk.ends(&[command, &["--store", "runs.db"]].concat(), 7);
+            let left = fixture.ends(&[command, &["--store", "runs.db"]].concat(), 7);
             let says = format!("table {table} is computed, and not kept");
-            assert!(left.said().contains(&says), "{command:?}: {}", left.said());
+            assert!(
+                left.printed().contains(&says),
+                "{command:?}: {}",
+                left.printed()
+            );
         }
-        std::fs::remove_file(desk.path("runs.db")).unwrap();
+        std::fs::remove_file(fixture.path("runs.db")).unwrap();
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown, lchown, symlink};
 
 use serde_json::json;
 
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
 use crate::terminal::Terminal;
 
 /// A user who is neither this process's nor root.
@@ -22,22 +22,22 @@ const FOUND: [&[&str]; 5] = [
     &["chat"],
 ];
 
-/// A desk whose folder `place` is worked in; what is found there starts a command that leaves `marker`.
+/// A fixture whose folder `place` is worked in; what is found there starts a command that leaves `marker`.
 struct Place {
-    desk: Desk,
+    fixture: Fixture,
 }
 
 impl Place {
     fn new() -> Self {
-        let desk = Desk::new();
-        desk.write("place/s.jsonl", "");
-        desk.write("home/.keep", "");
-        Self { desk }
+        let fixture = Fixture::new();
+        fixture.write("place/s.jsonl", "");
+        fixture.write("home/.keep", "");
+        Self { fixture }
     }
 
     /// The command of a tool server that is none.
     fn command(&self) -> serde_json::Value {
-        let marker = self.desk.path("marker").display().to_string();
+        let marker = self.fixture.path("marker").display().to_string();
         json!(["sh", "-c", format!("touch {marker}")])
     }
 
@@ -49,32 +49,33 @@ impl Place {
             "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
             "tools": {"mcp": {"theirs": {"command": "sh", "args": self.command().as_array().unwrap()[1..]}}},
         });
-        self.desk.write("place/agent.yaml", &contract.to_string());
+        self.fixture
+            .write("place/agent.yaml", &contract.to_string());
     }
 
     fn run(&self, args: &[&str]) -> Left {
-        let mut command = self.desk.command(args);
+        let mut command = self.fixture.command(args);
         command
-            .current_dir(self.desk.path("place"))
-            .env("HOME", self.desk.path("me"));
+            .current_dir(self.fixture.path("place"))
+            .env("HOME", self.fixture.path("me"));
         command.output().unwrap().into()
     }
 
     fn mode(&self, path: &str, mode: u32) {
-        fs::set_permissions(self.desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(self.fixture.path(path), fs::Permissions::from_mode(mode)).unwrap();
     }
 
     fn give(&self, path: &str, user: u32) {
-        chown(self.desk.path(path), Some(user), None).unwrap();
+        chown(self.fixture.path(path), Some(user), None).unwrap();
     }
 
     /// Nothing is started, and these words are said.
     #[track_caller]
     fn refuses(&self, args: &[&str], words: &[&str]) {
         let left = self.run(args);
-        let said = left.said();
+        let said = left.printed();
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(!self.desk.path("marker").exists(), "{args:?}: {said}");
+        assert!(!self.fixture.path("marker").exists(), "{args:?}: {said}");
         assert_eq!(left.code, 4, "{args:?}: {said}");
         for word in words {
             assert!(said.contains(word), "{args:?}: no {word:?} in {said}");
@@ -84,8 +85,8 @@ impl Place {
     /// The command of the tool server is started.
     #[track_caller]
     fn starts(&self, args: &[&str]) {
-        let said = self.run(args).said();
-        let marker = self.desk.path("marker");
+        let said = self.run(args).printed();
+        let marker = self.fixture.path("marker");
         assert!(fs::remove_file(marker).is_ok(), "{args:?}: {said}");
     }
 }
@@ -146,15 +147,15 @@ fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
     place.mode("place/agent.yaml", 0o664);
     taken();
     // A link is judged by the folder that it leads to, too.
-    fs::create_dir(place.desk.path("open")).unwrap();
+    fs::create_dir(place.fixture.path("open")).unwrap();
     let (here, there) = ("place/agent.yaml", "open/agent.yaml");
-    fs::rename(place.desk.path(here), place.desk.path(there)).unwrap();
+    fs::rename(place.fixture.path(here), place.fixture.path(there)).unwrap();
     fs::copy(
-        place.desk.path("place/s.jsonl"),
-        place.desk.path("open/s.jsonl"),
+        place.fixture.path("place/s.jsonl"),
+        place.fixture.path("open/s.jsonl"),
     )
     .unwrap();
-    symlink("../open/agent.yaml", place.desk.path(here)).unwrap();
+    symlink("../open/agent.yaml", place.fixture.path(here)).unwrap();
     place.mode("open", 0o777);
     refused(&["everybody can write", "its mode is 0777"]);
     place.mode("open", 0o755);
@@ -175,7 +176,7 @@ fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
 #[test]
 fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
     let place = Place::new();
-    let desk = &place.desk;
+    let fixture = &place.fixture;
     let write = |system: &str| {
         let contract = json!({
             "task": "hi",
@@ -184,7 +185,7 @@ fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
             "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
             "tools": {"mcp": {"theirs": {"command": "sh", "args": place.command().as_array().unwrap()[1..]}}},
         });
-        desk.write("place/agent.yaml", &contract.to_string());
+        fixture.write("place/agent.yaml", &contract.to_string());
     };
     write("first");
     let refused = || {
@@ -209,9 +210,9 @@ fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
     };
     let trust = |args: &[&str], code: i32| {
         let left = place.run(&[&["trust"], args].concat());
-        assert_eq!(left.code, code, "{args:?}: {}", left.said());
-        assert!(!desk.path("marker").exists());
-        left.said()
+        assert_eq!(left.code, code, "{args:?}: {}", left.printed());
+        assert!(!fixture.path("marker").exists());
+        left.printed()
     };
     refused();
     // What starts nothing needs no trust, and what is named has it.
@@ -221,7 +222,7 @@ fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
         &["contract", "show"],
     ] {
         let left = place.run(command);
-        assert_ne!(left.code, 4, "{command:?}: {}", left.said());
+        assert_ne!(left.code, 4, "{command:?}: {}", left.printed());
     }
     place.starts(&["run", "./agent.yaml"]);
     refused();
@@ -236,26 +237,26 @@ fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
     assert!(trust(&["--list"], 0).contains("changed since"));
     write("first");
     taken();
-    fs::create_dir(desk.path("elsewhere")).unwrap();
+    fs::create_dir(fixture.path("elsewhere")).unwrap();
     fs::copy(
-        desk.path("place/agent.yaml"),
-        desk.path("elsewhere/agent.yaml"),
+        fixture.path("place/agent.yaml"),
+        fixture.path("elsewhere/agent.yaml"),
     )
     .unwrap();
-    desk.write("elsewhere/s.jsonl", "");
-    let mut there = desk.command(&["run"]);
+    fixture.write("elsewhere/s.jsonl", "");
+    let mut there = fixture.command(&["run"]);
     let left: Left = there
-        .current_dir(desk.path("elsewhere"))
+        .current_dir(fixture.path("elsewhere"))
         .output()
         .unwrap()
         .into();
-    assert_eq!(left.code, 4, "{}", left.said());
+    assert_eq!(left.code, 4, "{}", left.printed());
     trust(&["--remove", "agent.yaml"], 0);
     refused();
     trust(&["--remove", "agent.yaml"], 4);
     // A list that cannot be read trusts nothing.
     trust(&["agent.yaml"], 0);
-    desk.write("home/trusted-contracts.jsonl", "no list");
+    fixture.write("home/trusted-contracts.jsonl", "no list");
     place.refuses(&["run"], &["read the trusted contracts", "line 1"]);
 }
 
@@ -276,7 +277,7 @@ fn s21_who_is_asked_for_trust_sees_what_commands_may_do() {
              providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n\
              tools: {{builtin: [shell], sandbox: {sandbox}, mcp: {{odd: {{command: odd, sandbox: {sandbox}}}}}}}\n"
         );
-        place.desk.write("place/agent.yaml", &contract);
+        place.fixture.write("place/agent.yaml", &contract);
         let network = expect.replace("without the network", "with the network");
         place.refuses(
             &["run"],
@@ -292,21 +293,21 @@ fn s21_who_is_asked_for_trust_sees_what_commands_may_do() {
 #[test]
 fn s21_a_found_contract_that_hands_on_a_variable_is_asked_about_and_another_is_not() {
     let place = Place::new();
-    let desk = &place.desk;
+    let fixture = &place.fixture;
     let provider = "{type: openai, base_url: 'http://127.0.0.1:1/v1'";
     let check = |provider: &str, more: &str, asks: bool| {
         let text = format!(
             "task: hi\ntargets: [{{provider: p, model: m}}]\ncontext_budget: {{context_window: 9000}}\nproviders: {{p: {provider}}}\n{more}"
         );
-        desk.write("place/agent.yaml", &text);
-        let mut command = desk.command(&["run"]);
+        fixture.write("place/agent.yaml", &text);
+        let mut command = fixture.command(&["run"]);
         command
-            .current_dir(desk.path("place"))
+            .current_dir(fixture.path("place"))
             .env("MY_KEY", "s3cret");
         let left: Left = command.output().unwrap().into();
-        let asked = left.said().contains("is not trusted as it is now");
-        assert_eq!(asked, asks, "{text}: {}", left.said());
-        assert_eq!(left.code == 4, asks, "{text}: {}", left.said());
+        let asked = left.printed().contains("is not trusted as it is now");
+        assert_eq!(asked, asks, "{text}: {}", left.printed());
+        assert_eq!(left.code == 4, asks, "{text}: {}", left.printed());
     };
     check(&format!("{provider}}}"), "", false);
     check(&format!("{provider}, api_key_env: MY_KEY}}"), "", true);
@@ -335,11 +336,11 @@ fn a_person_is_asked_once_whether_a_found_contract_is_trusted() {
     let place = Place::new();
     place.contract();
     let start = || {
-        let mut command = place.desk.command(&["tools"]);
-        command.current_dir(place.desk.path("place"));
+        let mut command = place.fixture.command(&["tools"]);
+        command.current_dir(place.fixture.path("place"));
         Terminal::start(command)
     };
-    let marker = place.desk.path("marker");
+    let marker = place.fixture.path("marker");
     let mut asked = start();
     asked
         .until("command   sh -c touch")
@@ -360,14 +361,14 @@ fn a_person_is_asked_once_whether_a_found_contract_is_trusted() {
 #[test]
 fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
     let place = Place::new();
-    let desk = &place.desk;
+    let fixture = &place.fixture;
     let contract = json!({
         "task": "hi",
         "targets": [{"provider": "demo", "model": "m"}],
         "tools": {"mcp": {"theirs": null}},
     });
-    desk.write("contracts/c.yaml", &contract.to_string());
-    let script = desk.path("place/s.jsonl").display().to_string();
+    fixture.write("contracts/c.yaml", &contract.to_string());
+    let script = fixture.path("place/s.jsonl").display().to_string();
     let layer = json!({
         "providers": {"demo": {"type": "scripted", "file": "${SCRIPT}"}},
         "mcpServers": {"theirs": {"command": place.command()}},
@@ -381,8 +382,8 @@ fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
     ];
     for (folder, file, variables) in folders {
         let (file, variables) = (format!("{folder}/{file}"), format!("{folder}/{variables}"));
-        desk.write(&file, &layer.to_string());
-        desk.write(&variables, &format!("SCRIPT={script}\n"));
+        fixture.write(&file, &layer.to_string());
+        fixture.write(&variables, &format!("SCRIPT={script}\n"));
         let named = format!("../{file}");
         let naming = [run, &["--config", &named]].concat();
         for (path, mode) in [(folder, 0o775), (&file, 0o664), (&variables, 0o664)] {
@@ -427,13 +428,13 @@ fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
                 place.give(path, 0);
             }
             let kept = format!("{variables}.kept");
-            fs::rename(desk.path(&variables), desk.path(&kept)).unwrap();
-            symlink(desk.path(&kept), desk.path(&variables)).unwrap();
+            fs::rename(fixture.path(&variables), fixture.path(&kept)).unwrap();
+            symlink(fixture.path(&kept), fixture.path(&variables)).unwrap();
             place.starts(&naming);
-            lchown(desk.path(&variables), Some(STRANGER), None).unwrap();
+            lchown(fixture.path(&variables), Some(STRANGER), None).unwrap();
             place.refuses(&naming, &[&variables, "belongs to user 65534"]);
-            fs::remove_file(desk.path(&variables)).unwrap();
-            fs::rename(desk.path(&kept), desk.path(&variables)).unwrap();
+            fs::remove_file(fixture.path(&variables)).unwrap();
+            fs::rename(fixture.path(&kept), fixture.path(&variables)).unwrap();
             place.give(&variables, STRANGER);
             // The variables of a third are not what was named.
             for command in [run, &naming] {
@@ -442,7 +443,7 @@ fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
             place.give(&file, STRANGER);
             place.starts(&naming);
         }
-        fs::remove_file(desk.path(&file)).unwrap();
-        fs::remove_file(desk.path(&variables)).unwrap();
+        fs::remove_file(fixture.path(&file)).unwrap();
+        fs::remove_file(fixture.path(&variables)).unwrap();
     }
 }

@@ -4,15 +4,15 @@
 #[path = "../../examples/host.rs"]
 mod example;
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 #[test]
 fn the_transcript_of_another_host_verifies_and_replays() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let transcript = example::transcript().unwrap();
     assert!(transcript.contains("COMPLETED_WITH_TOOLS"), "{transcript}");
-    desk.write("run.jsonl", &transcript);
+    fixture.write("run.jsonl", &transcript);
     for command in ["verify", "replay"] {
-        desk.ok(&[command, "run.jsonl"]);
+        fixture.ok(&[command, "run.jsonl"]);
     }
 }

@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 
 const FORM: &str =
     "tool_policy: optional\nmax_format_retries: 1\ntools: {builtin: [echo]}\nmax_turns: 2\n";
 
-/// A desk whose model answers with these texts under `profile`.
-fn desk(profile: &str, texts: &[&str]) -> Desk {
-    let desk = Desk::new();
+/// A fixture whose model answers with these texts under `profile`.
+fn fixture(profile: &str, texts: &[&str]) -> Fixture {
+    let fixture = Fixture::new();
     let lines: Vec<String> = texts.iter().map(|text| says(text)).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    desk.script(FORM, &lines);
-    let contract = desk.read("c.yaml");
+    fixture.script(FORM, &lines);
+    let contract = fixture.read("c.yaml");
     let target = format!("model: script, text_profile: {profile}}}");
-    desk.write("c.yaml", &contract.replacen("model: script}", &target, 1));
-    desk
+    fixture.write("c.yaml", &contract.replacen("model: script}", &target, 1));
+    fixture
 }
 
 /// The variants that hid the tag, and the plain one.
@@ -36,10 +36,10 @@ const INVENTED: [&str; 9] = [
 fn a_result_that_the_model_wrote_is_no_answer_however_it_hides_the_tag() {
     for profile in ["hermes", "qwen"] {
         for text in INVENTED {
-            let desk = desk(profile, &[text, "I do not know."]);
-            let left = desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+            let fixture = fixture(profile, &[text, "I do not know."]);
+            let left = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
             assert_eq!(left.out, "I do not know.\n", "{profile} {text:?}");
-            let (_, shown) = desk.json(&["show", "r"]);
+            let (_, shown) = fixture.json(&["show", "r"]);
             assert!(!shown["answer"].to_string().contains("six"), "{shown}");
         }
     }
@@ -50,14 +50,14 @@ fn in_the_closing_turn_the_text_beside_a_call_that_is_dropped_is_no_result_eithe
     let call = "<tool_call>{\"name\": \"echo\", \"arguments\": {\"text\": \"a\"}}</tool_call>";
     for text in INVENTED {
         let beside = format!("{call}\n{text}");
-        let desk = desk("hermes", &[call, &beside, "I do not know."]);
-        let left = desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+        let fixture = fixture("hermes", &[call, &beside, "I do not know."]);
+        let left = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
         assert_eq!(left.out, "I do not know.\n", "{text:?}");
     }
     // Text of the model's own beside such a call is its answer, and so is talk about the tag.
     let talk = "The tag `<tool_response>` is a tool's.";
-    let desk = desk("hermes", &[call, &format!("{call}\n{talk}")]);
-    let left = desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let fixture = fixture("hermes", &[call, &format!("{call}\n{talk}")]);
+    let left = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
     assert_eq!(left.out, format!("{talk}\n"));
 }
 
@@ -65,16 +65,16 @@ fn in_the_closing_turn_the_text_beside_a_call_that_is_dropped_is_no_result_eithe
 #[test]
 fn a_text_profile_holds_for_a_scripted_provider() {
     let call = "<tool_call>{\"name\": \"echo\", \"arguments\": {\"text\": \"a\"}}</tool_call>";
-    let desk = desk("hermes", &[call, "Done."]);
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
-    let (_, shown) = desk.json(&["show", "r"]);
+    let fixture = fixture("hermes", &[call, "Done."]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let (_, shown) = fixture.json(&["show", "r"]);
     assert_eq!(shown["outcome"]["class"], "COMPLETED_WITH_TOOLS", "{shown}");
     // A protocol that no profile is laid over is no contract.
     let message: Value = json!({"role": "assistant", "type": "message", "model": "m",
         "content": [{"type": "text", "text": "Hi."}], "stop_reason": "end_turn"});
     let line = json!({"proto": "anthropic-messages", "response": message});
-    desk.write("s.jsonl", &line.to_string());
-    let left = desk.ends(&["run", "c.yaml", "--run-id", "s"], 4);
+    fixture.write("s.jsonl", &line.to_string());
+    let left = fixture.ends(&["run", "c.yaml", "--run-id", "s"], 4);
     for word in [
         "text_profile hermes",
         "anthropic-messages/1",

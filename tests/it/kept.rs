@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 use crate::delegation::{asks, prompt};
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 
 const RUN: [&str; 7] = [
     "run",
@@ -18,17 +18,17 @@ const RUN: [&str; 7] = [
     "--sessions-dir",
 ];
 
-fn run(desk: &Desk, more: &[&str]) -> crate::desk::Left {
+fn run(fixture: &Fixture, more: &[&str]) -> crate::fixture::Left {
     let mut arguments = RUN.to_vec();
     arguments.push("sessions");
     arguments.extend(more);
-    desk.run(&arguments)
+    fixture.run(&arguments)
 }
 
 /// The snapshot of that name, in whichever folder the tests keep them.
-pub fn snapshot(desk: &Desk, name: &str) -> Value {
+pub fn snapshot(fixture: &Fixture, name: &str) -> Value {
     let folders = ["sessions", "ses"].into_iter();
-    let mut files = folders.map(|folder| desk.path(&format!("{folder}/{name}.json.gz")));
+    let mut files = folders.map(|folder| fixture.path(&format!("{folder}/{name}.json.gz")));
     let packed = std::fs::read(files.find(|file| file.exists()).unwrap()).unwrap();
     let mut text = String::new();
     GzDecoder::new(&packed[..])
@@ -40,26 +40,26 @@ pub fn snapshot(desk: &Desk, name: &str) -> Value {
 /// 001/12.snapshots.2
 #[test]
 fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let provider = json!({"type": "scripted", "file": "s.jsonl"});
     let layer = json!({"persistence": {"sessionsDir": "./ses"}, "providers": {"demo": provider}});
     let file = "task: hi\ntargets: [{provider: demo, model: script}]\n";
     // What defines everything takes nothing from the layers.
     let whole = format!("{file}providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n");
     for (folder, file) in [("one", file), ("two", file), ("three", &whole)] {
-        desk.write(&format!("{folder}/.ai-agent.json"), &layer.to_string());
-        desk.write(&format!("{folder}/c.yaml"), file);
-        desk.write(&format!("{folder}/s.jsonl"), &says("Done."));
+        fixture.write(&format!("{folder}/.ai-agent.json"), &layer.to_string());
+        fixture.write(&format!("{folder}/c.yaml"), file);
+        fixture.write(&format!("{folder}/s.jsonl"), &says("Done."));
     }
     let lines = ["one", "two", "three"].map(|folder| {
         let line = json!({"contract": format!("{folder}/c.yaml"), "run_id": folder});
         format!("{line}\n")
     });
-    desk.write("list.jsonl", &lines.concat());
-    let ended = desk.run(&["run", "--contracts", "list.jsonl"]);
+    fixture.write("list.jsonl", &lines.concat());
+    let ended = fixture.run(&["run", "--contracts", "list.jsonl"]);
     assert_eq!(ended.code, 0, "{}\n{}", ended.out, ended.err);
     let names = |folder: &str| {
-        let files = std::fs::read_dir(desk.path(&format!("{folder}/ses")));
+        let files = std::fs::read_dir(fixture.path(&format!("{folder}/ses")));
         let files = files.into_iter().flatten().map(Result::unwrap);
         let names = files.map(|file| file.file_name().into_string().unwrap());
         names.collect::<Vec<_>>()
@@ -69,7 +69,7 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
     assert!(names("three").is_empty(), "{:?}", names("three"));
     // Where they go is shown before anything is written.
     let shown = |words: &[&str]| {
-        let left = desk.ends(&[words, &["one/c.yaml"]].concat(), 0);
+        let left = fixture.ends(&[words, &["one/c.yaml"]].concat(), 0);
         let rows = left.out.lines().map(str::trim);
         let rows = rows.filter(|row| {
             row.contains("(persistence.sessionsDir; snapshots of runs are written there)")
@@ -81,10 +81,10 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
     assert_eq!(shown(&["run", "--dry-run"]), [true]);
     // An option comes before it, whatever it says.
     let broken = layer.to_string().replace("./ses", "${NOWHERE}");
-    desk.write("one/.ai-agent.json", &broken);
+    fixture.write("one/.ai-agent.json", &broken);
     let run = ["run", "one/c.yaml", "--sessions-dir", "own"];
-    desk.ends(&run, 0);
-    desk.ends(&run[..2], 4);
+    fixture.ends(&run, 0);
+    fixture.ends(&run[..2], 4);
 }
 
 /// 001 §11, §12
@@ -92,19 +92,19 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
 /// 001/11.direct.11, 001/12.snapshots.2
 #[test]
 fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let call = calls("echo", r#"{"text":"x"}"#);
-    desk.script("tools: {builtin: [echo]}\n", &[&call, &says("Done.")]);
+    fixture.script("tools: {builtin: [echo]}\n", &[&call, &says("Done.")]);
     let ended = run(
-        &desk,
+        &fixture,
         &["--show-tree", "--save", "said.json", "--save-all", "all"],
     );
     assert_eq!(ended.code, 0, "{}", ended.err);
     let result = ended.document();
-    let saved: Value = serde_json::from_str(&desk.read("said.json")).unwrap();
+    let saved: Value = serde_json::from_str(&fixture.read("said.json")).unwrap();
     assert_eq!(saved, result["conversation"]);
-    assert_eq!(desk.read("all/r-1/r-1.json"), desk.read("said.json"));
-    let snapshot = snapshot(&desk, "r-1");
+    assert_eq!(fixture.read("all/r-1/r-1.json"), fixture.read("said.json"));
+    let snapshot = snapshot(&fixture, "r-1");
     assert_eq!(
         (&snapshot["version"], &snapshot["reason"]),
         (&json!(1), &json!("final"))
@@ -172,36 +172,37 @@ fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
 /// 001/12.snapshots.3
 #[test]
 fn of_a_run_that_failed_only_the_snapshot_is_left() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: required\ntools: {builtin: [echo]}\nmax_turns: 1\n",
         &[&says("No.")],
     );
-    let ended = run(&desk, &["--save", "said.json", "--save-all", "all"]);
+    let ended = run(&fixture, &["--save", "said.json", "--save-all", "all"]);
     assert_ne!(ended.code, 0);
-    assert!(!desk.path("said.json").exists() && !desk.path("all").exists());
-    let snapshot = snapshot(&desk, "r-1");
+    assert!(!fixture.path("said.json").exists() && !fixture.path("all").exists());
+    let snapshot = snapshot(&fixture, "r-1");
     assert_eq!(snapshot["opTree"]["success"], json!(false));
     assert_eq!(snapshot["opTree"]["error"], ended.document()["error"]);
 }
 
 #[test]
 fn what_cannot_be_kept_is_said_after_the_result() {
-    let desk = Desk::new();
-    desk.script("", &[&says("Done.")]);
-    desk.write("sessions", "a file");
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Done.")]);
+    fixture.write("sessions", "a file");
     let more = ["--save", "good.json", "--save-all", "all"];
-    let ended = run(&desk, &more);
+    let ended = run(&fixture, &more);
     assert_eq!(ended.document()["success"], json!(true));
     assert_ne!(ended.code, 0);
     assert!(ended.err.contains("sessions"), "{}", ended.err);
     // What can be written is.
-    assert_eq!(desk.read("all/r-1/r-1.json"), desk.read("good.json"));
+    assert_eq!(fixture.read("all/r-1/r-1.json"), fixture.read("good.json"));
     // Each that cannot is named.
-    desk.script("", &[&says("Done.")]);
-    desk.write("file", "");
+    fixture.script("", &[&says("Done.")]);
+    fixture.write("file", "");
     let more = ["--save", "nodir/said.json", "--save-all", "file/all"];
-    let ended = desk.run(&[&["run", "c.yaml", "--sessions-dir", "sessions"], &more[..]].concat());
+    let ended =
+        fixture.run(&[&["run", "c.yaml", "--sessions-dir", "sessions"], &more[..]].concat());
     for name in ["sessions", "nodir/said.json", "file/all"] {
         assert!(ended.err.contains(name), "{name}: {}", ended.err);
     }
@@ -211,27 +212,27 @@ fn what_cannot_be_kept_is_said_after_the_result() {
 /// 001/11.direct.5, 001/12.snapshots.1, 001/12.snapshots.2
 #[test]
 fn what_is_kept_has_the_name_of_the_first_run_and_agents_are_counted() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let mut says = asks(&[("agent__child", prompt("Go."))], "Done.");
     says.push(json!({"role": "assistant", "content": "More."}));
-    desk.agent("lead", "agents: [child.yaml]\ntask: x\n", &says);
-    desk.worker("child");
+    fixture.agent("lead", "agents: [child.yaml]\ntask: x\n", &says);
+    fixture.worker("child");
     let kept = ["--sessions-dir", "sessions", "--save-all", "all"];
-    desk.ok(&[&["run", "lead.yaml", "--run-id", "r-1"], &kept[..]].concat());
-    let totals = snapshot(&desk, "r-1")["opTree"]["totals"].clone();
+    fixture.ok(&[&["run", "lead.yaml", "--run-id", "r-1"], &kept[..]].concat());
+    let totals = snapshot(&fixture, "r-1")["opTree"]["totals"].clone();
     assert_eq!(
         (&totals["agentsRun"], &totals["toolsRun"]),
         (&json!(1), &json!(1)),
         "{totals}"
     );
-    desk.ok(&[&["continue", "r-1", "And?", "--run-id", "r-2"], &kept[..]].concat());
-    let opened = snapshot(&desk, "r-1")["opTree"].clone();
+    fixture.ok(&[&["continue", "r-1", "And?", "--run-id", "r-2"], &kept[..]].concat());
+    let opened = snapshot(&fixture, "r-1")["opTree"].clone();
     assert_eq!(
         (&opened["id"], &opened["traceId"]),
         (&json!("r-2"), &json!("r-1"))
     );
     let names = |folder: &str| {
-        let names = std::fs::read_dir(desk.path(folder)).unwrap();
+        let names = std::fs::read_dir(fixture.path(folder)).unwrap();
         let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names = names.collect::<Vec<_>>();
         names.sort();

@@ -4,12 +4,12 @@ use std::process::{Child, Stdio};
 
 use monolith::KeyRing;
 
-use crate::desk::{Desk, Left, says};
+use crate::fixture::{Fixture, Left, says};
 
 /// So many processes at once.
 const AT_ONCE: usize = 6;
 
-impl Desk {
+impl Fixture {
     fn begin_key(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -45,18 +45,18 @@ impl Desk {
 /// Each rotation replaces the key that the one before it made: none is printed, published and then lost.
 #[test]
 fn rotations_at_once_replace_one_key_after_the_other() {
-    let desk = Desk::new();
-    let first = desk.ok(&["key", "generate"]).trim().to_owned();
+    let fixture = Fixture::new();
+    let first = fixture.ok(&["key", "generate"]).trim().to_owned();
     for _ in 0..4 {
         let rotate: &[&str] = &["key", "rotate"];
         let mut printed = Vec::new();
-        for left in desk.at_once(&[rotate; AT_ONCE]) {
-            assert_eq!(left.code, 0, "{}", left.said());
+        for left in fixture.at_once(&[rotate; AT_ONCE]) {
+            assert_eq!(left.code, 0, "{}", left.printed());
             printed.push(left.out.lines().next().unwrap().to_owned());
         }
-        assert!(printed.contains(&desk.signing("local")));
+        assert!(printed.contains(&fixture.signing("local")));
     }
-    let (plain, rotations) = desk.line_of_keys("local");
+    let (plain, rotations) = fixture.line_of_keys("local");
     assert_eq!(plain, std::slice::from_ref(&first));
     assert_eq!(rotations.len(), 4 * AT_ONCE);
     let mut signing = first;
@@ -64,8 +64,8 @@ fn rotations_at_once_replace_one_key_after_the_other() {
         assert_eq!(from, signing);
         signing = to;
     }
-    assert_eq!(signing, desk.signing("local"));
-    let named = std::fs::read_dir(desk.path("home/keys")).unwrap();
+    assert_eq!(signing, fixture.signing("local"));
+    let named = std::fs::read_dir(fixture.path("home/keys")).unwrap();
     let named = named.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut named: Vec<String> = named.collect();
     named.sort();
@@ -80,8 +80,8 @@ fn rotations_at_once_replace_one_key_after_the_other() {
 #[test]
 fn a_key_that_is_made_and_replaced_at_once_is_made_first() {
     for round in 0..8 {
-        let desk = Desk::new();
-        desk.script("tool_policy: optional\n", &[&says("done")]);
+        let fixture = Fixture::new();
+        fixture.script("tool_policy: optional\n", &[&says("done")]);
         let commands: [&[&str]; AT_ONCE] = [
             &["key", "generate"],
             &["key", "rotate"],
@@ -90,17 +90,17 @@ fn a_key_that_is_made_and_replaced_at_once_is_made_first() {
             &["key", "rotate"],
             &["key", "generate"],
         ];
-        let left = desk.at_once(&commands);
+        let left = fixture.at_once(&commands);
         let made = left.iter().zip(commands);
         let made = made.filter(|(left, args)| left.code == 0 && args[1] == "generate");
         assert!(made.count() <= 1, "round {round}");
-        let (plain, rotations) = desk.line_of_keys("local");
+        let (plain, rotations) = fixture.line_of_keys("local");
         assert_eq!(plain.len(), 1, "round {round}: {plain:?}");
         let mut signing = plain[0].clone();
         for (from, to) in rotations {
             assert_eq!(from, signing, "round {round}");
             signing = to;
         }
-        assert_eq!(signing, desk.signing("local"), "round {round}");
+        assert_eq!(signing, fixture.signing("local"), "round {round}");
     }
 }

@@ -11,8 +11,8 @@ use monolith::{
     BlobSource, CallSeq, Digest, EventKind, Replayer, RunId, SealedEntry, StoreReader, ToolOutcome,
 };
 
-use crate::bench::Bench;
-use crate::desk::{monolith, text};
+use crate::fixture::{monolith, text};
+use crate::harness::Harness;
 
 /// How often the normal test run kills.
 const KILLS: u64 = 25;
@@ -52,7 +52,7 @@ fn named(name: &str) -> RunId {
     RunId::try_from(name.to_owned()).unwrap()
 }
 
-impl Bench {
+impl Harness {
     fn drive_in(&self, way: Way, run_id: &RunId, durability: &str) -> Command {
         match way {
             Way::Under(contract) => self.drive_under(contract, run_id, durability),
@@ -201,7 +201,7 @@ impl Bench {
     }
 }
 
-impl Bench {
+impl Harness {
     /// One tree of runs, killed up to `kills` times wherever one of its runs is, and then brought to its end; how often it was killed, and
     /// how often while so many of the runs below were open: none, one, two.
     fn run_tree(&mut self, number: u64, kills: u64, open: &mut [u64; 3]) -> u64 {
@@ -277,16 +277,16 @@ impl Bench {
 /// kill -9 in the middle of delegated runs: each run of the tree is gone on with, none is begun twice, and the tree verifies.
 #[test]
 fn a_killed_tree_of_runs_repeats_nothing() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
     let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
-    let mut bench = Bench::new(0x5851_f42d_4c95_7f2d);
+    let mut harness = Harness::new(0x5851_f42d_4c95_7f2d);
     let (mut killed, mut runs) = (0, 0);
     let mut open = [0; 3];
     // A third of them and more in the middle of a run below.
     while killed < wanted || open[1] + open[2] < wanted / 3 {
-        killed += bench.run_tree(runs, KILLS_PER_RUN, &mut open);
+        killed += harness.run_tree(runs, KILLS_PER_RUN, &mut open);
         runs += 1;
         assert!(
             runs < wanted * 4 + 8,
@@ -301,16 +301,16 @@ fn a_killed_tree_of_runs_repeats_nothing() {
 
 #[test]
 fn a_killed_run_loses_nothing_and_repeats_nothing() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
     let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
-    let mut bench = Bench::new(0x9e37_79b9_7f4a_7c15);
-    bench.finish(Way::Under("c.yaml"), &named(WHOLE), "normal");
+    let mut harness = Harness::new(0x9e37_79b9_7f4a_7c15);
+    harness.finish(Way::Under("c.yaml"), &named(WHOLE), "normal");
     let (mut killed, mut runs) = (0, 0);
     while killed < wanted {
         // Step over the boundaries so that few kills, too, reach all parts of a run.
-        killed += bench.run(runs * 7, KILLS_PER_RUN.min(wanted - killed));
+        killed += harness.run(runs * 7, KILLS_PER_RUN.min(wanted - killed));
         runs += 1;
         assert!(runs < wanted * 4 + 8, "only {killed} kills in {runs} runs");
     }

@@ -3,28 +3,28 @@
 use monolith::{RunId, StoreReader};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::terminal::Terminal;
 
 /// A list of one run, `r0`, whose first call needs an approval.
-fn waiting() -> Desk {
-    let desk = Desk::new();
-    desk.script(
+fn waiting() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
         &[&calls("echo", "{\"text\":\"hi\"}"), &says("done")],
     );
-    desk.lines(&[json!({"contract": "c.yaml", "run_id": "r0"})]);
-    desk
+    fixture.lines(&[json!({"contract": "c.yaml", "run_id": "r0"})]);
+    fixture
 }
 
 /// Runs that answer at once.
-fn answering() -> Desk {
-    let desk = Desk::new();
-    desk.script("", &[&says("It is noon.\nReally.")]);
-    desk
+fn answering() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("It is noon.\nReally.")]);
+    fixture
 }
 
-impl Desk {
+impl Fixture {
     fn lines(&self, lines: &[Value]) {
         let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
         self.write("list.jsonl", &lines.join("\n"));
@@ -52,9 +52,9 @@ const LIST: [&str; 3] = ["run", "--contracts", "list.jsonl"];
 
 #[test]
 fn a_run_that_waits_for_an_approval_names_its_call_and_is_left_as_it_is_until_it_is_answered() {
-    let desk = waiting();
+    let fixture = waiting();
     let check = |args: &[&str]| {
-        let left = desk.ends(args, 8);
+        let left = fixture.ends(args, 8);
         let result = left.document();
         assert_eq!(result["exit_tag"], "EXIT-APPROVAL-REQUIRED", "{result}");
         assert_eq!(result["error"], "suspended");
@@ -66,41 +66,41 @@ fn a_run_that_waits_for_an_approval_names_its_call_and_is_left_as_it_is_until_it
         result["waits_for"]["arguments_hash"].clone()
     };
     let hash = check(&LIST);
-    let recorded = desk.entries_of_run("r0");
+    let recorded = fixture.entries_of_run("r0");
     for again in [&["resume", "--all"][..], &LIST] {
         assert_eq!(check(again), hash);
-        assert_eq!(desk.entries_of_run("r0"), recorded, "{again:?}");
+        assert_eq!(fixture.entries_of_run("r0"), recorded, "{again:?}");
     }
-    desk.ends(&["resume", "r0", "--no-wait"], 8);
-    assert_eq!(desk.entries_of_run("r0"), recorded);
+    fixture.ends(&["resume", "r0", "--no-wait"], 8);
+    assert_eq!(fixture.entries_of_run("r0"), recorded);
     let hash = hash.as_str().unwrap();
-    desk.ok(&["approve", "r0", "--yes", "--arguments", hash]);
-    let done = desk.results(&LIST, 0);
+    fixture.ok(&["approve", "r0", "--yes", "--arguments", hash]);
+    let done = fixture.results(&LIST, 0);
     assert_eq!(done[0]["outcome"]["class"], "COMPLETED_WITH_TOOLS");
     assert_eq!(done[0]["waits_for"], Value::Null);
-    desk.ends(&["replay", "r0"], 0);
+    fixture.ends(&["replay", "r0"], 0);
 }
 
 #[test]
 fn a_list_with_names_is_repeated_and_runs_that_have_ended_are_reported_as_they_are() {
-    let desk = answering();
+    let fixture = answering();
     let line = |run: &str, task: &str| json!({"contract": "c.yaml", "run_id": run, "task": task});
-    desk.lines(&[line("r0", "one")]);
-    let first = desk.results(&LIST, 0);
-    desk.lines(&[line("r0", "one"), line("r1", "two")]);
-    let both = desk.results(&LIST, 0);
+    fixture.lines(&[line("r0", "one")]);
+    let first = fixture.results(&LIST, 0);
+    fixture.lines(&[line("r0", "one"), line("r1", "two")]);
+    let both = fixture.results(&LIST, 0);
     assert_eq!(both.len(), 2);
     for key in ["head", "outcome", "finalReport", "entries"] {
         assert_eq!(both[0][key], first[0][key], "{key}");
     }
-    assert_eq!(desk.results(&LIST, 0), both);
+    assert_eq!(fixture.results(&LIST, 0), both);
     // Another run is not taken for it.
     for other in [
         line("r0", "another"),
         json!({"contract": "c.yaml", "run_id": "r0", "task": "one", "set": ["max_turns=3"]}),
     ] {
-        desk.lines(&[other]);
-        let refused = desk.results(&LIST, 1);
+        fixture.lines(&[other]);
+        let refused = fixture.results(&LIST, 1);
         let error = refused[0]["error"].as_str().unwrap();
         assert!(
             error.contains("line 1: ") && error.contains("r0"),
@@ -111,37 +111,37 @@ fn a_list_with_names_is_repeated_and_runs_that_have_ended_are_reported_as_they_a
 
 #[test]
 fn a_list_begins_at_the_line_or_the_file_that_is_named() {
-    let desk = answering();
+    let fixture = answering();
     let line = |run: &str| json!({"contract": "c.yaml", "run_id": run});
-    desk.lines(&[line("r1"), line("r2"), line("r3")]);
+    fixture.lines(&[line("r1"), line("r2"), line("r3")]);
     let from = |args: &[&str], at: &str| {
-        let results = desk.results(&[args, &["--from", at]].concat(), 0);
+        let results = fixture.results(&[args, &["--from", at]].concat(), 0);
         let names = results.iter().map(|result| result["run_id"].to_string());
         names.collect::<Vec<_>>()
     };
     assert_eq!(from(&LIST, "2"), ["\"r2\"", "\"r3\""]);
     for name in ["all/a.yaml", "all/b.yaml"] {
-        desk.write(name, &desk.read("c.yaml"));
+        fixture.write(name, &fixture.read("c.yaml"));
     }
-    desk.write("all/s.jsonl", &desk.read("s.jsonl"));
+    fixture.write("all/s.jsonl", &fixture.read("s.jsonl"));
     let folder = ["run", "--contracts", "all"];
     assert_eq!(from(&folder, "b.yaml").len(), 1);
     for (args, at) in [(&folder, "c.yaml"), (&LIST, "b.yaml"), (&LIST, "0")] {
-        let left = desk.ends(&[args, &["--from", at][..]].concat(), 4);
+        let left = fixture.ends(&[args, &["--from", at][..]].concat(), 4);
         assert!(left.err.contains("number of a line"), "{}", left.err);
     }
-    desk.ends(&["run", "c.yaml", "--from", "2"], 4);
+    fixture.ends(&["run", "c.yaml", "--from", "2"], 4);
 }
 
 #[test]
 fn a_beginning_behind_the_last_line_is_refused_with_the_number_of_lines() {
-    let desk = answering();
+    let fixture = answering();
     let line = json!({"contract": "c.yaml", "run_id": "r1"}).to_string();
-    desk.write("list.jsonl", &format!("{line}\n\n{line}\n\n\n"));
-    desk.write("empty.jsonl", "\n");
+    fixture.write("list.jsonl", &format!("{line}\n\n{line}\n\n\n"));
+    fixture.write("empty.jsonl", "\n");
     let check = |list: &str, from: &str, lines: &str| {
-        let mut command = desk.command(&["run", "--contracts", list, "--from", from]);
-        command.stdin(std::fs::File::open(desk.path("list.jsonl")).unwrap());
+        let mut command = fixture.command(&["run", "--contracts", list, "--from", from]);
+        command.stdin(std::fs::File::open(fixture.path("list.jsonl")).unwrap());
         let left = Left::from(command.output().unwrap());
         let said = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
         let expect = format!("begin {list} at line {from}: it has {lines}");
@@ -152,21 +152,21 @@ fn a_beginning_behind_the_last_line_is_refused_with_the_number_of_lines() {
     check("list.jsonl", "99", "3 lines");
     check("-", "4", "3 lines");
     check("empty.jsonl", "1", "0 lines");
-    assert!(!desk.path("home/runs.db").exists(), "nothing was begun");
+    assert!(!fixture.path("home/runs.db").exists(), "nothing was begun");
     // A line that is blank is none, and the next one is begun.
     let from_blank = [&LIST[..], &["--from", "2"]].concat();
-    assert_eq!(desk.results(&from_blank, 0).len(), 1);
+    assert_eq!(fixture.results(&from_blank, 0).len(), 1);
 }
 
 #[test]
 fn a_contract_in_the_place_of_a_list_is_one_error_that_names_the_command() {
-    let desk = answering();
+    let fixture = answering();
     let contract = json!({"task": "hi", "targets": [{"provider": "demo", "model": "script"}]});
-    desk.write("one.json", &contract.to_string());
-    desk.write("pretty.json", &format!("{contract:#}"));
-    desk.write(
+    fixture.write("one.json", &contract.to_string());
+    fixture.write("pretty.json", &format!("{contract:#}"));
+    fixture.write(
         "my c.yml",
-        &format!("# the \"contract\"\n{}", desk.read("c.yaml")),
+        &format!("# the \"contract\"\n{}", fixture.read("c.yaml")),
     );
     for (name, typed) in [
         ("c.yaml", "c.yaml"),
@@ -174,7 +174,7 @@ fn a_contract_in_the_place_of_a_list_is_one_error_that_names_the_command() {
         ("pretty.json", "pretty.json"),
         ("my c.yml", "'my c.yml'"),
     ] {
-        let left = desk.ends(&["run", "--contracts", name], 4);
+        let left = fixture.ends(&["run", "--contracts", name], 4);
         assert_eq!(left.out, "", "{name}");
         let said = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
         let expect = format!("run the list {name}: it is a contract, not a list");
@@ -182,24 +182,24 @@ fn a_contract_in_the_place_of_a_list_is_one_error_that_names_the_command() {
         assert!(said.contains(&format!("monolith run {typed}")), "{said}");
     }
     // A list may have any name.
-    desk.write("list.json", "\n{\"contract\": \"c.yaml\"}\n{\n");
-    let results = desk.results(&["run", "--contracts", "list.json"], 1);
+    fixture.write("list.json", "\n{\"contract\": \"c.yaml\"}\n{\n");
+    let results = fixture.results(&["run", "--contracts", "list.json"], 1);
     assert_eq!(results.len(), 2);
 }
 
 #[test]
 fn the_reason_of_a_run_that_did_not_succeed_is_whole_and_its_command_is_named_once() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let proof = "tool_policy: required\ntools: {builtin: [echo]}\n";
-    desk.script(proof, &[&says("No tool is needed.")]);
+    fixture.script(proof, &[&says("No tool is needed.")]);
     let missing = format!("{}/agnt.yaml", "a-folder-of-a-long-name/".repeat(4));
-    desk.lines(&[
+    fixture.lines(&[
         json!({"contract": missing}),
         json!({"contract": "c.yaml", "run_id": "r1"}),
         json!({"contract": "c.yaml", "run_id": "r2"}),
     ]);
     let args = [&LIST[..], &["--max-runs", "1"]].concat();
-    let (code, shown) = Terminal::sized(desk.command(&args), 80).end();
+    let (code, shown) = Terminal::sized(fixture.command(&args), 80).end();
     assert_eq!(code, 1, "{shown}");
     let plain = strip(&shown);
     assert!(plain.contains("No such file or directory"), "{plain}");
@@ -211,7 +211,7 @@ fn the_reason_of_a_run_that_did_not_succeed_is_whole_and_its_command_is_named_on
         "{plain}"
     );
     let joined = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    let error = desk.json(&["show", "r1"]).1["error"].clone();
+    let error = fixture.json(&["show", "r1"]).1["error"].clone();
     let (_, why) = error.as_str().unwrap().split_once(": ").unwrap();
     assert!(joined.contains(why), "{why}: {plain}");
     assert_eq!(plain.matches("--why").count(), 1, "{plain}");
@@ -220,9 +220,9 @@ fn the_reason_of_a_run_that_did_not_succeed_is_whole_and_its_command_is_named_on
 
 #[test]
 fn where_only_an_approval_is_open_the_summary_names_it_and_not_the_command_just_typed() {
-    let desk = waiting();
+    let fixture = waiting();
     let check = |args: &[&str]| {
-        let (code, shown) = Terminal::sized(desk.command(args), 80).end();
+        let (code, shown) = Terminal::sized(fixture.command(args), 80).end();
         let plain = strip(&shown);
         assert_eq!(code, 8, "{plain}");
         // What follows the results.
@@ -239,12 +239,12 @@ fn where_only_an_approval_is_open_the_summary_names_it_and_not_the_command_just_
 
 #[test]
 fn results_on_a_terminal_are_short_lines_and_documents_where_they_are_asked_for() {
-    let desk = answering();
-    desk.lines(&[
+    let fixture = answering();
+    fixture.lines(&[
         json!({"contract": "c.yaml", "run_id": "r0"}),
         json!({"contract": "c.yaml", "tusk": 1}),
     ]);
-    let (code, shown) = Terminal::sized(desk.command(&LIST), 80).end();
+    let (code, shown) = Terminal::sized(fixture.command(&LIST), 80).end();
     assert_eq!(code, 1, "{shown}");
     let plain = strip(&shown);
     assert!(!plain.contains("\"format\""), "{plain}");
@@ -255,13 +255,13 @@ fn results_on_a_terminal_are_short_lines_and_documents_where_they_are_asked_for(
     assert!(line.starts_with("FAILED_PREFLIGHT  line 2: "), "{line}");
     assert!(line.chars().count() <= 80, "{line}");
     let json = [&LIST[..], &["--json"]].concat();
-    let (_, shown) = Terminal::sized(desk.command(&json), 80).end();
+    let (_, shown) = Terminal::sized(fixture.command(&json), 80).end();
     assert!(shown.contains("{\"format\":"), "{shown}");
-    let desk = waiting();
-    let (code, shown) = Terminal::sized(desk.command(&LIST), 80).end();
+    let fixture = waiting();
+    let (code, shown) = Terminal::sized(fixture.command(&LIST), 80).end();
     assert_eq!(code, 8, "{shown}");
     assert!(shown.contains("call 1, echo"), "{shown}");
-    let listed = desk.ok(&["list"]);
+    let listed = fixture.ok(&["list"]);
     assert!(
         listed.contains("suspended (monolith approve r0)"),
         "{listed}"
@@ -291,17 +291,17 @@ fn strip(shown: &str) -> String {
 
 #[test]
 fn a_list_that_is_repeated_says_on_a_terminal_what_is_recorded_and_how_it_is_run_again() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: required\ntools: {builtin: [echo]}\n",
         &[&says("No call.")],
     );
-    desk.lines(&[
+    fixture.lines(&[
         json!({"contract": "c.yaml", "run_id": "r0"}),
         json!({"contract": "nosuch.yaml", "run_id": "r1"}),
     ]);
     let shown = || {
-        let (code, shown) = Terminal::sized(desk.command(&LIST), 200).end();
+        let (code, shown) = Terminal::sized(fixture.command(&LIST), 200).end();
         assert_eq!(code, 1, "{shown}");
         strip(&shown)
     };
@@ -318,5 +318,5 @@ fn a_list_that_is_repeated_says_on_a_terminal_what_is_recorded_and_how_it_is_run
     ] {
         assert!(again.contains(expect), "{expect}: {again}");
     }
-    assert!(!desk.ends(&LIST, 1).out.contains("as recorded"));
+    assert!(!fixture.ends(&LIST, 1).out.contains("as recorded"));
 }

@@ -9,7 +9,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::desk;
+use crate::fixture;
 
 const CONTRACT: &str = "\
 system: Use the tools.
@@ -69,7 +69,7 @@ fn model(cases: usize) -> Option<String> {
 }
 
 fn monolith(folder: &TempDir, arguments: &[&str]) -> Command {
-    Command::from_std(desk::monolith(folder.path(), arguments))
+    Command::from_std(fixture::monolith(folder.path(), arguments))
 }
 
 fn folder() -> TempDir {

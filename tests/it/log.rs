@@ -1,10 +1,10 @@
 //! Diagnostics: off by default, on stderr where they are asked for.
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 fn machine(log: Option<&str>) -> (Option<i32>, String, String) {
-    let desk = Desk::new();
-    let mut command = desk.command(&["machine"]);
+    let fixture = Fixture::new();
+    let mut command = fixture.command(&["machine"]);
     command.env_remove("MONOLITH_LOG");
     if let Some(log) = log {
         command.env("MONOLITH_LOG", log);

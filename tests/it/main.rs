@@ -21,8 +21,6 @@ mod atif;
 #[cfg(test)]
 mod attribution;
 #[cfg(test)]
-mod bench;
-#[cfg(test)]
 mod browser;
 #[cfg(test)]
 mod canary;
@@ -46,8 +44,6 @@ mod delegation;
 #[cfg(test)]
 mod deletion;
 #[cfg(test)]
-mod desk;
-#[cfg(test)]
 mod display;
 #[cfg(test)]
 mod evidence;
@@ -58,6 +54,8 @@ mod faults;
 #[cfg(test)]
 mod first_steps;
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod foreign;
 #[cfg(test)]
 mod found_files;
@@ -65,6 +63,8 @@ mod found_files;
 mod fuzz;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod harness;
 #[cfg(test)]
 mod host;
 #[cfg(test)]

@@ -16,8 +16,8 @@ mod faults;
 #[cfg(unix)]
 mod rest;
 
-use crate::bench::Bench;
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
+use crate::harness::Harness;
 use crate::http::HttpRequest;
 
 const COUNTING: &str = concat!(
@@ -151,7 +151,7 @@ const KILLED: usize = 12;
 
 const ECHO: &str = "tools: {builtin: [clock]}\n";
 
-impl Desk {
+impl Fixture {
     fn many(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -206,9 +206,9 @@ fn ends(text: &str) -> BTreeMap<String, (String, u64)> {
 
 #[test]
 fn two_hundred_runs_of_a_list_end_and_never_ask_more_than_so_many_at_once() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 2));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 2));
     model.set(|counts| counts.together = 3);
-    desk.write("c.yaml", &model.contract(ECHO));
+    fixture.write("c.yaml", &model.contract(ECHO));
     let args = [
         "run",
         "--contracts",
@@ -218,7 +218,7 @@ fn two_hundred_runs_of_a_list_end_and_never_ask_more_than_so_many_at_once() {
         "--max-inferences",
         "3",
     ];
-    let mut command = desk.command(&args);
+    let mut command = fixture.command(&args);
     command.args(["--durability", "normal"]);
     let mut child = command
         .stdin(Stdio::piped())
@@ -230,7 +230,7 @@ fn two_hundred_runs_of_a_list_end_and_never_ask_more_than_so_many_at_once() {
     let feeding = thread::spawn(move || input.write_all(lines(200).as_bytes()).unwrap());
     let left = left(child);
     feeding.join().unwrap();
-    assert_eq!(left.code, 0, "{}", left.said());
+    assert_eq!(left.code, 0, "{}", left.printed());
     assert_eq!(left.err, "", "a pipe shows no progress");
     let ends = ends(&left.out);
     assert_eq!(ends.len(), 200);
@@ -238,7 +238,7 @@ fn two_hundred_runs_of_a_list_end_and_never_ask_more_than_so_many_at_once() {
     assert!(ends.values().all(|end| *end == as_expected), "{ends:?}");
     assert_eq!(model.see(|counts| (counts.asked, counts.most)), (600, 3));
     // The results are those of the store.
-    let reader = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+    let reader = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
     for document in documents(&left.out) {
         let run_id = RunId::try_from(document["run_id"].as_str().unwrap().to_owned()).unwrap();
         let rows = reader
@@ -248,9 +248,9 @@ fn two_hundred_runs_of_a_list_end_and_never_ask_more_than_so_many_at_once() {
         assert_eq!(document["head"], row.head.to_string());
         assert_eq!(document["entries"], row.length);
     }
-    desk.all_verify(200);
+    fixture.all_verify(200);
     // Each request and each call stands once in the accounting.
-    let accounts = desk.read("home/accounting.jsonl");
+    let accounts = fixture.read("home/accounting.jsonl");
     let accounts: BTreeSet<String> = documents(&accounts)
         .iter()
         .map(|line| format!("{} {}", line["txnId"], line["index"]))
@@ -260,15 +260,15 @@ fn two_hundred_runs_of_a_list_end_and_never_ask_more_than_so_many_at_once() {
 
 #[test]
 fn the_files_of_a_folder_are_run_in_the_order_of_their_names() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
     for name in ["b.yaml", "a.json", "B.yml", "é.yaml"] {
         let contract = model.contract(&format!("system: I am {name}\n{ECHO}"));
-        desk.write(&format!("all/{name}"), &contract);
+        fixture.write(&format!("all/{name}"), &contract);
     }
-    desk.write("all/notes.txt", "no contract");
-    desk.write("all/deeper/c.yaml", "not looked at");
-    desk.write("task", "the same for all");
-    let out = desk.ok(&[
+    fixture.write("all/notes.txt", "no contract");
+    fixture.write("all/deeper/c.yaml", "not looked at");
+    fixture.write("task", "the same for all");
+    let out = fixture.ok(&[
         "run",
         "--contracts",
         "all",
@@ -288,9 +288,9 @@ fn the_files_of_a_folder_are_run_in_the_order_of_their_names() {
 
 #[test]
 fn a_line_that_is_no_run_is_a_result_and_the_others_go_on() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
-    desk.write("c.yaml", &model.contract(ECHO));
-    desk.write("bad.yaml", "targets: []\nzzqqzz: 1\n");
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
+    fixture.write("c.yaml", &model.contract(ECHO));
+    fixture.write("bad.yaml", "targets: []\nzzqqzz: 1\n");
     let list = [
         "{",
         "",
@@ -302,8 +302,8 @@ fn a_line_that_is_no_run_is_a_result_and_the_others_go_on() {
         r#"{"contract": "c.yaml", "run_id": "good", "task": "mine"}"#,
         r#"{"contract": "c.yaml", "run_id": "good"}"#,
     ];
-    desk.write("list.jsonl", &list.join("\n"));
-    let left = desk.ends(&["run", "--contracts", "list.jsonl", "--max-runs", "1"], 1);
+    fixture.write("list.jsonl", &list.join("\n"));
+    let left = fixture.ends(&["run", "--contracts", "list.jsonl", "--max-runs", "1"], 1);
     let documents = documents(&left.out);
     let errors: Vec<String> = documents
         .iter()
@@ -337,11 +337,15 @@ fn a_line_that_is_no_run_is_a_result_and_the_others_go_on() {
 
 #[test]
 fn what_cannot_be_begun_at_all_is_refused_with_its_number() {
-    let desk = Desk::new();
-    desk.list(1);
+    let fixture = Fixture::new();
+    fixture.list(1);
     let check = |args: &[&str], words: &str| {
-        let left = desk.ends(args, 4);
-        let said = left.said().split_whitespace().collect::<Vec<_>>().join(" ");
+        let left = fixture.ends(args, 4);
+        let said = left
+            .printed()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         assert!(said.contains(words), "{args:?}: {said}");
     };
     check(&["run", "c.yaml", "--max-runs", "2"], "go with --contracts");
@@ -359,7 +363,7 @@ fn what_cannot_be_begun_at_all_is_refused_with_its_number() {
         "read the runs of missing",
     );
     check(&["run", "--contracts", "home"], "read the runs of home");
-    std::fs::create_dir(desk.path("empty")).unwrap();
+    std::fs::create_dir(fixture.path("empty")).unwrap();
     check(
         &["run", "--contracts", "empty"],
         "no .yaml, .yml or .json file is there",
@@ -375,85 +379,89 @@ fn what_cannot_be_begun_at_all_is_refused_with_its_number() {
         &most,
         "takes 100000000383 open files, and the system allows",
     );
-    assert_eq!(desk.ok(&["resume", "--all"]), "");
+    assert_eq!(fixture.ok(&["resume", "--all"]), "");
 }
 
 #[test]
 fn runs_share_a_tool_server_unless_their_contract_wants_one_of_its_own() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
     for (shared, starts) in [(true, 1), (false, 6)] {
-        let (desk, model) = (Desk::new(), Model::serving("fs__count", 2));
+        let (fixture, model) = (Fixture::new(), Model::serving("fs__count", 2));
         // All are open at once: none is answered before all have asked.
         model.set(|counts| counts.together = 6);
-        desk.write("c.yaml", &model.contract(&counting(shared)));
-        desk.list(6);
+        fixture.write("c.yaml", &model.contract(&counting(shared)));
+        fixture.list(6);
         let args = ["run", "--contracts", "list.jsonl", "--durability", "normal"];
-        let left = desk.ends(&args, 0);
-        assert_eq!(ends(&left.out).len(), 6, "{}", left.said());
-        assert_eq!(desk.read("starts").lines().count(), starts);
-        let keys = desk.read("executions");
+        let left = fixture.ends(&args, 0);
+        assert_eq!(ends(&left.out).len(), 6, "{}", left.printed());
+        assert_eq!(fixture.read("starts").lines().count(), starts);
+        let keys = fixture.read("executions");
         let keys: BTreeSet<&str> = keys.lines().collect();
         assert_eq!(keys.len(), 12, "each run has its own keys");
         #[cfg(target_os = "linux")]
-        assert_eq!(desk.processes(), Vec::<String>::new(), "none outlives them");
-        desk.all_verify(6);
+        assert_eq!(
+            fixture.processes(),
+            Vec::<String>::new(),
+            "none outlives them"
+        );
+        fixture.all_verify(6);
     }
 }
 
 #[test]
 fn after_a_kill_all_runs_go_on_and_no_call_is_repeated() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let (desk, model) = (Desk::new(), Model::serving("fs__count", 3));
-    desk.write("c.yaml", &model.contract(&counting(true)));
-    desk.list(KILLED);
+    let (fixture, model) = (Fixture::new(), Model::serving("fs__count", 3));
+    fixture.write("c.yaml", &model.contract(&counting(true)));
+    fixture.list(KILLED);
     for asked in [KILLED + 3, KILLED + 14] {
         model.set(|counts| counts.held_from = Some(asked));
         let again = ["resume", "--all", "--max-inferences", "5"];
         let begin = ["run", "--contracts", "list.jsonl", "--max-inferences", "5"];
-        let has_store = desk.path("home/runs.db").exists();
-        let mut child = desk.many(if has_store { &again } else { &begin });
+        let has_store = fixture.path("home/runs.db").exists();
+        let mut child = fixture.many(if has_store { &again } else { &begin });
         model.has(asked);
         child.kill().unwrap();
         child.wait().unwrap();
     }
     model.set(|counts| counts.held_from = None);
-    let begun = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+    let begun = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
     let begun = begun.list_runs(99, monolith::RunFilter::All).unwrap();
     let open = begun.iter().filter(|row| row.outcome.is_none()).count();
     assert_eq!(begun.len(), KILLED);
-    let left = desk.ends(&["resume", "--all"], 0);
+    let left = fixture.ends(&["resume", "--all"], 0);
     let ends = ends(&left.out);
-    assert_eq!(ends.len(), open, "{}", left.said());
-    let keys = desk.read("executions");
+    assert_eq!(ends.len(), open, "{}", left.printed());
+    let keys = fixture.read("executions");
     let once: BTreeSet<&str> = keys.lines().collect();
     assert_eq!(once.len(), keys.lines().count(), "a call was repeated");
-    desk.all_verify(KILLED);
+    fixture.all_verify(KILLED);
     // Nothing is accounted for twice, and nothing is left to go on with.
-    let accounts = documents(&desk.read("home/accounting.jsonl"));
+    let accounts = documents(&fixture.read("home/accounting.jsonl"));
     let named: BTreeSet<String> = accounts
         .iter()
         .map(|line| format!("{} {}", line["txnId"], line["index"]))
         .collect();
     assert_eq!(named.len(), accounts.len());
-    assert_eq!(desk.ok(&["resume", "--all"]), "");
+    assert_eq!(fixture.ok(&["resume", "--all"]), "");
 }
 
 #[test]
 fn on_sigterm_all_runs_are_suspended_and_requests_that_wait_are_not_sent() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 1));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 1));
     model.set(|counts| counts.held_from = Some(1));
-    desk.write("c.yaml", &model.contract(ECHO));
-    desk.list(8);
+    fixture.write("c.yaml", &model.contract(ECHO));
+    fixture.list(8);
     let args = ["run", "--contracts", "list.jsonl", "--max-inferences", "2"];
-    let mut child = desk.many(&[&args[..], &["--grace", "100000"]].concat());
+    let mut child = fixture.many(&[&args[..], &["--grace", "100000"]].concat());
     model.has(2);
     // Every run waits for the model now, or for its turn.
     let all_ask = || {
-        let reader = StoreReader::open(&desk.path("home/runs.db"));
+        let reader = StoreReader::open(&fixture.path("home/runs.db"));
         let rows = reader.and_then(|reader| reader.list_runs(9, monolith::RunFilter::Open));
         rows.is_ok_and(|rows| rows.len() == 8 && rows.iter().all(|row| row.length >= 2))
     };
@@ -475,66 +483,70 @@ fn on_sigterm_all_runs_are_suspended_and_requests_that_wait_are_not_sent() {
         suspended.values().all(|end| *end == ("none".to_owned(), 8)),
         "{suspended:?}"
     );
-    let lost = (0..8).map(|n| desk.events_of(&format!("r{n}")));
+    let lost = (0..8).map(|n| fixture.events_of(&format!("r{n}")));
     let lost = lost
         .flatten()
         .filter(|e| matches!(e, EventKind::EffectLost(_)));
     assert_eq!(lost.count(), 6);
-    let left = desk.ends(&["resume", "--all"], 0);
-    assert_eq!(ends(&left.out).len(), 8, "{}", left.said());
-    desk.all_verify(8);
+    let left = fixture.ends(&["resume", "--all"], 0);
+    assert_eq!(ends(&left.out).len(), 8, "{}", left.printed());
+    fixture.all_verify(8);
 }
 
 #[test]
 fn on_ctrl_c_open_runs_are_brought_to_their_ends_and_no_other_begins() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 5));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 5));
     model.set(|counts| counts.held_from = Some(1));
-    desk.write("c.yaml", &model.contract(ECHO));
-    desk.list(9);
-    let child = desk.many(&["run", "--contracts", "list.jsonl", "--max-runs", "3"]);
+    fixture.write("c.yaml", &model.contract(ECHO));
+    fixture.list(9);
+    let child = fixture.many(&["run", "--contracts", "list.jsonl", "--max-runs", "3"]);
     model.has(3);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     // The stop is recorded before anything is answered.
     while (0..3).any(|n| {
-        let events = desk.events_of(&format!("r{n}"));
+        let events = fixture.events_of(&format!("r{n}"));
         !events.contains(&EventKind::StopRequested)
     }) {
         thread::yield_now();
     }
     model.set(|counts| counts.held_from = None);
     let left = left(child);
-    assert_eq!(left.code, 1, "{}", left.said());
+    assert_eq!(left.code, 1, "{}", left.printed());
     let ends = ends(&left.out);
     let stopped: Vec<&str> = ends.keys().map(String::as_str).collect();
     assert_eq!(stopped, ["r0", "r1", "r2"]);
     let rest = "not begun: the rest of the list, from line 4 on; monolith run --contracts list.jsonl --max-runs 3 --from 4 begins it";
     assert!(left.err.contains(rest), "{}", left.err);
-    assert_eq!(desk.ok(&["resume", "--all"]), "");
+    assert_eq!(fixture.ok(&["resume", "--all"]), "");
 }
 
 #[test]
 fn a_run_of_another_process_is_skipped_and_named_and_an_approval_is_not_waited_for() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 1));
-    desk.write(
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 1));
+    fixture.write(
         "c.yaml",
         &model.contract(&format!("{ECHO}require_approval: [clock]\n")),
     );
-    desk.list(2);
-    let left = desk.ends(&["run", "--contracts", "list.jsonl"], 8);
+    fixture.list(2);
+    let left = fixture.ends(&["run", "--contracts", "list.jsonl"], 8);
     let suspended = ends(&left.out);
     assert_eq!(suspended.len(), 2);
-    assert!(suspended.values().all(|end| end.1 == 8), "{}", left.said());
-    let mut held = desk.many(&["resume", "r0"]);
+    assert!(
+        suspended.values().all(|end| end.1 == 8),
+        "{}",
+        left.printed()
+    );
+    let mut held = fixture.many(&["resume", "r0"]);
     let mut printed = String::new();
     let mut err = BufReader::new(held.stderr.take().unwrap());
     while !printed.contains("approve r0") {
         assert_ne!(err.read_line(&mut printed).unwrap(), 0, "{printed}");
     }
-    let asked = desk.ends(&["approve", "r1"], 4).said();
+    let asked = fixture.ends(&["approve", "r1"], 4).printed();
     let hash = asked.split("blake3     ").nth(1).unwrap();
     let hash = hash.split('\n').next().unwrap().trim();
-    desk.ends(&["approve", "r1", "--yes", "--arguments", hash], 0);
-    let again = desk.ends(&["resume", "--all"], 0);
+    fixture.ends(&["approve", "r1", "--yes", "--arguments", hash], 0);
+    let again = fixture.ends(&["resume", "--all"], 0);
     assert_eq!(ends(&again.out).keys().collect::<Vec<_>>(), ["r1"]);
     assert!(again.err.contains("skipped run r0: "), "{}", again.err);
     held.kill().unwrap();

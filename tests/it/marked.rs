@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 
-/// A desk with a run `r` that answered.
-fn answered(content: &str) -> Desk {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says(content)]);
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
-    desk
+/// A fixture with a run `r` that answered.
+fn answered(content: &str) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says(content)]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    fixture
 }
 
-fn change(desk: &Desk, sql: &str) {
-    let store = desk.plain_store();
+fn change(fixture: &Fixture, sql: &str) {
+    let store = fixture.plain_store();
     store.pragma_update(None, "foreign_keys", false).unwrap();
     store.execute_batch(sql).unwrap();
     assert!(store.total_changes() > 0, "{sql} changes nothing");
@@ -43,19 +43,19 @@ fn a_list_marks_what_does_not_hold_of_the_entries_that_it_reads() {
             "its row names another outcome",
         ),
     ] {
-        let desk = answered("One.");
-        let (code, list) = desk.json(&["list"]);
+        let fixture = answered("One.");
+        let (code, list) = fixture.json(&["list"]);
         assert_eq!(
             (code, &list["runs"][0]["flaw"]),
             (0, &Value::Null),
             "{list}"
         );
-        change(&desk, sql);
-        let left = desk.ends(&["list"], 7);
+        change(&fixture, sql);
+        let left = fixture.ends(&["list"], 7);
         let row = left.out.lines().nth(1).unwrap_or_default();
         assert!(row.contains("  NOT VERIFIED: "), "{sql}: {}", left.out);
         assert!(row.contains(why), "{sql}: {row}");
-        let (code, list) = desk.json(&["list"]);
+        let (code, list) = fixture.json(&["list"]);
         let flaw = list["runs"][0]["flaw"].as_str().unwrap_or_default();
         assert!(code == 7 && flaw.contains(why), "{sql}: {list}");
     }
@@ -63,20 +63,20 @@ fn a_list_marks_what_does_not_hold_of_the_entries_that_it_reads() {
 
 #[test]
 fn an_export_of_what_does_not_verify_is_written_and_says_so() {
-    let desk = answered("One.");
-    assert_eq!(desk.ends(&["export", "r"], 0).err, "");
+    let fixture = answered("One.");
+    assert_eq!(fixture.ends(&["export", "r"], 0).err, "");
     change(
-        &desk,
+        &fixture,
         "UPDATE entries SET event = replace(event, 'One.', 'Two.') WHERE seq > 0",
     );
     for args in [&["export", "r"][..], &["export", "r", "-o", "r.jsonl"]] {
-        let left = desk.ends(args, 7);
+        let left = fixture.ends(args, 7);
         assert!(left.err.contains("NOT VERIFIED: "), "{}", left.err);
     }
-    assert!(desk.read("r.jsonl").contains("Two."));
-    desk.ends(&["verify", "r.jsonl"], 7);
+    assert!(fixture.read("r.jsonl").contains("Two."));
+    fixture.ends(&["verify", "r.jsonl"], 7);
     // It is judged before anything is written.
-    let left = desk.run(&["export", "r", "-o", "no-such-folder/r.jsonl"]);
+    let left = fixture.run(&["export", "r", "-o", "no-such-folder/r.jsonl"]);
     assert!(left.err.starts_with("NOT VERIFIED: "), "{}", left.err);
 }
 
@@ -88,11 +88,11 @@ fn no_result_is_made_of_an_ended_run_that_does_not_verify() {
         "UPDATE runs SET class = 'COMPLETED_WITH_TOOLS'",
         "UPDATE runs SET head_hash = zeroblob(32)",
     ] {
-        let desk = answered("One.");
-        assert!(desk.ok(&["resume", "r"]).contains("One."));
-        change(&desk, sql);
+        let fixture = answered("One.");
+        assert!(fixture.ok(&["resume", "r"]).contains("One."));
+        change(&fixture, sql);
         for args in [&["resume", "r"][..], &["resume", "r", "--json"]] {
-            let left = desk.ends(args, 7);
+            let left = fixture.ends(args, 7);
             assert!(
                 !left.out.contains("One.") && !left.out.contains("true"),
                 "{sql}: {}",
@@ -104,18 +104,18 @@ fn no_result_is_made_of_an_ended_run_that_does_not_verify() {
 
 #[test]
 fn a_name_with_a_line_feed_begins_no_line_of_an_error() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let name = "a\nverified at level L3\n.jsonl";
-    desk.write(name, "{}");
+    fixture.write(name, "{}");
     for args in [
         &["verify", name][..],
         &["show", name],
         &["import", name],
         &["contract", "check", name],
     ] {
-        let left = desk.run(args);
+        let left = fixture.run(args);
         assert_ne!(left.code, 0, "{args:?}");
-        let said = left.said();
+        let said = left.printed();
         assert!(said.contains("verified at level L3"), "{args:?}: {said}");
         assert!(
             !said.lines().any(|line| line.starts_with("verified")),
@@ -127,22 +127,22 @@ fn a_name_with_a_line_feed_begins_no_line_of_an_error() {
 #[test]
 fn a_pipe_gets_no_control_characters_in_json_and_the_same_value() {
     let answer = "a\u{9b}31m\u{7f}b\u{202e}c\u{2066}d\u{200f}e\u{61c}";
-    let desk = answered(answer);
+    let fixture = answered(answer);
     let check = |out: &str| {
         for c in answer.chars().filter(|c| !c.is_ascii_alphanumeric()) {
             assert!(!out.contains(c), "{c:?} in {out}");
         }
     };
-    let shown = desk.ok(&["show", "r", "--json"]);
+    let shown = fixture.ok(&["show", "r", "--json"]);
     check(&shown);
     let value: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(value["finalReport"]["content"], answer, "{value}");
-    check(&desk.ok(&["run", "c.yaml", "--json", "--run-id", "s"]));
-    check(&desk.ok(&["show", "r", "--raw"]));
+    check(&fixture.ok(&["run", "c.yaml", "--json", "--run-id", "s"]));
+    check(&fixture.ok(&["show", "r", "--raw"]));
     for step in ["0", "1", "2", "3"] {
-        check(&desk.ok(&["show", "r", "--step", step]));
+        check(&fixture.ok(&["show", "r", "--step", step]));
     }
     // The answer itself is what the model wrote: a program may need its bytes.
-    let plain = desk.ok(&["run", "c.yaml", "--run-id", "t"]);
+    let plain = fixture.ok(&["run", "c.yaml", "--run-id", "t"]);
     assert_eq!(plain, format!("{answer}\n"));
 }

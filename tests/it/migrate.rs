@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::desk::{Desk, Left, says};
+use crate::fixture::{Fixture, Left, says};
 
-struct Scene(Desk);
+struct Scene(Fixture);
 
 impl Scene {
     /// A state folder with a run that was signed and one that was not.
     fn new() -> Self {
-        let scene = Self(Desk::new());
+        let scene = Self(Fixture::new());
         scene.0.script("", &[&says("all is well")]);
         let run = |name: &str, more: &[&str]| {
             let args = ["run", "--contract", "c.yaml", "--run-id", name];

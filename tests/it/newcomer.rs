@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::http::serving;
 
 const JSON: &str = "content-type: application/json";
@@ -23,7 +23,7 @@ fn model_server(status: &'static str, body: &str) -> String {
     format!("http://127.0.0.1:{port}/v1")
 }
 
-impl Desk {
+impl Fixture {
     /// `c.yaml` for a server at that address.
     fn asks(&self, address: &str, more: &str) {
         self.write(
@@ -58,12 +58,12 @@ fn a_run_that_failed_names_its_remedy_in_a_pipe_and_where_it_is_asked_why() {
     let call = calls("echo", r#"{"text": "x"}"#);
     let again = |key: &str| format!("monolith continue r \"…\" --contract c.yaml --set {key}");
 
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let usage = r#""usage":{"prompt_tokens":300,"completion_tokens":20}}}"#;
     let counted = format!("{},{usage}", call.strip_suffix("}}").unwrap());
     let more = format!("{echo}tool_policy: required\nmax_tokens_consumed: 500\n");
-    desk.script(&more, &[&counted, &counted]);
-    let said = desk.fails(1);
+    fixture.script(&more, &[&counted, &counted]);
+    let said = fixture.fails(1);
     help_in(&said, &again("max_tokens_consumed=5000"));
     assert!(
         said.1.contains("max_tokens_consumed: 320 of 500 used"),
@@ -72,50 +72,50 @@ fn a_run_that_failed_names_its_remedy_in_a_pipe_and_where_it_is_asked_why() {
     );
     assert!(said.1.contains("the next request has "), "{}", said.1);
 
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         &format!("{echo}tool_policy: required\nmax_turns: 2\n"),
         &[&calls("echo", r#"{"text": 1}"#), &says("no")],
     );
-    let said = desk.fails(1);
+    let said = fixture.fails(1);
     help_in(&said, &again("max_turns=4"));
     help_in(&said, "the last of which offers no tools");
     let reason = "The last of 2 turns is kept for the closing answer";
     assert!(said.1.contains(reason), "{}", said.1);
     assert!(said.1.contains("max_turns: "), "{}", said.1);
 
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let wrong = calls("echo", r#"{"text": 1}"#);
-    desk.script(
+    fixture.script(
         &format!("{echo}tool_policy: optional\n"),
         &[&wrong, &wrong, &wrong],
     );
     help_in(
-        &desk.fails(5),
+        &fixture.fails(5),
         "monolith tools c.yaml --schemas shows what each tool takes",
     );
-    desk.ok(&["tools", "c.yaml", "--schemas"]);
+    fixture.ok(&["tools", "c.yaml", "--schemas"]);
 
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let boom = r#"{"error": {"message": "boom"}}"#;
-    desk.asks(&model_server("500 X", boom), "");
-    let said = desk.fails(1);
+    fixture.asks(&model_server("500 X", boom), "");
+    let said = fixture.fails(1);
     help_in(
         &said,
         "its log says why, and monolith doctor --contract c.yaml asks it",
     );
     help_in(&said, "monolith continue r \"…\"");
 
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let unknown = r#"{"error": {"message": "no such model", "code": "model_not_found"}}"#;
-    desk.asks(&model_server("404 X", unknown), "");
-    let said = desk.fails(4);
+    fixture.asks(&model_server("404 X", unknown), "");
+    let said = fixture.fails(4);
     help_in(&said, "monolith doctor --contract c.yaml");
 }
 
 #[test]
 fn a_run_whose_time_is_over_names_what_had_not_answered() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let port = serving(|request| {
         if request.head.starts_with("POST") {
             loop {
@@ -125,11 +125,11 @@ fn a_run_whose_time_is_over_names_what_had_not_answered() {
         let list = json!({"object": "list", "data": [{"id": "m"}]});
         (format!("200 OK\r\n{JSON}"), list.to_string())
     });
-    desk.asks(
+    fixture.asks(
         &format!("http://127.0.0.1:{port}/v1"),
         "total_timeout_ms: 1000\n",
     );
-    let said = desk.fails(1);
+    let said = fixture.fails(1);
     help_in(
         &said,
         "monolith continue r \"…\" --contract c.yaml --set total_timeout_ms=2000",
@@ -140,12 +140,12 @@ fn a_run_whose_time_is_over_names_what_had_not_answered() {
 
 #[test]
 fn an_answer_without_a_call_has_the_same_help_in_a_pipe_as_on_a_terminal() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: required\ntools: {builtin: [echo]}\n",
         &[&says("Done.")],
     );
-    let said = desk.fails(1);
+    let said = fixture.fails(1);
     help_in(
         &said,
         "allow an answer without one: monolith continue r \"…\" --contract c.yaml --set tool_policy=optional",
@@ -156,13 +156,13 @@ fn an_answer_without_a_call_has_the_same_help_in_a_pipe_as_on_a_terminal() {
 
 #[test]
 fn a_tool_server_is_listed_with_what_confines_it_on_this_machine() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tools:\n  mcp:\n    none: {command: a}\n    some: {command: b, sandbox: {}}\n    off: {command: c, sandbox: off}\n",
         &[&says("hi")],
     );
-    let listed = desk.run(&["contract", "check", "c.yaml"]).out;
-    let doctor = desk.run(&["doctor"]).out;
+    let listed = fixture.run(&["contract", "check", "c.yaml"]).out;
+    let doctor = fixture.run(&["doctor"]).out;
     let has_sandbox = doctor.lines().any(|line| {
         let mut words = line.split_whitespace();
         words.next() == Some("ok") && words.next() == Some("sandbox")
@@ -189,7 +189,7 @@ fn a_tool_server_is_listed_with_what_confines_it_on_this_machine() {
         let line = format!("  command   {command}{expect}");
         assert!(listed.contains(&line), "{line}: {listed}");
     }
-    let (_, report) = desk.json(&["contract", "check", "c.yaml"]);
+    let (_, report) = fixture.json(&["contract", "check", "c.yaml"]);
     let confined = report["reaches"]["commands"].as_array().unwrap();
     let confined: Vec<&Value> = confined
         .iter()
@@ -201,26 +201,26 @@ fn a_tool_server_is_listed_with_what_confines_it_on_this_machine() {
 /// The question whether a contract is trusted and its check list the same.
 #[test]
 fn a_check_lists_what_the_agents_below_reach_as_the_question_of_trust_does() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "agents: [agents/s.yaml]\ntool_policy: optional\n",
         &[&says("hi")],
     );
-    desk.write(
+    fixture.write(
         "agents/s.yaml",
         "system: You look.\ntargets: [{provider: demo, model: script}]\n\
          providers: {demo: {type: scripted, file: ../s.jsonl}}\ntools: {mcp: {sh: {command: sh, args: [-c, nope]}}}\n",
     );
-    let checked = desk.run(&["contract", "check", "c.yaml"]).out;
+    let checked = fixture.run(&["contract", "check", "c.yaml"]).out;
     let below = "the agent agents/s.yaml reaches:\n  command   sh -c nope   (tools.mcp.sh; ";
     assert!(checked.contains(below), "{checked}");
     let (_, listed) = checked.split_once("reaches:\n").unwrap();
-    let trusted = desk.ok(&["trust", "c.yaml"]);
+    let trusted = fixture.ok(&["trust", "c.yaml"]);
     assert!(
         trusted.ends_with(&format!("reaches:\n{listed}")),
         "{trusted}"
     );
-    let (_, report) = desk.json(&["contract", "check", "c.yaml"]);
+    let (_, report) = fixture.json(&["contract", "check", "c.yaml"]);
     assert_eq!(report["agents_below"][0]["file"], "agents/s.yaml");
     let commands = &report["agents_below"][0]["reaches"]["commands"];
     assert_eq!(commands[0]["command"], json!(["sh", "-c", "nope"]));
@@ -232,17 +232,17 @@ fn a_check_lists_what_the_agents_below_reach_as_the_question_of_trust_does() {
 fn an_agents_file_that_begins_with_the_line_of_a_script_runs_as_one() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         ".ai-agent.json",
         r#"{"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}}"#,
     );
-    desk.write(
+    fixture.write(
         "x.ai",
         "#!/usr/bin/env monolith\n---\nmodels: [demo/script]\n---\nYou help.\n",
     );
-    desk.write("s.jsonl", &says("Here."));
-    let path = desk.path("x.ai");
+    fixture.write("s.jsonl", &says("Here."));
+    let path = fixture.path("x.ai");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_monolith"));
     let folders = std::env::var("PATH").unwrap_or_default();
@@ -250,32 +250,32 @@ fn an_agents_file_that_begins_with_the_line_of_a_script_runs_as_one() {
     let mut script = std::process::Command::new(&path);
     let script = script
         .args(["What is here?", "--run-id", "r"])
-        .current_dir(desk.path(""))
-        .env("MONOLITH_HOME", desk.path("home"))
+        .current_dir(fixture.path(""))
+        .env("MONOLITH_HOME", fixture.path("home"))
         .env("PATH", folders);
     let left = Left::from(script.output().unwrap());
     assert_eq!(
-        desk.json(&["show", "r"]).1["run_id"],
+        fixture.json(&["show", "r"]).1["run_id"],
         "r",
         "{}",
-        left.said()
+        left.printed()
     );
-    let left = desk.ends(&["gone.ai", "hi"], 4);
+    let left = fixture.ends(&["gone.ai", "hi"], 4);
     let tip = "tip: to run a contract, use: monolith run gone.ai";
     assert!(left.err.contains(tip), "{}", left.err);
 }
 
 #[test]
 fn a_task_in_a_file_is_read_and_a_task_without_quotes_is_explained() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("Yes.")]);
-    desk.write("t.txt", "What is planned?\n");
-    desk.write("agent.yaml", &desk.read("c.yaml"));
-    desk.ok(&["run", "@t.txt", "--run-id", "r"]);
-    let shown = desk.ok(&["show", "r"]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("Yes.")]);
+    fixture.write("t.txt", "What is planned?\n");
+    fixture.write("agent.yaml", &fixture.read("c.yaml"));
+    fixture.ok(&["run", "@t.txt", "--run-id", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(shown.contains("What is planned?"), "{shown}");
     assert!(!shown.contains("@t.txt"), "{shown}");
-    let left = desk.ends(&["run", "@gone.txt"], 4);
+    let left = fixture.ends(&["run", "@gone.txt"], 4);
     assert!(
         left.err.contains("read the task from gone.txt"),
         "{}",
@@ -286,22 +286,22 @@ fn a_task_in_a_file_is_read_and_a_task_without_quotes_is_explained() {
         "{}",
         left.err
     );
-    desk.ok(&["run", "@anna asks: what is planned?", "--run-id", "r2"]);
-    let shown = desk.ok(&["show", "r2"]);
+    fixture.ok(&["run", "@anna asks: what is planned?", "--run-id", "r2"]);
+    let shown = fixture.ok(&["show", "r2"]);
     assert!(shown.contains("@anna asks"), "{shown}");
 
-    let left = desk.ends(&["run", "read", "plan"], 4);
+    let left = fixture.ends(&["run", "read", "plan"], 4);
     let quotes = "a task is one argument: put it in quotes";
     assert!(left.err.contains(quotes), "{}", left.err);
-    let left = desk.ends(&["run", "read", "the", "plan"], 4);
+    let left = fixture.ends(&["run", "read", "the", "plan"], 4);
     let quotes = "tip: one task is one argument, in quotes: monolith run 'read the plan'";
     assert!(left.err.contains(quotes), "{}", left.err);
 }
 
 #[test]
 fn a_provider_that_a_prompt_of_the_command_line_lacks_is_to_be_defined() {
-    let desk = Desk::new();
-    let left = desk.ends(&["run", "You help.", "Hi", "--models", "home/q"], 4);
+    let fixture = Fixture::new();
+    let left = fixture.ends(&["run", "You help.", "Hi", "--models", "home/q"], 4);
     assert!(
         left.err.contains("no provider `home` is defined"),
         "{}",
@@ -313,10 +313,10 @@ fn a_provider_that_a_prompt_of_the_command_line_lacks_is_to_be_defined() {
 
 #[test]
 fn a_copy_that_the_demo_changed_before_is_replaced() {
-    let desk = Desk::new();
-    desk.ok(&["demo"]);
-    let first = desk.ok(&["demo", "tamper"]);
-    assert_eq!(desk.ok(&["demo", "tamper"]), first);
+    let fixture = Fixture::new();
+    fixture.ok(&["demo"]);
+    let first = fixture.ok(&["demo", "tamper"]);
+    assert_eq!(fixture.ok(&["demo", "tamper"]), first);
     let path = first
         .split_whitespace()
         .find(|word| Path::new(word).extension() == Some("jsonl".as_ref()));
@@ -325,9 +325,9 @@ fn a_copy_that_the_demo_changed_before_is_replaced() {
 
 #[test]
 fn thanks_to_a_demo_are_refused_in_a_whole_sentence_with_the_contract_where_it_is() {
-    let desk = Desk::new();
-    desk.ok(&["demo"]);
-    let left = desk.ends(&["continue", "last", "Thanks"], 4);
+    let fixture = Fixture::new();
+    fixture.ok(&["demo"]);
+    let left = fixture.ends(&["continue", "last", "Thanks"], 4);
     assert!(
         left.err
             .starts_with("error: tool_policy is required, but page: code makes it optional"),
@@ -336,17 +336,17 @@ fn thanks_to_a_demo_are_refused_in_a_whole_sentence_with_the_contract_where_it_i
     );
     let (_, rest) = left.err.split_once("--contract ").expect(&left.err);
     let file = rest.split_whitespace().next().unwrap();
-    assert!(desk.path(file).is_file(), "{file}: {}", left.err);
+    assert!(fixture.path(file).is_file(), "{file}: {}", left.err);
 }
 
 #[test]
 fn a_server_that_init_cannot_use_is_explained() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let none = ["--ollama", "none", "--lm-studio", "none"];
     let address = model_server("404 X", "{}");
     let root = address.trim_end_matches("/v1");
     let typed = [&["init", "--llama-server", root][..], &none].concat();
-    let left = desk.ends(&typed, 3);
+    let left = fixture.ends(&typed, 3);
     let help = format!("any other server that speaks as OpenAI does: --base-url {address}");
     assert!(left.err.contains(&help), "{}", left.err);
 
@@ -357,7 +357,7 @@ fn a_server_that_init_cannot_use_is_explained() {
     let page = format!("http://127.0.0.1:{port}/v1");
     let typed = ["init", "--base-url", &page, "--model", "m"];
     for typed in [&typed[..3], &typed] {
-        let left = desk.ends(typed, 3);
+        let left = fixture.ends(typed, 3);
         assert!(
             left.err.contains("its answer is a web page"),
             "{}",
@@ -365,26 +365,26 @@ fn a_server_that_init_cannot_use_is_explained() {
         );
         assert!(left.err.contains("leads to something else"), "{}", left.err);
     }
-    assert!(!desk.path("agent.yaml").exists());
+    assert!(!fixture.path("agent.yaml").exists());
 }
 
 #[test]
 fn what_ended_in_time_is_listed_by_a_word_and_other_words_are_refused_shortly() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: required\ntools: {builtin: [echo]}\n",
         &[&says("no")],
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
     let listed = |word: &str| {
-        let listed = desk.ok(&["list", "--outcome", word]);
+        let listed = fixture.ok(&["list", "--outcome", word]);
         listed.lines().any(|line| line.starts_with("r "))
     };
     assert!(listed("protocol") && listed("failed"));
     assert!(!listed("timeout") && !listed("budget"));
-    let left = desk.ends(&["list", "--outcome", "foo"], 4);
+    let left = fixture.ends(&["list", "--outcome", "foo"], 4);
     assert!(!left.err.contains("may be meant"), "{}", left.err);
-    let left = desk.ends(&["list", "--limit", "x"], 4);
+    let left = fixture.ends(&["list", "--limit", "x"], 4);
     assert!(
         left.err.contains("expected a number, such as 20"),
         "{}",
@@ -394,29 +394,29 @@ fn what_ended_in_time_is_listed_by_a_word_and_other_words_are_refused_shortly() 
 
 #[test]
 fn a_contract_is_shown_for_people_in_a_pipe_where_that_is_asked() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("hi")]);
-    let json = desk.ok(&["contract", "show", "c.yaml"]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("hi")]);
+    let json = fixture.ok(&["contract", "show", "c.yaml"]);
     assert!(serde_json::from_str::<Value>(&json).is_ok(), "{json}");
-    let yaml = desk.ok(&["contract", "show", "c.yaml", "--yaml"]);
+    let yaml = fixture.ok(&["contract", "show", "c.yaml", "--yaml"]);
     assert!(
         yaml.lines().any(|line| line == "tool_policy: optional"),
         "{yaml}"
     );
-    desk.ends(&["contract", "show", "c.yaml", "--yaml", "--json"], 4);
+    fixture.ends(&["contract", "show", "c.yaml", "--yaml", "--json"], 4);
 }
 
 #[test]
 fn a_workflow_is_listed_by_its_name_with_its_time_and_found_by_it() {
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "w.yaml",
         "workflow: review-notes\ncontract:\n  targets: [{provider: demo, model: script}]\n  \
          providers: {demo: {type: scripted, file: s.jsonl}}\n  tool_policy: optional\nsteps: [{id: ask, prompt: Well}]\n",
     );
-    desk.write("s.jsonl", &says("pong"));
-    desk.ok(&["run", "w.yaml", "the notes", "--run-id", "w"]);
-    let listed = desk.ok(&["list", "review-notes"]);
+    fixture.write("s.jsonl", &says("pong"));
+    fixture.ok(&["run", "w.yaml", "the notes", "--run-id", "w"]);
+    let listed = fixture.ok(&["list", "review-notes"]);
     let mut lines = listed.lines().skip_while(|line| !line.starts_with("w "));
     let (first, second) = (lines.next().expect(&listed), lines.next().expect(&listed));
     assert!(
@@ -424,7 +424,7 @@ fn a_workflow_is_listed_by_its_name_with_its_time_and_found_by_it() {
         "{first}"
     );
     assert_eq!(second.trim(), "review-notes: the notes");
-    let (_, listed) = desk.json(&["list", "review-notes"]);
+    let (_, listed) = fixture.json(&["list", "review-notes"]);
     assert_eq!(listed["runs"][0]["run_id"], "w");
     assert!(listed["runs"][0]["elapsed_ms"].is_u64(), "{listed}");
 }

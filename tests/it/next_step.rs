@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 
 const ECHO: &str = "tools: {builtin: [echo]}\n";
 
-impl Desk {
+impl Fixture {
     /// What a command shows on a terminal without colours, each line without the space around it.
     #[cfg(unix)]
     fn shown(&self, args: &[&str]) -> (i32, String) {
@@ -29,8 +29,8 @@ fn a_command_for_a_contract_takes_that_of_the_folder_or_says_what_to_type() {
         &["contract", "hash"],
         &["tools"],
     ] {
-        let desk = Desk::new();
-        let left = desk.ends(command, 4);
+        let fixture = Fixture::new();
+        let left = fixture.ends(command, 4);
         assert!(
             left.err.contains("this folder has no agent.yaml"),
             "{}",
@@ -39,21 +39,21 @@ fn a_command_for_a_contract_takes_that_of_the_folder_or_says_what_to_type() {
         let typed = format!("monolith {} FILE", command.join(" "));
         assert!(left.err.contains(&typed), "{}", left.err);
         assert!(left.err.contains("monolith init"), "{}", left.err);
-        desk.script(ECHO, &[&says("hi")]);
-        std::fs::rename(desk.path("c.yaml"), desk.path("agent.yaml")).unwrap();
-        desk.ends(command, 0);
+        fixture.script(ECHO, &[&says("hi")]);
+        std::fs::rename(fixture.path("c.yaml"), fixture.path("agent.yaml")).unwrap();
+        fixture.ends(command, 0);
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn without_waiting_an_approval_is_no_question() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tools: {builtin: [echo]}\nrequire_approval: [echo]\n",
         &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")],
     );
-    let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "nightly-build", "--no-wait"]);
+    let (code, shown) = fixture.shown(&["run", "c.yaml", "--run-id", "nightly-build", "--no-wait"]);
     assert_eq!(code, 8, "{shown}");
     assert!(!shown.contains("[y/N]"), "{shown}");
     assert!(
@@ -67,30 +67,30 @@ fn without_waiting_an_approval_is_no_question() {
 #[cfg(unix)]
 #[test]
 fn a_run_that_failed_says_how_to_find_out_why_and_how_to_go_on() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "max_turns: 2\ntools: {builtin: [echo]}\n",
         &[&calls("echo", "{}"), &calls("echo", "{}")],
     );
-    let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "nightly-build"]);
+    let (code, shown) = fixture.shown(&["run", "c.yaml", "--run-id", "nightly-build"]);
     assert_eq!(code, 1, "{shown}");
     let last = "monolith show nightly-build --why   ·   monolith continue nightly-build \"…\"";
     assert_eq!(shown.trim().lines().last(), Some(last), "{shown}");
     // In a pipe it ends the one line of help.
-    let left = desk.ends(&["run", "c.yaml", "--run-id", "r2"], 1);
+    let left = fixture.ends(&["run", "c.yaml", "--run-id", "r2"], 1);
     assert!(
         left.err.ends_with("; more: monolith show r2 --why\n"),
         "{}",
         left.err
     );
     // Of a run in which nothing was said there is nothing to continue.
-    desk.write(
+    fixture.write(
         "c.yaml",
-        &desk
+        &fixture
             .read("c.yaml")
             .replace("max_turns: 2", "allowed_tools: [nope]"),
     );
-    let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r3"]);
+    let (code, shown) = fixture.shown(&["run", "c.yaml", "--run-id", "r3"]);
     assert_eq!(code, 3, "{shown}");
     assert_eq!(
         shown.trim().lines().last(),
@@ -103,32 +103,32 @@ fn a_run_that_failed_says_how_to_find_out_why_and_how_to_go_on() {
 #[cfg(unix)]
 #[test]
 fn text_that_was_held_back_is_found_where_the_end_of_the_run_says() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         &format!("tool_policy: required\n{ECHO}"),
         &[&says("No tool for me.")],
     );
-    let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r1"]);
+    let (code, shown) = fixture.shown(&["run", "c.yaml", "--run-id", "r1"]);
     assert_eq!(code, 1, "{shown}");
     let hint = "15 bytes were held back, for no call had been validated yet: monolith show r1 --withheld prints them";
     assert!(shown.contains(hint), "{shown}");
-    assert!(desk.ok(&["show", "r1"]).contains(hint));
-    let read = desk.ok(&["show", "r1", "--withheld"]);
+    assert!(fixture.ok(&["show", "r1"]).contains(hint));
+    let read = fixture.ok(&["show", "r1", "--withheld"]);
     assert!(
         read.contains("No tool for me.") && !read.contains(hint),
         "{read}"
     );
-    desk.script(ECHO, &[&says("Yes.")]);
-    let (_, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r2"]);
+    fixture.script(ECHO, &[&says("Yes.")]);
+    let (_, shown) = fixture.shown(&["run", "c.yaml", "--run-id", "r2"]);
     assert!(!shown.contains("held back"), "{shown}");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out_works() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let call = calls("echo", "{\"text\":\"x\"}");
-    desk.script(
+    fixture.script(
         &format!("tool_policy: required\ntool_proof: succeeded\n{ECHO}"),
         &[
             &call,
@@ -138,8 +138,8 @@ fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out
             &says("Four."),
         ],
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
-    let (code, shown) = desk.shown(&["continue", "r1", "Thanks!", "--run-id", "r2"]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    let (code, shown) = fixture.shown(&["continue", "r1", "Thanks!", "--run-id", "r2"]);
     assert_eq!(code, 1, "{shown}");
     let rule = "tool_policy: required, tool_proof: succeeded: each run needs a tool call of its own that succeeds";
     let before = shown.find(&format!("note: {rule}")).expect(&shown);
@@ -151,7 +151,7 @@ fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out
         "{shown}"
     );
     assert!(shown.contains(way), "{shown}");
-    desk.ends(
+    fixture.ends(
         &[
             "continue",
             "r2",
@@ -164,7 +164,7 @@ fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out
         0,
     );
     // A run that called a tool needs no such advice.
-    let (_, shown) = desk.shown(&["show", "r1"]);
+    let (_, shown) = fixture.shown(&["show", "r1"]);
     assert!(!shown.contains("tool_policy: required"), "{shown}");
 }
 
@@ -172,16 +172,16 @@ fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out
 #[cfg(unix)]
 #[test]
 fn a_command_to_type_next_is_one_line_that_a_shell_reads_back() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         &format!("tool_policy: required\n{ECHO}"),
         &[&says("No tool for me."), &says("Nor here.")],
     );
-    std::fs::rename(desk.path("c.yaml"), desk.path("my c.yaml")).unwrap();
-    desk.write("it's here/file", "");
-    let store = desk.path("it's here/r.db");
+    std::fs::rename(fixture.path("c.yaml"), fixture.path("my c.yaml")).unwrap();
+    fixture.write("it's here/file", "");
+    let store = fixture.path("it's here/r.db");
     let args = ["run", "my c.yaml", "--run-id", "nightly-build", "--store"];
-    let mut command = desk.command(&[&args[..], &[store.to_str().unwrap()]].concat());
+    let mut command = fixture.command(&[&args[..], &[store.to_str().unwrap()]].concat());
     command.env("NO_COLOR", "1");
     let (code, shown) = crate::terminal::Terminal::sized(command, 40).end();
     assert_eq!(code, 1, "{shown}");
@@ -210,31 +210,31 @@ fn a_command_to_type_next_is_one_line_that_a_shell_reads_back() {
 
 #[test]
 fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let waits = "max_turns: 4\nrequire_approval: [echo]\n";
     let contract = |more: &str| {
-        desk.script(
+        fixture.script(
             &format!("{ECHO}{more}"),
             &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")],
         );
     };
     contract("max_turns: 4\nrequire_approval: [nope]\n");
-    let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+    let left = fixture.ends(&["contract", "check", "c.yaml"], 4);
     assert!(
         left.out.contains("\n        at c.yaml:6:19\n"),
         "{}",
         left.out
     );
-    let left = desk.ends(&["run", "c.yaml", "--run-id", "r0"], 4);
+    let left = fixture.ends(&["run", "c.yaml", "--run-id", "r0"], 4);
     assert!(
         left.err.contains("  = help: correct c.yaml:6:19; "),
         "{}",
         left.err
     );
     contract(waits);
-    desk.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
     contract("max_turns: 4\n");
-    desk.ok(&["run", "c.yaml", "--run-id", "r2"]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r2"]);
     contract(&waits.replace('4', "5"));
     for (args, why) in [
         (
@@ -246,37 +246,37 @@ fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
             "continue run r2: the file has changed: /max_turns is 5",
         ),
     ] {
-        let (code, result) = desk.json(args);
+        let (code, result) = fixture.json(args);
         assert_eq!(code, 4, "{result}");
-        let left = desk.ends(args, 4);
+        let left = fixture.ends(args, 4);
         assert!(left.err.contains(why), "{}", left.err);
         assert!(left.err.contains("c.yaml:5:12"), "{}", left.err);
     }
     // A value that the file does not have has no line.
     contract(&waits.replace("max_turns: 4", "system: Be brief.\nmax_turns: 4"));
-    desk.write(
+    fixture.write(
         "c.yaml",
-        &desk
+        &fixture
             .read("c.yaml")
             .replace("require_approval: [echo]\n", ""),
     );
-    let left = desk.ends(&["resume", "r1"], 4);
+    let left = fixture.ends(&["resume", "r1"], 4);
     assert!(left.err.contains("/require_approval"), "{}", left.err);
     assert!(!left.err.contains("c.yaml:"), "{}", left.err);
 }
 
 #[test]
 fn a_name_that_a_person_gave_is_never_cut_and_a_random_one_is() {
-    let desk = Desk::new();
-    desk.script("", &[&says("hi")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "nightly-build"]);
-    let shown = desk.ok(&["show", "nightly-build"]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("hi")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "nightly-build"]);
+    let shown = fixture.ok(&["show", "nightly-build"]);
     assert!(
         shown.contains("monolith continue nightly-build "),
         "{shown}"
     );
-    desk.ok(&["run", "c.yaml"]);
-    let shown = desk.ok(&["show", "last"]);
+    fixture.ok(&["run", "c.yaml"]);
+    let shown = fixture.ok(&["show", "last"]);
     let name = shown
         .split("\nrun       ")
         .nth(1)
@@ -293,16 +293,16 @@ fn a_name_that_a_person_gave_is_never_cut_and_a_random_one_is() {
 
 #[test]
 fn one_of_a_thing_is_singular() {
-    let desk = Desk::new();
-    desk.write("ws/a", "x");
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.write("ws/a", "x");
+    fixture.script(
         "tools: {builtin: [read_file], workspace: ws}\n",
         &[&calls("read_file", "{\"path\":\"a\"}"), &says("x")],
     );
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
-    let shown = desk.ok(&["show", "r1"]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     assert!(shown.contains("read_file ok, 1 byte in"), "{shown}");
-    desk.write("bytes", "");
+    fixture.write("bytes", "");
     let faulty = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
         let plurals = [
@@ -321,25 +321,25 @@ fn one_of_a_thing_is_singular() {
         &["log", "verify"],
         &["replay", "r1", "--set", "max_turns=1"],
     ] {
-        let left = desk.run(args);
+        let left = fixture.run(args);
         assert_eq!(
-            faulty(&left.said()),
+            faulty(&left.printed()),
             Vec::<String>::new(),
             "{}",
-            left.said()
+            left.printed()
         );
     }
 }
 
 #[test]
 fn a_rule_that_all_arguments_break_names_them() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         ECHO,
         &[&calls("echo", "{\"text\":\"x\",\"loud\":true}"), &says("x")],
     );
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
-    let shown = desk.ok(&["show", "r1"]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     assert!(!shown.contains(": :"), "{shown}");
     assert!(
         shown.contains("TOOL_VALIDATION_ERROR: the arguments: additionalProperties"),
@@ -350,45 +350,45 @@ fn a_rule_that_all_arguments_break_names_them() {
 #[cfg(unix)]
 #[test]
 fn numbers_of_predicates_are_for_those_who_ask_why() {
-    let desk = Desk::new();
-    desk.script(ECHO, &[&calls("echo", "{\"text\":\"x\"}"), &says("x")]);
-    let (_, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r1"]);
+    let fixture = Fixture::new();
+    fixture.script(ECHO, &[&calls("echo", "{\"text\":\"x\"}"), &says("x")]);
+    let (_, shown) = fixture.shown(&["run", "c.yaml", "--run-id", "r1"]);
     assert!(
         shown.contains("COMMIT → INFER   next turn; asks demo/script"),
         "{shown}"
     );
     assert!(!shown.contains("predicate"), "{shown}");
-    let shown = desk.ok(&["show", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     assert!(
         shown.contains("COMPLETED_WITH_TOOLS (final_message)\n"),
         "{shown}"
     );
     assert!(!shown.contains("predicate"), "{shown}");
-    let replayed = desk.run(&["replay", "r1", "--set", "max_turns=1"]).out;
+    let replayed = fixture.run(&["replay", "r1", "--set", "max_turns=1"]).out;
     assert!(replayed.contains("last turn"), "{replayed}");
     assert!(!replayed.contains("predicate "), "{replayed}");
-    let why = desk.ok(&["show", "r1", "--why"]);
+    let why = fixture.ok(&["show", "r1", "--why"]);
     assert!(
         why.contains("predicate 6: terminal response, policy satisfied"),
         "{why}"
     );
     assert!(why.contains("predicate 7: next turn"), "{why}");
-    desk.script("", &[&says("x")]);
-    let (_, shown) = desk.shown(&["run", "c.yaml", "--verbose"]);
+    fixture.script("", &[&says("x")]);
+    let (_, shown) = fixture.shown(&["run", "c.yaml", "--verbose"]);
     assert!(shown.contains("predicate 6: terminal response"), "{shown}");
 }
 
 #[test]
 fn a_change_that_no_contract_may_have_is_named_with_the_recorded_value() {
-    let desk = Desk::new();
-    desk.script(ECHO, &[&says("x")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
-    let left = desk.run(&["replay", "r1", "--set", "max_turns=0"]);
+    let fixture = Fixture::new();
+    fixture.script(ECHO, &[&says("x")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let left = fixture.run(&["replay", "r1", "--set", "max_turns=0"]);
     let refused = "The other contract is refused before the first request: max_turns is 0.\n  max_turns: recorded 10\n";
-    assert!(left.out.contains(refused), "{}", left.said());
-    let (_, report) = desk.json(&["replay", "r1", "--set", "max_turns=0"]);
+    assert!(left.out.contains(refused), "{}", left.printed());
+    let (_, report) = fixture.json(&["replay", "r1", "--set", "max_turns=0"]);
     assert_eq!(report["refused"], "max_turns is 0");
-    let left = desk.ends(&["replay", "r1", "--set", "step_timeout_ms=-1"], 4);
+    let left = fixture.ends(&["replay", "r1", "--set", "step_timeout_ms=-1"], 4);
     assert!(
         left.err.contains("note: step_timeout_ms: recorded "),
         "{}",
@@ -396,16 +396,16 @@ fn a_change_that_no_contract_may_have_is_named_with_the_recorded_value() {
     );
     assert!(left.err.contains("out of range"), "{}", left.err);
     // One that every contract may have needs no such line.
-    let (_, report) = desk.json(&["replay", "r1", "--set", "max_turns=4"]);
+    let (_, report) = fixture.json(&["replay", "r1", "--set", "max_turns=4"]);
     assert_eq!(report["refused"], serde_json::Value::Null);
 }
 
 #[test]
 fn a_demo_run_of_another_build_is_no_bug() {
-    let desk = Desk::new();
-    desk.ok(&["demo"]);
-    desk.ok(&["demo", "tamper"]);
-    let store = desk.plain_store();
+    let fixture = Fixture::new();
+    fixture.ok(&["demo"]);
+    fixture.ok(&["demo", "tamper"]);
+    let store = fixture.plain_store();
     // As a build would have written it that decided otherwise.
     let changed = store.execute(
         "UPDATE entries SET action = replace(action, '\"turns\":1', '\"turns\":9')",
@@ -413,7 +413,7 @@ fn a_demo_run_of_another_build_is_no_bug() {
     );
     assert!(changed.unwrap() > 0);
     drop(store);
-    let left = desk.ends(&["demo", "tamper"], 7);
+    let left = fixture.ends(&["demo", "tamper"], 7);
     assert!(!left.err.contains("bug in monolith"), "{}", left.err);
     assert!(
         left.err
@@ -427,10 +427,10 @@ fn a_demo_run_of_another_build_is_no_bug() {
         left.err
     );
     // Nor is a run in which no tool said anything.
-    let desk = Desk::new();
-    desk.script("", &[&says("x")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "demo-mine"]);
-    let left = desk.ends(&["demo", "tamper"], 4);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("x")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "demo-mine"]);
+    let left = fixture.ends(&["demo", "tamper"], 4);
     assert!(!left.err.contains("bug in monolith"), "{}", left.err);
     assert!(
         left.err.contains("monolith demo makes a new run"),
@@ -446,26 +446,26 @@ fn a_demo_run_of_another_build_is_no_bug() {
 fn relative_paths_begin_in_the_folder_of_the_contract() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let desk = Desk::new();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-    desk.write(
+    let fixture = Fixture::new();
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    fixture.write(
         "agent/bin/server",
-        &format!("#!/bin/sh\nexec python3 {}\n", fixture.display()),
+        &format!("#!/bin/sh\nexec python3 {}\n", server.display()),
     );
-    let server = desk.path("agent/bin/server");
+    let server = fixture.path("agent/bin/server");
     std::fs::set_permissions(server, std::fs::Permissions::from_mode(0o755)).unwrap();
-    desk.write("agent/data/a", "x");
-    desk.write("agent/s.jsonl", &says("done"));
-    desk.write(
+    fixture.write("agent/data/a", "x");
+    fixture.write("agent/s.jsonl", &says("done"));
+    fixture.write(
         "agent/c.yaml",
         "task: hi\ntargets: [{provider: demo, model: script}]\n\
          providers: {demo: {type: scripted, file: ./s.jsonl}}\n\
          tools: {builtin: [list_directory], workspace: data, mcp: {near: {command: ./bin/server}}}\n",
     );
-    std::fs::create_dir(desk.path("elsewhere")).unwrap();
-    let output = desk
+    std::fs::create_dir(fixture.path("elsewhere")).unwrap();
+    let output = fixture
         .command(&["run", "../agent/c.yaml", "--run-id", "r1"])
-        .current_dir(desk.path("elsewhere"))
+        .current_dir(fixture.path("elsewhere"))
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -474,15 +474,15 @@ fn relative_paths_begin_in_the_folder_of_the_contract() {
         (left.code, left.out.as_str()),
         (0, "done\n"),
         "{}",
-        left.said()
+        left.printed()
     );
-    let shown = desk.ok(&["show", "r1"]);
-    let workspace = desk.path("agent/data").canonicalize().unwrap();
+    let shown = fixture.ok(&["show", "r1"]);
+    let workspace = fixture.path("agent/data").canonicalize().unwrap();
     assert!(
         shown.contains(&format!("workspace {}", workspace.display())),
         "{shown}"
     );
-    let help = desk.ok(&["--help"]);
+    let help = fixture.ok(&["--help"]);
     assert!(
         help.contains("Relative paths in a contract begin in the folder of its file"),
         "{help}"

@@ -8,11 +8,11 @@ use std::process::{Child, Stdio};
 use monolith::SealedEntry;
 use serde_json::Value;
 
-use crate::desk::{Desk, Left, calls, entries_of, says};
+use crate::fixture::{Fixture, Left, calls, entries_of, says};
 use crate::oauth_server::{Manner, OAuthServer, parameter};
 
 /// A contract `c.yaml` with that server and so many calls, and more keys of the server.
-fn write(desk: &Desk, server: &OAuthServer, more: &str, times: usize) {
+fn write(fixture: &Fixture, server: &OAuthServer, more: &str, times: usize) {
     let terms = format!(
         "tool_policy: optional\ntools: {{mcp: {{web: {{url: '{}'{more}}}}}}}\n",
         server.url()
@@ -21,11 +21,11 @@ fn write(desk: &Desk, server: &OAuthServer, more: &str, times: usize) {
     let mut lines = vec![call.as_str(); times];
     let done = says("Done.");
     lines.push(&done);
-    desk.script(&terms, &lines);
+    fixture.script(&terms, &lines);
 }
 
-fn run(desk: &Desk, id: &str) -> Left {
-    desk.run(&["run", "--json", "--run-id", id, "--contract", "c.yaml"])
+fn run(fixture: &Fixture, id: &str) -> Left {
+    fixture.run(&["run", "--json", "--run-id", id, "--contract", "c.yaml"])
 }
 
 /// What the model saw of the tool.
@@ -40,8 +40,8 @@ fn observed(ended: &Left) -> Vec<String> {
 }
 
 /// Begins a login, up to the address that it prints.
-fn begin(desk: &Desk, arguments: &[&str]) -> (Child, String) {
-    let mut child = desk
+fn begin(fixture: &Fixture, arguments: &[&str]) -> (Child, String) {
+    let mut child = fixture
         .command(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -87,9 +87,9 @@ fn ended(child: Child) -> Left {
 
 /// A whole login in a browser that allows it.
 #[track_caller]
-fn log_in(desk: &Desk, more: &[&str]) -> String {
+fn log_in(fixture: &Fixture, more: &[&str]) -> String {
     let arguments = [&["mcp", "login", "web", "--contract", "c.yaml"], more].concat();
-    let (child, address) = begin(desk, &arguments);
+    let (child, address) = begin(fixture, &arguments);
     let reply = get(&sent_back(&address));
     assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
     let left = ended(child);
@@ -97,10 +97,10 @@ fn log_in(desk: &Desk, more: &[&str]) -> String {
     left.err
 }
 
-/// Every byte that a desk keeps outside its key folder.
-fn kept(desk: &Desk) -> Vec<u8> {
+/// Every byte that a fixture keeps outside its key folder.
+fn kept(fixture: &Fixture) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut folders = vec![desk.path(".")];
+    let mut folders = vec![fixture.path(".")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap().flatten() {
             let path = entry.path();
@@ -116,18 +116,18 @@ fn kept(desk: &Desk) -> Vec<u8> {
 
 /// Nothing that was said or kept holds a token, the code or the client's secret.
 #[track_caller]
-fn check_nothing_leaks(desk: &Desk, server: &OAuthServer, said: &[&str]) {
-    let export = desk.path("export.jsonl");
-    desk.ok(&["export", "r", "-o", export.to_str().unwrap()]);
-    let shown = desk.ok(&["show", "r"]);
-    let plain = desk.plain_store();
+fn check_nothing_leaks(fixture: &Fixture, server: &OAuthServer, said: &[&str]) {
+    let export = fixture.path("export.jsonl");
+    fixture.ok(&["export", "r", "-o", export.to_str().unwrap()]);
+    let shown = fixture.ok(&["show", "r"]);
+    let plain = fixture.plain_store();
     drop(plain);
     let mut secrets = server.tokens();
     secrets.extend([
         "canary-code-1".to_owned(),
         "canary-client-secret-1".to_owned(),
     ]);
-    let kept = kept(desk);
+    let kept = kept(fixture);
     let kept = String::from_utf8_lossy(&kept);
     for secret in secrets {
         assert!(!kept.contains(&secret), "{secret} is kept");
@@ -140,22 +140,22 @@ fn check_nothing_leaks(desk: &Desk, server: &OAuthServer, said: &[&str]) {
 
 #[test]
 fn a_run_without_a_token_names_the_login_and_one_with_it_shows_no_token() {
-    let (desk, server) = (Desk::new(), OAuthServer::new(Manner::default()));
-    write(&desk, &server, "", 1);
-    let before = run(&desk, "before");
-    assert_eq!(before.code, 3, "{}", before.said());
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(Manner::default()));
+    write(&fixture, &server, "", 1);
+    let before = run(&fixture, "before");
+    assert_eq!(before.code, 3, "{}", before.printed());
     assert!(
-        before.said().contains("monolith mcp login web"),
+        before.printed().contains("monolith mcp login web"),
         "{}",
-        before.said()
+        before.printed()
     );
     assert!(
         server.requests("GET /authorize").is_empty(),
         "a run begins no login"
     );
 
-    let login = log_in(&desk, &[]);
-    let token = fs::read_dir(desk.path("home/keys")).unwrap().flatten();
+    let login = log_in(&fixture, &[]);
+    let token = fs::read_dir(fixture.path("home/keys")).unwrap().flatten();
     let token = token.map(|entry| entry.path());
     let token = token.filter(|path| path.extension().is_some_and(|end| end == "token"));
     let [token] = token.collect::<Vec<_>>().try_into().unwrap();
@@ -170,11 +170,15 @@ fn a_run_without_a_token_names_the_login_and_one_with_it_shows_no_token() {
     assert_eq!(parameter(query, "resource"), Some(server.url()));
     assert_eq!(parameter(query, "scope").as_deref(), Some("read"));
 
-    let after = run(&desk, "r");
-    assert_eq!(after.code, 0, "{}", after.said());
+    let after = run(&fixture, "r");
+    assert_eq!(after.code, 0, "{}", after.printed());
     let seen = observed(&after);
     assert!(seen[0].starts_with("you sent [REDACTED:"), "{seen:?}");
-    check_nothing_leaks(&desk, &server, &[&login, &after.said(), &before.said()]);
+    check_nothing_leaks(
+        &fixture,
+        &server,
+        &[&login, &after.printed(), &before.printed()],
+    );
     let tokens = server.tokens();
     for request in server.requests("") {
         // To the server, and to its authorization server when it is used up.
@@ -182,12 +186,12 @@ fn a_run_without_a_token_names_the_login_and_one_with_it_shows_no_token() {
         assert!(!holds || request.starts_with("POST /mcp "), "{request}");
     }
 
-    let listed = desk.ok(&["mcp", "list", "--json"]);
+    let listed = fixture.ok(&["mcp", "list", "--json"]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed["logins"][0]["server"], Value::String(server.url()));
-    desk.ok(&["mcp", "logout", "web", "--contract", "c.yaml"]);
+    fixture.ok(&["mcp", "logout", "web", "--contract", "c.yaml"]);
     assert!(!token.exists());
-    assert_eq!(run(&desk, "again").code, 3);
+    assert_eq!(run(&fixture, "again").code, 3);
 }
 
 #[test]
@@ -197,11 +201,11 @@ fn a_token_that_is_spent_in_the_middle_of_a_run_is_refreshed_and_the_next_one_is
         spent_by_a_call: true,
         ..Manner::default()
     };
-    let (desk, server) = (Desk::new(), OAuthServer::new(manner));
-    write(&desk, &server, "", 3);
-    log_in(&desk, &[]);
-    let ended = run(&desk, "r");
-    assert_eq!(ended.code, 0, "{}", ended.said());
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(manner));
+    write(&fixture, &server, "", 3);
+    log_in(&fixture, &[]);
+    let ended = run(&fixture, "r");
+    assert_eq!(ended.code, 0, "{}", ended.printed());
     let seen = observed(&ended);
     assert_eq!(seen.len(), 3);
     assert!(
@@ -210,7 +214,7 @@ fn a_token_that_is_spent_in_the_middle_of_a_run_is_refreshed_and_the_next_one_is
     );
     // One of the login, and one for each call behind the first.
     assert_eq!(server.tokens().len(), 6);
-    check_nothing_leaks(&desk, &server, &[&ended.said()]);
+    check_nothing_leaks(&fixture, &server, &[&ended.printed()]);
 }
 
 #[test]
@@ -219,9 +223,9 @@ fn a_token_is_refreshed_before_it_expires() {
         expires_in: Some(1),
         ..Manner::default()
     };
-    let (desk, server) = (Desk::new(), OAuthServer::new(manner));
-    write(&desk, &server, "", 1);
-    log_in(&desk, &[]);
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(manner));
+    write(&fixture, &server, "", 1);
+    log_in(&fixture, &[]);
     let refused = || {
         let all = server.requests("POST /mcp ").into_iter();
         all.filter(|request| request.contains("canary-access-token-0001"))
@@ -231,21 +235,22 @@ fn a_token_is_refreshed_before_it_expires() {
         expires_in: Some(3_600),
         ..Manner::default()
     });
-    let ended = run(&desk, "r");
-    assert_eq!(ended.code, 0, "{}", ended.said());
+    let ended = run(&fixture, "r");
+    assert_eq!(ended.code, 0, "{}", ended.printed());
     assert_eq!(refused(), 0, "the token of the login is stale at once");
     assert_eq!(server.tokens().len(), 4);
 }
 
 #[test]
 fn of_two_processes_that_refresh_none_loses_the_token() {
-    let (desk, server) = (Desk::new(), OAuthServer::new(Manner::default()));
-    write(&desk, &server, "", 1);
-    log_in(&desk, &[]);
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(Manner::default()));
+    write(&fixture, &server, "", 1);
+    log_in(&fixture, &[]);
     for round in 0..3 {
         server.revoke();
         let begin = |id: String| {
-            desk.command(&["run", "--json", "--run-id", &id, "--contract", "c.yaml"])
+            fixture
+                .command(&["run", "--json", "--run-id", &id, "--contract", "c.yaml"])
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()
@@ -254,34 +259,34 @@ fn of_two_processes_that_refresh_none_loses_the_token() {
         let both = [begin(format!("a{round}")), begin(format!("b{round}"))];
         for child in both {
             let left = ended(child);
-            assert_eq!(left.code, 0, "{}", left.said());
+            assert_eq!(left.code, 0, "{}", left.printed());
         }
     }
     // A refresh token that is used twice ends all of them: then no further run would come up.
-    let after = run(&desk, "after");
-    assert_eq!(after.code, 0, "{}", after.said());
+    let after = run(&fixture, "after");
+    assert_eq!(after.code, 0, "{}", after.printed());
 }
 
 #[test]
 fn a_refresh_that_is_refused_is_an_error_of_the_call_that_names_the_login() {
-    let (desk, server) = (Desk::new(), OAuthServer::new(Manner::default()));
-    write(&desk, &server, "", 2);
-    log_in(&desk, &[]);
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(Manner::default()));
+    write(&fixture, &server, "", 2);
+    log_in(&fixture, &[]);
     server.behave(Manner {
         spent_by_a_call: true,
         refreshes_none: true,
         ..Manner::default()
     });
-    let ended = run(&desk, "r");
-    assert_eq!(ended.code, 0, "{}", ended.said());
+    let ended = run(&fixture, "r");
+    assert_eq!(ended.code, 0, "{}", ended.printed());
     let seen = observed(&ended);
     assert!(seen[0].starts_with("you sent "), "{seen:?}");
-    let entries = entries_of(&desk.path("home/runs.db"));
+    let entries = entries_of(&fixture.path("home/runs.db"));
     let is_typed = |entry: &SealedEntry| entry.event.contains("AUTHORIZATION_REQUIRED");
     assert!(entries.iter().any(|(_, entry)| is_typed(entry)));
     assert!(seen[1].contains("refused with invalid_grant"), "{seen:?}");
     assert!(seen[1].contains("monolith mcp login web"), "{seen:?}");
-    check_nothing_leaks(&desk, &server, &[&ended.said()]);
+    check_nothing_leaks(&fixture, &server, &[&ended.printed()]);
 }
 
 #[test]
@@ -290,24 +295,24 @@ fn a_scope_that_a_call_lacks_is_asked_for_with_those_before_it() {
         call_scope: Some("write"),
         ..Manner::default()
     };
-    let (desk, server) = (Desk::new(), OAuthServer::new(manner));
-    write(&desk, &server, "", 1);
-    log_in(&desk, &[]);
-    let refused = run(&desk, "before");
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(manner));
+    write(&fixture, &server, "", 1);
+    log_in(&fixture, &[]);
+    let refused = run(&fixture, "before");
     let seen = observed(&refused);
     assert!(
         seen[0].contains("monolith mcp login web --scope 'write'"),
         "{seen:?}"
     );
-    log_in(&desk, &["--scope", "write"]);
+    log_in(&fixture, &["--scope", "write"]);
     let asked = server.requests("GET /authorize");
     let query = asked[1].split(['?', ' ']).nth(2).unwrap();
     assert_eq!(parameter(query, "scope").as_deref(), Some("read write"));
-    let ended = run(&desk, "r");
+    let ended = run(&fixture, "r");
     assert!(
         observed(&ended)[0].starts_with("you sent "),
         "{}",
-        ended.said()
+        ended.printed()
     );
 }
 
@@ -317,10 +322,10 @@ fn an_answer_of_another_issuer_or_another_login_gets_no_token() {
         answers_as: Some("https://evil.example.com"),
         ..Manner::default()
     };
-    let (desk, server) = (Desk::new(), OAuthServer::new(manner));
-    write(&desk, &server, "", 1);
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(manner));
+    write(&fixture, &server, "", 1);
     let arguments = ["mcp", "login", "web", "--contract", "c.yaml"];
-    let (child, address) = begin(&desk, &arguments);
+    let (child, address) = begin(&fixture, &arguments);
     let back = sent_back(&address);
     // Another state first: it is no answer, and does not end the login.
     let other = back.replace("state=", "state=x");
@@ -339,9 +344,9 @@ fn an_answer_of_another_issuer_or_another_login_gets_no_token() {
 
 #[test]
 fn a_pasted_address_is_an_answer_too() {
-    let (desk, server) = (Desk::new(), OAuthServer::new(Manner::default()));
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(Manner::default()));
     let url = server.url();
-    let (mut child, address) = begin(&desk, &["mcp", "login", "--url", &url]);
+    let (mut child, address) = begin(&fixture, &["mcp", "login", "--url", &url]);
     let back = sent_back(&address);
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "not an address\n{back}").unwrap();
@@ -350,9 +355,9 @@ fn a_pasted_address_is_an_answer_too() {
     assert!(left.err.contains("it is no address"), "{}", left.err);
     assert!(!left.err.contains("canary"), "{}", left.err);
     drop(stdin);
-    write(&desk, &server, "", 1);
+    write(&fixture, &server, "", 1);
     assert_eq!(
-        run(&desk, "r").code,
+        run(&fixture, "r").code,
         0,
         "a token is for an address, not for a name"
     );
@@ -364,9 +369,9 @@ fn metadata_of_another_resource_begins_no_login() {
         other_resource: Some("https://evil.example.com/mcp"),
         ..Manner::default()
     };
-    let (desk, server) = (Desk::new(), OAuthServer::new(manner));
-    write(&desk, &server, "", 1);
-    let left = desk.run(&["mcp", "login", "web", "--contract", "c.yaml"]);
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(manner));
+    write(&fixture, &server, "", 1);
+    let left = fixture.run(&["mcp", "login", "web", "--contract", "c.yaml"]);
     assert_eq!(left.code, 3);
     assert!(
         left.err.contains("metadata of another resource"),
@@ -382,49 +387,49 @@ fn a_client_with_a_secret_of_its_own_needs_no_login() {
         registers_none: true,
         ..Manner::default()
     };
-    let (desk, server) = (Desk::new(), OAuthServer::new(manner));
+    let (fixture, server) = (Fixture::new(), OAuthServer::new(manner));
     let issuer = format!("http://127.0.0.1:{}", server.port);
     let oauth = format!(
         ", oauth: {{grant: client_credentials, client_id: robot, client_secret_env: ROBOT, issuer: '{issuer}'}}"
     );
-    write(&desk, &server, &oauth, 1);
-    let unset = run(&desk, "unset");
+    write(&fixture, &server, &oauth, 1);
+    let unset = run(&fixture, "unset");
     assert!(
-        unset.said().contains("ROBOT is not set"),
+        unset.printed().contains("ROBOT is not set"),
         "{}",
-        unset.said()
+        unset.printed()
     );
     let arguments = ["run", "--json", "--run-id", "r", "--contract", "c.yaml"];
-    let mut command = desk.command(&arguments);
+    let mut command = fixture.command(&arguments);
     let left: Left = command
         .env("ROBOT", "canary-robot-secret")
         .output()
         .unwrap()
         .into();
-    assert_eq!(left.code, 0, "{}", left.said());
+    assert_eq!(left.code, 0, "{}", left.printed());
     assert!(
         observed(&left)[0].starts_with("you sent ["),
         "{}",
-        left.said()
+        left.printed()
     );
-    check_nothing_leaks(&desk, &server, &[&left.said()]);
-    let login = desk.run(&["mcp", "login", "web", "--contract", "c.yaml"]);
-    assert_eq!(login.code, 4, "{}", login.said());
+    check_nothing_leaks(&fixture, &server, &[&left.printed()]);
+    let login = fixture.run(&["mcp", "login", "web", "--contract", "c.yaml"]);
+    assert_eq!(login.code, 4, "{}", login.printed());
 
     // The secret goes to the issuer that the contract names, and nowhere else.
     write(
-        &desk,
+        &fixture,
         &server,
         &oauth.replace(&issuer, "https://auth.example.com"),
         1,
     );
     let before = server.requests("POST /token").len();
-    let mut command = desk.command(&["run", "--contract", "c.yaml"]);
+    let mut command = fixture.command(&["run", "--contract", "c.yaml"]);
     let left: Left = command
         .env("ROBOT", "canary-robot-secret")
         .output()
         .unwrap()
         .into();
-    assert_eq!(left.code, 3, "{}", left.said());
+    assert_eq!(left.code, 3, "{}", left.printed());
     assert_eq!(server.requests("POST /token").len(), before);
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 
 /// The descriptions of the package.
 const DESCRIPTIONS: usize = 129;
@@ -41,23 +41,23 @@ fn every_description_of_the_package_becomes_the_same_tools_twice() {
 /// Fault S8: a description that moves its service after it was pinned ends the run before anything is asked.
 #[test]
 fn s8_a_description_that_moves_its_service_is_another_one() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let described = |server: &str| {
         let paths = json!({"/a": {"get": {"operationId": "ask"}}});
         let description = json!({"openapi": "3.1.0", "servers": [{"url": server}], "paths": paths});
-        desk.write("shop.json", &description.to_string());
+        fixture.write("shop.json", &description.to_string());
     };
     described("https://shop.example");
     let terms = "tools:\n  openapi:\n    shop:\n      spec: shop.json\n";
-    desk.script(terms, &[&calls("rest__shop_ask", "{}"), &says("Done.")]);
-    desk.ok(&["contract", "pin", "c.yaml"]);
+    fixture.script(terms, &[&calls("rest__shop_ask", "{}"), &says("Done.")]);
+    fixture.ok(&["contract", "pin", "c.yaml"]);
     assert!(
-        desk.read("c.yaml").contains("\n      pin: \""),
+        fixture.read("c.yaml").contains("\n      pin: \""),
         "{}",
-        desk.read("c.yaml")
+        fixture.read("c.yaml")
     );
     described("https://evil.example");
-    let ended = desk.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+    let ended = fixture.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
     let outcome = &ended.document()["outcome"];
     assert_eq!(
         (
@@ -74,22 +74,22 @@ fn s8_a_description_that_moves_its_service_is_another_one() {
 /// An agent's file has no place for pins; what is advised instead holds a run to them.
 #[test]
 fn pins_of_an_agents_file_are_given_to_each_run() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let described = |server: &str| {
         let paths = json!({"/a": {"get": {"operationId": "ask"}}});
         let description = json!({"openapi": "3.1.0", "servers": [{"url": server}], "paths": paths});
-        desk.write("shop.json", &description.to_string());
+        fixture.write("shop.json", &description.to_string());
     };
     described("https://shop.example");
-    desk.write("s.jsonl", &says("Done."));
+    fixture.write("s.jsonl", &says("Done."));
     let layer = json!({
         "providers": {"demo": {"type": "test-llm", "file": "s.jsonl"}},
         "openapiSpecs": {"shop": {"spec": "shop.json"}},
     });
-    desk.write(".ai-agent.json", &layer.to_string());
+    fixture.write(".ai-agent.json", &layer.to_string());
     let agent = "---\nmodels: [demo/script]\ntools: [rest__shop_ask]\n---\nYou ask.\n";
-    desk.write("a.ai", agent);
-    let refused = desk.ends(&["contract", "pin", "a.ai"], 4);
+    fixture.write("a.ai", agent);
+    let refused = fixture.ends(&["contract", "pin", "a.ai"], 4);
     let advice = refused.err.split("give them to each run: --set ").nth(1);
     let set = advice.unwrap().split_whitespace().next().unwrap();
     assert!(
@@ -97,9 +97,9 @@ fn pins_of_an_agents_file_are_given_to_each_run() {
         "{}",
         refused.err
     );
-    assert_eq!(desk.read("a.ai"), agent);
+    assert_eq!(fixture.read("a.ai"), agent);
     described("https://evil.example");
-    let ended = desk.run(&["run", "--json", "a.ai", "Ask.", "--set", set]);
+    let ended = fixture.run(&["run", "--json", "a.ai", "Ask.", "--set", set]);
     let outcome = &ended.document()["outcome"];
     assert_eq!(
         (outcome["code"].as_str(), ended.code),

@@ -13,10 +13,10 @@ use base64::engine::general_purpose::STANDARD;
 use monolith::SecretKey;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 
 /// A contract whose model calls these tools, one after the other, and then is done.
-fn contract(desk: &Desk, more: &str, made: &[(&str, String)]) {
+fn contract(fixture: &Fixture, more: &str, made: &[(&str, String)]) {
     let lines: Vec<String> = made
         .iter()
         .map(|(name, given)| calls(name, given))
@@ -24,7 +24,7 @@ fn contract(desk: &Desk, more: &str, made: &[(&str, String)]) {
     let done = says("Done.");
     let lines: Vec<&str> = lines.iter().chain([&done]).map(String::as_str).collect();
     let turns = lines.len() + 1;
-    desk.script(
+    fixture.script(
         &format!("tool_policy: required\nmax_turns: {turns}\n{more}"),
         &lines,
     );
@@ -34,7 +34,7 @@ fn path(path: &str) -> String {
     json!({"path": path}).to_string()
 }
 
-impl Desk {
+impl Fixture {
     /// What the model was shown of each call, in their order.
     fn observed(result: &Value) -> Vec<String> {
         let messages = result["conversation"].as_array().unwrap().iter();
@@ -90,19 +90,19 @@ fn has_python() -> bool {
 
 #[test]
 fn no_file_tool_reads_the_state_folder_or_the_store_under_any_name() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let reads = "tools: {builtin: [read_file, list_directory]}\n";
-    contract(&desk, reads, &[("list_directory", path("."))]);
-    desk.ok(&["run", "c.yaml", "--run-id", "first", "--store", "kept.db"]);
-    let key = desk.read("home/keys/local.key");
-    symlink("home/keys/local.key", desk.path("link")).unwrap();
-    symlink(desk.path("home"), desk.path("folder")).unwrap();
-    fs::create_dir(desk.path("sub")).unwrap();
-    symlink("../home/keys", desk.path("sub/keys")).unwrap();
-    fs::hard_link(desk.path("home/keys/local.key"), desk.path("hard")).unwrap();
+    contract(&fixture, reads, &[("list_directory", path("."))]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "first", "--store", "kept.db"]);
+    let key = fixture.read("home/keys/local.key");
+    symlink("home/keys/local.key", fixture.path("link")).unwrap();
+    symlink(fixture.path("home"), fixture.path("folder")).unwrap();
+    fs::create_dir(fixture.path("sub")).unwrap();
+    symlink("../home/keys", fixture.path("sub/keys")).unwrap();
+    fs::hard_link(fixture.path("home/keys/local.key"), fixture.path("hard")).unwrap();
     // Not that of the store in use, which is not written under two names.
-    desk.ok(&["run", "c.yaml"]);
-    fs::hard_link(desk.path("home/runs.db"), desk.path("copy.db")).unwrap();
+    fixture.ok(&["run", "c.yaml"]);
+    fs::hard_link(fixture.path("home/runs.db"), fixture.path("copy.db")).unwrap();
     let tried = [
         ("read_file", "home/keys/local.key"),
         ("read_file", "home/keys/redaction.key"),
@@ -120,13 +120,13 @@ fn no_file_tool_reads_the_state_folder_or_the_store_under_any_name() {
         ("list_directory", "kept.db.locks"),
     ];
     contract(
-        &desk,
+        &fixture,
         reads,
         &tried.map(|(tool, given)| (tool, path(given))),
     );
-    let (code, result) = desk.json(&["run", "c.yaml", "--run-id", "r", "--store", "kept.db"]);
+    let (code, result) = fixture.json(&["run", "c.yaml", "--run-id", "r", "--store", "kept.db"]);
     assert_eq!(code, 0, "{result}");
-    let observed = Desk::observed(&result);
+    let observed = Fixture::observed(&result);
     assert_eq!(observed.len(), tried.len(), "{observed:?}");
     for (observed, (tool, given)) in observed.iter().zip(tried) {
         let expect = format!("{given:?} belongs to monolith's own state");
@@ -134,37 +134,40 @@ fn no_file_tool_reads_the_state_folder_or_the_store_under_any_name() {
     }
     // A workspace within the state folder is withheld as a whole.
     contract(
-        &desk,
+        &fixture,
         &format!("{reads}workspace: x\n").replace("}\nworkspace: x", ", workspace: home/keys}"),
         &[("read_file", path("local.key"))],
     );
-    let (_, result) = desk.json(&["run", "c.yaml", "--run-id", "r2", "--store", "kept.db"]);
-    assert!(Desk::observed(&result)[0].contains("own state"), "{result}");
+    let (_, result) = fixture.json(&["run", "c.yaml", "--run-id", "r2", "--store", "kept.db"]);
+    assert!(
+        Fixture::observed(&result)[0].contains("own state"),
+        "{result}"
+    );
     let text = result.to_string();
     assert!(!text.contains(key.trim_end()), "{text}");
 }
 
 #[test]
 fn however_many_locks_there_are_files_of_the_workspace_are_read() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let reads = "tools: {builtin: [read_file, list_directory]}\n";
-    desk.write("notes", "my notes");
+    fixture.write("notes", "my notes");
     let tried = [
         ("read_file", path("notes")),
         ("read_file", path("home/runs.db.locks/7")),
         ("read_file", path("locks/../locks/7")),
         ("list_directory", path("locks")),
     ];
-    contract(&desk, reads, &tried);
-    desk.ok(&["run", "c.yaml"]);
+    contract(&fixture, reads, &tried);
+    fixture.ok(&["run", "c.yaml"]);
     // More than files of a folder are looked at one by one.
     for n in 0..=16_384 {
-        fs::write(desk.path(&format!("home/runs.db.locks/{n}")), "").unwrap();
+        fs::write(fixture.path(&format!("home/runs.db.locks/{n}")), "").unwrap();
     }
-    symlink("home/runs.db.locks", desk.path("locks")).unwrap();
-    let (code, result) = desk.json(&["run", "c.yaml"]);
+    symlink("home/runs.db.locks", fixture.path("locks")).unwrap();
+    let (code, result) = fixture.json(&["run", "c.yaml"]);
     assert_eq!(code, 0, "{result}");
-    let observed = Desk::observed(&result);
+    let observed = Fixture::observed(&result);
     assert_eq!(observed[0], "my notes");
     for observed in &observed[1..] {
         assert!(observed.contains("own state"), "{observed}");
@@ -173,34 +176,34 @@ fn however_many_locks_there_are_files_of_the_workspace_are_read() {
 
 #[test]
 fn a_key_that_was_replaced_is_not_left_under_another_name() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     contract(
-        &desk,
+        &fixture,
         "tools: {builtin: [read_file]}\n",
         &[("read_file", path("hard"))],
     );
-    desk.ok(&["run", "c.yaml"]);
-    let old = desk.read("home/keys/local.key");
-    fs::hard_link(desk.path("home/keys/local.key"), desk.path("hard")).unwrap();
-    desk.ok(&["key", "rotate"]);
-    let (code, result) = desk.json(&["run", "c.yaml"]);
+    fixture.ok(&["run", "c.yaml"]);
+    let old = fixture.read("home/keys/local.key");
+    fs::hard_link(fixture.path("home/keys/local.key"), fixture.path("hard")).unwrap();
+    fixture.ok(&["key", "rotate"]);
+    let (code, result) = fixture.json(&["run", "c.yaml"]);
     assert_eq!(code, 0, "{result}");
     assert!(!result.to_string().contains(old.trim_end()), "{result}");
-    assert!(!desk.read("hard").contains(old.trim_end()));
+    assert!(!fixture.read("hard").contains(old.trim_end()));
 }
 
 /// What a link leads to is not written over, so it would be readable once the link is gone.
 #[test]
 fn a_key_that_is_a_link_is_not_replaced() {
-    let desk = Desk::new();
-    contract(&desk, "tools: {builtin: [echo]}\n", &[]);
-    desk.ok(&["key", "generate"]);
-    fs::rename(desk.path("home/keys/local.key"), desk.path("real")).unwrap();
-    symlink(desk.path("real"), desk.path("home/keys/local.key")).unwrap();
-    let left = desk.run(&["key", "rotate"]);
-    assert_ne!(left.code, 0, "{}", left.said());
+    let fixture = Fixture::new();
+    contract(&fixture, "tools: {builtin: [echo]}\n", &[]);
+    fixture.ok(&["key", "generate"]);
+    fs::rename(fixture.path("home/keys/local.key"), fixture.path("real")).unwrap();
+    symlink(fixture.path("real"), fixture.path("home/keys/local.key")).unwrap();
+    let left = fixture.run(&["key", "rotate"]);
+    assert_ne!(left.code, 0, "{}", left.printed());
     assert!(left.err.contains("it is a link"), "{}", left.err);
-    assert!(desk.path("home/keys/local.key").is_symlink());
+    assert!(fixture.path("home/keys/local.key").is_symlink());
 }
 
 #[test]
@@ -210,16 +213,16 @@ fn the_hosts_own_keys_are_taken_out_in_every_form() {
     if !has_python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     contract(
-        &desk,
+        &fixture,
         "tools: {builtin: [echo]}\n",
         &[("echo", "{\"text\":\"a\"}".to_owned())],
     );
-    desk.ok(&["run", "c.yaml", "--run-id", "first"]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "first"]);
     let mut forms = Vec::new();
     for file in ["local.key", "redaction.key"] {
-        let text = desk
+        let text = fixture
             .read(&format!("home/keys/{file}"))
             .trim_end()
             .to_owned();
@@ -237,30 +240,30 @@ fn the_hosts_own_keys_are_taken_out_in_every_form() {
         forms.extend([hex.to_lowercase(), hex, STANDARD.encode(&bytes)]);
         forms.extend([URL_SAFE.encode(&bytes), STANDARD.encode(&text), text]);
     }
-    desk.write(
+    fixture.write(
         "told.json",
         &json!([{"type": "text", "text": forms.join(" or ")}]).to_string(),
     );
     contract(
-        &desk,
+        &fixture,
         &format!("tools: {{mcp: {}}}\n", server()),
         &[("t__tell", "{}".to_owned())],
     );
-    let (code, result) = desk.json(&["run", "c.yaml", "--run-id", "r"]);
+    let (code, result) = fixture.json(&["run", "c.yaml", "--run-id", "r"]);
     assert_eq!(code, 0, "{result}");
-    let mut left = desk.left_by("r");
+    let mut left = fixture.left_by("r");
     left.push(("the result".to_owned(), result.to_string().into_bytes()));
     for form in &forms {
         shows_nowhere(&left, form.trim_end_matches('='));
     }
     // A contract that shows one is refused.
-    let text = desk.read("home/keys/local.key");
+    let text = fixture.read("home/keys/local.key");
     let shown = format!(
         "system: sign with {}\ntools: {{builtin: [echo]}}\n",
         text.trim_end()
     );
-    contract(&desk, &shown, &[]);
-    let ended = desk.ends(&["run", "c.yaml"], 4).said();
+    contract(&fixture, &shown, &[]);
+    let ended = fixture.ends(&["run", "c.yaml"], 4).printed();
     assert!(
         ended.contains("local.key") && !ended.contains(text.trim_end()),
         "{ended}"
@@ -272,7 +275,7 @@ fn a_secret_is_found_over_blocks_behind_three_escapes_and_decoded() {
     if !has_python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let (variable, query) = ("topsecret-\"quoted\"/1234", "dec/oded va\"lue-77");
     let quoted = |text: &str| {
         let quoted = serde_json::to_string(text).unwrap();
@@ -301,7 +304,7 @@ fn a_secret_is_found_over_blocks_behind_three_escapes_and_decoded() {
     let blocks = texts
         .iter()
         .map(|text| json!({"type": "text", "text": text}));
-    desk.write("told.json", &blocks.collect::<Value>().to_string());
+    fixture.write("told.json", &blocks.collect::<Value>().to_string());
     let more = format!(
         "redact: {{env: [HIDDEN, SPLIT]}}\ntools: {{mcp: {}}}\n\
          targets: [{{provider: demo, model: script}}]\n\
@@ -311,20 +314,20 @@ fn a_secret_is_found_over_blocks_behind_three_escapes_and_decoded() {
         percent(query).replace("%20", "+"),
     );
     let lines = [calls("t__tell", "{}"), says("Done.")];
-    desk.write(
+    fixture.write(
         "c.yaml",
         &format!("task: hi\ntool_policy: required\n{more}"),
     );
-    desk.write("s.jsonl", &lines.join("\n"));
-    let ended: Left = desk
+    fixture.write("s.jsonl", &lines.join("\n"));
+    let ended: Left = fixture
         .command(&["run", "c.yaml", "--run-id", "r", "--json"])
         .env("HIDDEN", variable)
         .env("SPLIT", "split-topsecret-9876543")
         .output()
         .unwrap()
         .into();
-    assert_eq!(ended.code, 0, "{}", ended.said());
-    let mut left = desk.left_by("r");
+    assert_eq!(ended.code, 0, "{}", ended.printed());
+    let mut left = fixture.left_by("r");
     left.push(("the result".to_owned(), ended.out.clone().into_bytes()));
     let [first, second] = split("split-topsecret-9876543");
     for secret in [
@@ -339,8 +342,8 @@ fn a_secret_is_found_over_blocks_behind_three_escapes_and_decoded() {
         shows_nowhere(&left, secret);
     }
     assert!(ended.out.contains("[REDACTED:"), "{}", ended.out);
-    desk.ok(&["verify", "r"]);
-    desk.ok(&["replay", "r"]);
+    fixture.ok(&["verify", "r"]);
+    fixture.ok(&["replay", "r"]);
 }
 
 #[test]
@@ -348,7 +351,7 @@ fn texts_that_only_together_look_like_a_secret_stay_as_they_are() {
     if !has_python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let texts = [
         "one header is authorization:",
         "the second text stays",
@@ -356,17 +359,17 @@ fn texts_that_only_together_look_like_a_secret_stay_as_they_are() {
         "0123456789abcdefghij",
     ];
     let blocks = texts.map(|text| json!({"type": "text", "text": text}));
-    desk.write("told.json", &json!(blocks).to_string());
+    fixture.write("told.json", &json!(blocks).to_string());
     let more = format!("redact: {{env: [HIDDEN]}}\ntools: {{mcp: {}}}\n", server());
-    contract(&desk, &more, &[("t__tell", "{}".to_owned())]);
-    let ended: Left = desk
+    contract(&fixture, &more, &[("t__tell", "{}".to_owned())]);
+    let ended: Left = fixture
         .command(&["run", "c.yaml", "--run-id", "r"])
         .env("HIDDEN", "topsecret-1234")
         .output()
         .unwrap()
         .into();
-    assert_eq!(ended.code, 0, "{}", ended.said());
-    let file = desk.ok(&["export", "r"]);
+    assert_eq!(ended.code, 0, "{}", ended.printed());
+    let file = fixture.ok(&["export", "r"]);
     let result = serde_json::to_string(&texts.join("\n")).unwrap();
     assert!(file.contains(&result), "{file}");
 }
@@ -409,29 +412,32 @@ fn a_secret_is_found_over_blocks_whatever_else_is_found_in_them() {
         ),
     ];
     for (blocks, part) in cases {
-        let desk = Desk::new();
-        desk.write("told.json", &blocks.to_string());
+        let fixture = Fixture::new();
+        fixture.write("told.json", &blocks.to_string());
         let more = format!("redact: {{env: [HIDDEN]}}\ntools: {{mcp: {}}}\n", server());
-        contract(&desk, &more, &[("t__tell", "{}".to_owned())]);
-        let mut command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+        contract(&fixture, &more, &[("t__tell", "{}".to_owned())]);
+        let mut command = fixture.command(&["run", "c.yaml", "--run-id", "r"]);
         let ended = Left::from(command.env("HIDDEN", secret).output().unwrap());
-        assert_eq!(ended.code, 0, "{}", ended.said());
-        shows_nowhere(&desk.left_by("r"), &secret[part]);
-        assert!(desk.ok(&["export", "r"]).contains("[REDACTED:"), "{blocks}");
+        assert_eq!(ended.code, 0, "{}", ended.printed());
+        shows_nowhere(&fixture.left_by("r"), &secret[part]);
+        assert!(
+            fixture.ok(&["export", "r"]).contains("[REDACTED:"),
+            "{blocks}"
+        );
     }
 }
 
 #[test]
 fn no_diagnostic_shows_the_value_of_a_query() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let printed = |address: &str| {
         let contract = format!(
             "task: hi\ntargets: [{{provider: web, model: m}}]\ncontext_budget: {{context_window: 9000}}\n\
              providers: {{web: {{type: openai, base_url: '{address}'}}}}\n"
         );
-        desk.write("c.yaml", &contract);
-        let mut command = desk.command(&["run", "c.yaml"]);
-        Left::from(command.env("MONOLITH_LOG", "trace").output().unwrap()).said()
+        fixture.write("c.yaml", &contract);
+        let mut command = fixture.command(&["run", "c.yaml"]);
+        Left::from(command.env("MONOLITH_LOG", "trace").output().unwrap()).printed()
     };
     for address in [
         "http://127.0.0.1:1/v1?k=ab1&token=hunter2-hunter2",
@@ -446,7 +452,7 @@ fn no_diagnostic_shows_the_value_of_a_query() {
 /// An address that no client takes is shown to its author, without what is secret in it.
 #[test]
 fn no_diagnostic_shows_a_password_however_the_address_is_written() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let long = format!("http://user:{}hunter2@h:1:1/v1", "s-".repeat(200));
     for address in [
         "//user:hunter2-hunter2@h/v1",
@@ -462,7 +468,7 @@ fn no_diagnostic_shows_a_password_however_the_address_is_written() {
                 "task: hi\ntargets: [{{provider: web, model: m}}]\ncontext_budget: {{context_window: 9000}}\n\
                  providers: {{web: {{type: openai, {place}: '{value}'}}}}\n"
             );
-            desk.write("c.yaml", &contract);
+            fixture.write("c.yaml", &contract);
             for command in [
                 &["run", "c.yaml"][..],
                 &["contract", "check", "c.yaml"],
@@ -470,9 +476,9 @@ fn no_diagnostic_shows_a_password_however_the_address_is_written() {
                 &["tools", "c.yaml"],
                 &["doctor", "--contract", "c.yaml"],
             ] {
-                let mut command = desk.command(command);
+                let mut command = fixture.command(command);
                 let command = command.env("ADDRESS", address).env("MONOLITH_LOG", "trace");
-                let said = Left::from(command.output().unwrap()).said();
+                let said = Left::from(command.output().unwrap()).printed();
                 assert!(
                     !said.contains("hunter2") && !said.contains("s-s-s-"),
                     "{place} {address}: {said}"
@@ -493,17 +499,17 @@ fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
     if !has_python() {
         return;
     }
-    let desk = Desk::new();
-    desk.write("outside/f", "OUTSIDE");
-    desk.write("work/f", "inside");
-    desk.write("work/d/f", "inside");
-    symlink(desk.path("outside/f"), desk.path("work/l")).unwrap();
-    symlink("../outside", desk.path("work/e")).unwrap();
+    let fixture = Fixture::new();
+    fixture.write("outside/f", "OUTSIDE");
+    fixture.write("work/f", "inside");
+    fixture.write("work/d/f", "inside");
+    symlink(fixture.path("outside/f"), fixture.path("work/l")).unwrap();
+    symlink("../outside", fixture.path("work/e")).unwrap();
     let swapper = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/swapper.py");
     let mut swapping = Command::new("python3")
         .arg(swapper)
         .args(["f", "l", "d", "e"])
-        .current_dir(desk.path("work"))
+        .current_dir(fixture.path("work"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -530,7 +536,7 @@ fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
     let mut lines: Vec<String> = (0..TURNS).map(message).collect();
     lines.push(says("Done."));
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    desk.script(
+    fixture.script(
         &format!(
             "tool_policy: required\nmax_turns: {}\nmax_tool_calls_per_turn: {CALLS}\n\
              tools: {{builtin: [read_file], workspace: work}}\n",
@@ -538,11 +544,12 @@ fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
         ),
         &lines,
     );
-    let (code, result) = desk.json(&["run", "c.yaml", "--run-id", "r", "--durability", "normal"]);
+    let (code, result) =
+        fixture.json(&["run", "c.yaml", "--run-id", "r", "--durability", "normal"]);
     drop(swapping.stdin.take());
     swapping.wait().unwrap();
     assert_eq!(code, 0, "{result}");
-    let observed = Desk::observed(&result);
+    let observed = Fixture::observed(&result);
     assert_eq!(observed.len(), TURNS * CALLS);
     let left = observed
         .iter()
@@ -558,9 +565,9 @@ fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
 }
 
 /// Everything that is left with its mode, but for what the test itself has put there.
-fn modes(desk: &Desk, folder: &str) -> Vec<(String, u32)> {
+fn modes(fixture: &Fixture, folder: &str) -> Vec<(String, u32)> {
     let mut found = Vec::new();
-    let mut folders = vec![desk.path(folder)];
+    let mut folders = vec![fixture.path(folder)];
     while let Some(folder) = folders.pop() {
         found.push(folder.clone());
         for entry in fs::read_dir(folder).unwrap() {
@@ -581,7 +588,7 @@ fn modes(desk: &Desk, folder: &str) -> Vec<(String, u32)> {
 
 #[test]
 fn whatever_the_umask_state_and_store_are_their_owners_alone() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let open = |args: &[&str]| {
         let mut command = Command::new("sh");
         command
@@ -592,17 +599,17 @@ fn whatever_the_umask_state_and_store_are_their_owners_alone() {
                 env!("CARGO_BIN_EXE_monolith"),
             ])
             .args(args)
-            .current_dir(desk.path(""))
-            .env("MONOLITH_HOME", desk.path("home"))
+            .current_dir(fixture.path(""))
+            .env("MONOLITH_HOME", fixture.path("home"))
             .stdin(Stdio::null());
         command
     };
-    desk.script(
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
         &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
     );
-    fs::create_dir(desk.path("kept")).unwrap();
-    fs::set_permissions(desk.path("kept"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(fixture.path("kept")).unwrap();
+    fs::set_permissions(fixture.path("kept"), fs::Permissions::from_mode(0o755)).unwrap();
     let run = ["run", "c.yaml", "--run-id", "r", "--store", "kept/runs.db"];
     let mut waiting = open(&run)
         .stderr(Stdio::piped())
@@ -614,8 +621,8 @@ fn whatever_the_umask_state_and_store_are_their_owners_alone() {
     assert!(said.any(|line| line.unwrap().contains("monolith approve r")));
     // The log, the shared memory and the lock are there while the run is driven.
     let check = |least: usize| {
-        let mut found = modes(&desk, "home");
-        found.extend(modes(&desk, "kept").into_iter().skip(1));
+        let mut found = modes(&fixture, "home");
+        found.extend(modes(&fixture, "kept").into_iter().skip(1));
         for (path, mode) in &found {
             assert_eq!(mode & 0o077, 0, "{path}: {mode:04o}");
         }
@@ -660,24 +667,24 @@ fn whatever_the_umask_state_and_store_are_their_owners_alone() {
 
 #[test]
 fn what_others_may_write_is_refused_or_named() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    let verified = desk.ends(&["verify", "r"], 0);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let verified = fixture.ends(&["verify", "r"], 0);
     assert!(!verified.err.contains("others may"), "{}", verified.err);
-    let doctor = desk.run(&["doctor"]).said();
+    let doctor = fixture.run(&["doctor"]).printed();
     assert!(
         doctor.contains("state and store are their owner's alone"),
         "{doctor}"
     );
     let mode = |path: &str, mode| {
-        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(fixture.path(path), fs::Permissions::from_mode(mode)).unwrap();
     };
     mode("home/runs.db", 0o644);
     mode("home/runs.db.locks", 0o755);
     for said in [
-        desk.run(&["doctor"]).said(),
-        desk.ends(&["verify", "r"], 0).err,
+        fixture.run(&["doctor"]).printed(),
+        fixture.ends(&["verify", "r"], 0).err,
     ] {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         for expect in ["runs.db (0644)", "runs.db.locks (0755)"] {
@@ -686,34 +693,34 @@ fn what_others_may_write_is_refused_or_named() {
     }
     mode("home/keys", 0o777);
     for command in [&["run", "c.yaml"][..], &["verify", "r"], &["key", "show"]] {
-        let refused = desk.run(command);
+        let refused = fixture.run(command);
         assert_ne!(refused.code, 0, "{command:?}");
         let said = refused
-            .said()
+            .printed()
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
         assert!(said.contains("its mode is 0777"), "{command:?}: {said}");
     }
-    assert!(desk.run(&["doctor"]).said().contains("0777"));
+    assert!(fixture.run(&["doctor"]).printed().contains("0777"));
 }
 
 /// Files are told from the host's own by looking at each of those. Where there are too many of them, none is read, and the answer says why.
 #[test]
 fn where_the_hosts_own_files_are_too_many_to_be_looked_at_no_file_is_read() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let reads = "tools: {builtin: [read_file, list_directory]}\n";
     let tried = [("read_file", path("plain")), ("list_directory", path("."))];
-    contract(&desk, reads, &tried);
-    desk.write("plain", "a plain file");
+    contract(&fixture, reads, &tried);
+    fixture.write("plain", "a plain file");
     let read = |name: &str| {
-        let (code, result) = desk.json(&["run", "c.yaml", "--run-id", name]);
+        let (code, result) = fixture.json(&["run", "c.yaml", "--run-id", name]);
         assert_eq!(code, 0, "{result}");
-        Desk::observed(&result)
+        Fixture::observed(&result)
     };
     assert_eq!(read("first")[0], "a plain file");
     for n in 0..16_384 {
-        fs::File::create(desk.path(&format!("home/{n}"))).unwrap();
+        fs::File::create(fixture.path(&format!("home/{n}"))).unwrap();
     }
     let observed = read("second");
     assert!(
@@ -726,7 +733,7 @@ fn where_the_hosts_own_files_are_too_many_to_be_looked_at_no_file_is_read() {
 /// The addresses of model servers that a caller or a variable gives are shown as a contract would record them.
 #[test]
 fn no_address_of_a_model_server_is_shown_with_its_password() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let given = [
         "http://user:hunter2-hunter2@127.0.0.1:9",
         "user:hunter2-hunter2@127.0.0.1:9",
@@ -734,17 +741,17 @@ fn no_address_of_a_model_server_is_shown_with_its_password() {
     ];
     for address in given {
         for command in [&["doctor"][..], &["init", "--yes", "--use", "ollama"]] {
-            let mut command = desk.command(command);
+            let mut command = fixture.command(command);
             let left = Left::from(command.env("OLLAMA_HOST", address).output().unwrap());
-            let said = left.said();
+            let said = left.printed();
             assert!(!said.contains("hunter2"), "{address}: {said}");
             assert!(said.contains("127.0.0.1"), "{address}: {said}");
         }
     }
     let asked = "http://127.0.0.1:9/v1?k=hunter2-hunter2";
-    let said = desk
+    let said = fixture
         .run(&["init", "--base-url", asked, "--model", "m"])
-        .said();
+        .printed();
     assert!(!said.contains("hunter2"), "{said}");
 }
 
@@ -753,7 +760,7 @@ fn no_address_of_a_model_server_is_shown_with_its_password() {
 fn no_fault_of_a_tool_server_shows_the_fragment_of_its_address() {
     use std::net::TcpListener;
 
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     // It takes the connection and closes it, so the fault is one of the client itself.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -761,15 +768,15 @@ fn no_fault_of_a_tool_server_shows_the_fragment_of_its_address() {
     for port in [port, 9] {
         let url = format!("http://127.0.0.1:{port}/v1#token=hunter2-hunter2");
         let tools = format!("tools: {{mcp: {{s: {{url: '{url}'}}}}}}\n");
-        desk.script(&format!("tool_policy: optional\n{tools}"), &[&says("Yes.")]);
+        fixture.script(&format!("tool_policy: optional\n{tools}"), &[&says("Yes.")]);
         let name = format!("r{port}");
-        let mut said = desk.run(&["run", "c.yaml", "--run-id", &name]).said();
+        let mut said = fixture.run(&["run", "c.yaml", "--run-id", &name]).printed();
         for command in [
             &["show", &name, "--raw"][..],
             &["export", &name],
             &["show", &name, "--why"],
         ] {
-            said.push_str(&desk.run(command).said());
+            said.push_str(&fixture.run(command).printed());
         }
         assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
         assert!(!said.contains("hunter2"), "{said}");

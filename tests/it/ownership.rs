@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 
 /// A user who is neither this process's nor root.
 const STRANGER: u32 = 65534;
@@ -25,9 +25,9 @@ fn gives_files_away(cases: usize) -> bool {
 
 /// Runs a command that must refuse, and say what belongs to whom.
 #[track_caller]
-fn refuses(desk: &Desk, command: &[&str], expect: &str) {
-    let refused = desk.run(command);
-    let said = refused.said();
+fn refuses(fixture: &Fixture, command: &[&str], expect: &str) {
+    let refused = fixture.run(command);
+    let said = refused.printed();
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_ne!(refused.code, 0, "{command:?}: {said}");
     assert!(said.contains(expect), "{command:?}: {said}");
@@ -52,26 +52,26 @@ fn what_belongs_to_another_user_is_refused_and_named() {
     if !gives_files_away(cases.len()) {
         return;
     }
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    desk.write("kept/runs.db-journal", "");
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    fixture.write("kept/runs.db-journal", "");
     for (path, commands) in cases {
-        chown(desk.path(path), Some(STRANGER), None).unwrap();
+        chown(fixture.path(path), Some(STRANGER), None).unwrap();
         for command in commands {
-            refuses(&desk, command, "belongs to user 65534");
+            refuses(&fixture, command, "belongs to user 65534");
         }
         if path.starts_with("home") {
-            let doctor = desk.run(&["doctor"]).said();
+            let doctor = fixture.run(&["doctor"]).printed();
             assert!(doctor.contains("user 65534"), "{path}: {doctor}");
         }
-        chown(desk.path(path), Some(0), None).unwrap();
+        chown(fixture.path(path), Some(0), None).unwrap();
         for command in commands.iter().filter(|command| **command == VERIFY) {
-            desk.ok(command);
+            fixture.ok(command);
         }
     }
-    desk.ok(KEPT);
-    desk.ok(&["delete", "r", "--yes"]);
+    fixture.ok(KEPT);
+    fixture.ok(&["delete", "r", "--yes"]);
 }
 
 /// A path that was the caller's when a run began may lead to another user's file later.
@@ -80,35 +80,38 @@ fn the_contract_file_of_a_run_is_judged_anew_where_it_is_not_named() {
     if !gives_files_away(3) {
         return;
     }
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done"), &says("more")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    chown(desk.path("c.yaml"), Some(STRANGER), None).unwrap();
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done"), &says("more")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    chown(fixture.path("c.yaml"), Some(STRANGER), None).unwrap();
     for command in [
         &["continue", "r", "Go on."][..],
         &["replay", "r", "--live", "all"],
         &["replay", "r", "--fork-at", "0"],
     ] {
-        refuses(&desk, command, "user 65534");
+        refuses(&fixture, command, "user 65534");
         assert_eq!(
-            desk.ok(&["list", "--json"]).matches("\"run_id\"").count(),
+            fixture
+                .ok(&["list", "--json"])
+                .matches("\"run_id\"")
+                .count(),
             1
         );
     }
-    desk.ok(&["continue", "r", "Go on.", "--contract", "c.yaml"]);
+    fixture.ok(&["continue", "r", "Go on.", "--contract", "c.yaml"]);
 }
 
 #[test]
 fn a_store_that_others_can_write_is_refused_and_so_are_public_keys() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
     let kept = ["run", "c.yaml", "--store", "kept/runs.db"];
-    fs::create_dir(desk.path("kept")).unwrap();
+    fs::create_dir(fixture.path("kept")).unwrap();
     let mode = |path: &str, mode| {
-        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(fixture.path(path), fs::Permissions::from_mode(mode)).unwrap();
     };
     mode("kept", 0o755);
-    desk.ok(&[&kept[..], &["--run-id", "r"]].concat());
+    fixture.ok(&[&kept[..], &["--run-id", "r"]].concat());
     for (path, open, closed) in [
         ("kept", 0o777, 0o755),
         ("kept", 0o1777, 0o755),
@@ -118,42 +121,44 @@ fn a_store_that_others_can_write_is_refused_and_so_are_public_keys() {
     ] {
         mode(path, open);
         let expect = format!("its mode is {open:04o}");
-        refuses(&desk, &kept, &expect);
+        refuses(&fixture, &kept, &expect);
         refuses(
-            &desk,
+            &fixture,
             &["delete", "r", "--yes", "--store", "kept/runs.db"],
             &expect,
         );
         // Whoever only reads it is no worse off.
-        desk.ok(&["show", "r", "--store", "kept/runs.db"]);
+        fixture.ok(&["show", "r", "--store", "kept/runs.db"]);
         mode(path, closed);
         // A reader has made the files beside it with the mode that it had then.
         for ending in ["-wal", "-shm"] {
-            drop(fs::remove_file(desk.path(&format!("kept/runs.db{ending}"))));
+            drop(fs::remove_file(
+                fixture.path(&format!("kept/runs.db{ending}")),
+            ));
         }
-        desk.ok(&kept);
+        fixture.ok(&kept);
     }
     // The files beside a store are beside what a link leads to.
-    fs::create_dir(desk.path("open")).unwrap();
-    fs::rename(desk.path("kept/runs.db"), desk.path("open/runs.db")).unwrap();
-    symlink("../open/runs.db", desk.path("kept/runs.db")).unwrap();
+    fs::create_dir(fixture.path("open")).unwrap();
+    fs::rename(fixture.path("kept/runs.db"), fixture.path("open/runs.db")).unwrap();
+    symlink("../open/runs.db", fixture.path("kept/runs.db")).unwrap();
     mode("open", 0o777);
-    refuses(&desk, &kept, "its mode is 0777");
+    refuses(&fixture, &kept, "its mode is 0777");
     mode("home/keys/local.pub", 0o666);
     refuses(
-        &desk,
+        &fixture,
         &["verify", "r", "--store", "kept/runs.db"],
         "its mode is 0666",
     );
 }
 
 /// A run that waits for an approval, its process, and what it says on its standard error.
-fn parked(desk: &Desk) -> (Child, impl Iterator<Item = String> + use<>) {
-    desk.script(
+fn parked(fixture: &Fixture) -> (Child, impl Iterator<Item = String> + use<>) {
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
         &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
     );
-    let mut waiting = desk
+    let mut waiting = fixture
         .command(&["run", "c.yaml", "--run-id", "r"])
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
@@ -171,38 +176,38 @@ fn an_answer_that_is_not_ours_allows_no_call() {
         foreign.push("file of another user");
     }
     for what in foreign {
-        let desk = Desk::new();
-        let (mut waiting, mut said) = parked(&desk);
+        let fixture = Fixture::new();
+        let (mut waiting, mut said) = parked(&fixture);
         let hash = said.find_map(|line| Some(line.split_once("blake3")?.1.trim().to_owned()));
         let hash = hash.unwrap();
         assert!(said.any(|line| line.contains("monolith approve r")));
         let select = "SELECT lower(hex(hash)) FROM entries WHERE seq = 0";
-        let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+        let store = rusqlite::Connection::open(fixture.path("home/runs.db")).unwrap();
         let first: String = store.query_row(select, [], |row| row.get(0)).unwrap();
         let answer =
             json!({"approved": true, "arguments_hash": hash, "call": 1, "first_entry": first});
         let answer = answer.to_string();
-        let path = desk.path("home/runs.db.answers/r");
-        desk.write("forged", &answer);
+        let path = fixture.path("home/runs.db.answers/r");
+        fixture.write("forged", &answer);
         let folder = path.parent().unwrap();
         fs::create_dir(folder).unwrap();
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
         if what == "link" {
             symlink("../../forged", &path).unwrap();
         } else {
-            chown(desk.path("forged"), Some(STRANGER), None).unwrap();
-            fs::rename(desk.path("forged"), &path).unwrap();
+            chown(fixture.path("forged"), Some(STRANGER), None).unwrap();
+            fs::rename(fixture.path("forged"), &path).unwrap();
         }
         // It ends where the answer is taken.
         let refused = said.find(|line| line.contains("no answer is taken"));
         assert!(refused.is_some(), "{what}");
         refuses(
-            &desk,
+            &fixture,
             &["approve", "r", "--yes", "--arguments", &hash],
             "answers/r",
         );
         fs::remove_file(&path).unwrap();
-        desk.ok(&["approve", "r", "--yes", "--arguments", &hash]);
+        fixture.ok(&["approve", "r", "--yes", "--arguments", &hash]);
         assert!(waiting.wait().unwrap().success(), "{what}");
     }
 }
@@ -210,17 +215,17 @@ fn an_answer_that_is_not_ours_allows_no_call() {
 /// What a verification trusts is a file, too: who can write it, or put another in its place, decides what holds.
 #[test]
 fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    desk.ok(&["export", "r", "--output", "r.jsonl"]);
-    desk.write("outer/trust/keys", &desk.ok(&["key", "show"]));
-    desk.ok(&["verify", "r", "--write-pin", "outer/trust/heads"]);
-    desk.ok(&["verify", "r", "--write-pin", "heads"]);
-    desk.write("outer/trust/log", &desk.ok(&["log", "root", "--note"]));
-    desk.write("proof", &desk.ok(&["log", "prove", "r"]));
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    fixture.ok(&["export", "r", "--output", "r.jsonl"]);
+    fixture.write("outer/trust/keys", &fixture.ok(&["key", "show"]));
+    fixture.ok(&["verify", "r", "--write-pin", "outer/trust/heads"]);
+    fixture.ok(&["verify", "r", "--write-pin", "heads"]);
+    fixture.write("outer/trust/log", &fixture.ok(&["log", "root", "--note"]));
+    fixture.write("proof", &fixture.ok(&["log", "prove", "r"]));
     let mode = |path: &str, mode| {
-        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(fixture.path(path), fs::Permissions::from_mode(mode)).unwrap();
     };
     for path in ["outer", "outer/trust"] {
         mode(path, 0o755);
@@ -249,7 +254,7 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
         _ => [&keys[..], &heads, &log].concat(),
     };
     let all = of("");
-    let hold = || all.iter().for_each(|command| drop(desk.ok(command)));
+    let hold = || all.iter().for_each(|command| drop(fixture.ok(command)));
     hold();
     for (path, open, closed) in [
         ("outer/trust/keys", 0o666, 0o644),
@@ -260,8 +265,8 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
         mode(path, open);
         for command in of(path) {
             let expect = format!("its mode is {open:04o}");
-            refuses(&desk, command, &expect);
-            assert_eq!(desk.run(command).code, 4, "{path}: {command:?}");
+            refuses(&fixture, command, &expect);
+            assert_eq!(fixture.run(command).code, 4, "{path}: {command:?}");
         }
         mode(path, closed);
     }
@@ -270,27 +275,31 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
     hold();
     mode("outer", 0o755);
     // A link is as safe as the folder that it stands in, and what it leads to.
-    fs::create_dir_all(desk.path("open")).unwrap();
-    symlink("../outer/trust", desk.path("open/trust")).unwrap();
-    symlink("open/trust/keys", desk.path("link")).unwrap();
+    fs::create_dir_all(fixture.path("open")).unwrap();
+    symlink("../outer/trust", fixture.path("open/trust")).unwrap();
+    symlink("open/trust/keys", fixture.path("link")).unwrap();
     mode("open", 0o755);
-    desk.ok(&["verify", "r", "--key", "link"]);
+    fixture.ok(&["verify", "r", "--key", "link"]);
     mode("open", 0o777);
     for path in ["link", "open/trust/keys"] {
-        refuses(&desk, &["verify", "r", "--key", path], "its mode is 0777");
+        refuses(
+            &fixture,
+            &["verify", "r", "--key", path],
+            "its mode is 0777",
+        );
     }
     refuses(
-        &desk,
+        &fixture,
         &["verify", "r", "--write-pin", "open/heads"],
         "its mode is 0777",
     );
-    assert!(!desk.path("open/heads").exists());
+    assert!(!fixture.path("open/heads").exists());
     mode("open", 0o755);
     // A proof is evidence, not trust; a key that is given as such is no file.
     mode("proof", 0o666);
-    desk.ok(&["log", "check", "proof"]);
-    let key = desk.ok(&["key", "show"]);
-    desk.ok(&["verify", "r", "--key", key.trim()]);
+    fixture.ok(&["log", "check", "proof"]);
+    let key = fixture.ok(&["key", "show"]);
+    fixture.ok(&["verify", "r", "--key", key.trim()]);
     if !gives_files_away(7) {
         return;
     }
@@ -298,10 +307,10 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
         ("outer/trust/heads", 0o664, 0o644),
         ("outer/trust", 0o775, 0o755),
     ] {
-        chown(desk.path(path), None, Some(STRANGER)).unwrap();
+        chown(fixture.path(path), None, Some(STRANGER)).unwrap();
         mode(path, open);
         for command in of(path) {
-            refuses(&desk, command, &format!("its mode is {open:04o}"));
+            refuses(&fixture, command, &format!("its mode is {open:04o}"));
         }
         mode(path, closed);
     }
@@ -312,11 +321,11 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
         "outer/trust",
         "outer",
     ] {
-        chown(desk.path(path), Some(STRANGER), None).unwrap();
+        chown(fixture.path(path), Some(STRANGER), None).unwrap();
         for command in of(path) {
-            refuses(&desk, command, "belongs to user 65534");
+            refuses(&fixture, command, "belongs to user 65534");
         }
-        chown(desk.path(path), Some(0), None).unwrap();
+        chown(fixture.path(path), Some(0), None).unwrap();
     }
     hold();
 }
@@ -325,17 +334,17 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
 /// a secret may not.
 #[test]
 fn what_only_the_private_group_of_this_user_can_write_is_trusted_and_no_secret() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    desk.write("trust/keys", &desk.ok(&["key", "show"]));
-    desk.ok(&["verify", "r", "--write-pin", "trust/heads"]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    fixture.write("trust/keys", &fixture.ok(&["key", "show"]));
+    fixture.ok(&["verify", "r", "--write-pin", "trust/heads"]);
     for (path, mode) in [
         ("trust", 0o775),
         ("trust/keys", 0o664),
         ("trust/heads", 0o664),
     ] {
-        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(fixture.path(path), fs::Permissions::from_mode(mode)).unwrap();
     }
     let commands: [&[&str]; 4] = [
         &["verify", "r", "--key", "trust/keys"],
@@ -347,9 +356,9 @@ fn what_only_the_private_group_of_this_user_can_write_is_trusted_and_no_secret()
     let is_private = user.as_raw() == group.as_raw();
     for command in commands {
         if is_private {
-            desk.ok(command);
+            fixture.ok(command);
         } else {
-            refuses(&desk, command, "its mode is 0");
+            refuses(&fixture, command, "its mode is 0");
         }
     }
     for (path, mode, command) in [
@@ -357,19 +366,19 @@ fn what_only_the_private_group_of_this_user_can_write_is_trusted_and_no_secret()
         ("home/keys", 0o770, &["key", "show"]),
         ("home/runs.db", 0o660, &["run", "c.yaml"]),
     ] {
-        let before = fs::metadata(desk.path(path)).unwrap().permissions();
-        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
-        refuses(&desk, command, &format!("its mode is {mode:04o}"));
-        fs::set_permissions(desk.path(path), before).unwrap();
+        let before = fs::metadata(fixture.path(path)).unwrap().permissions();
+        fs::set_permissions(fixture.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        refuses(&fixture, command, &format!("its mode is {mode:04o}"));
+        fs::set_permissions(fixture.path(path), before).unwrap();
     }
 }
 
 /// What becomes trust is written so that only its owner can change it.
 #[test]
 fn what_becomes_trust_is_no_file_that_others_can_write() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
     let commands: [(&[&str], &str); 5] = [
         (&["verify", "r", "--write-pin", "heads"], "heads"),
         (&["verify", "r", "--write-pin", "heads"], "heads"),
@@ -396,16 +405,19 @@ fn what_becomes_trust_is_no_file_that_others_can_write() {
             .args(["-c", "umask 000; exec \"$@\"", "sh"])
             .arg(env!("CARGO_BIN_EXE_monolith"))
             .args(command)
-            .current_dir(desk.path(""))
-            .env("MONOLITH_HOME", desk.path("home"))
+            .current_dir(fixture.path(""))
+            .env("MONOLITH_HOME", fixture.path("home"))
             .env("OPENAI_API_KEY", "k")
             .output()
             .unwrap();
         assert!(said.status.success(), "{command:?}: {said:?}");
-        let mode = fs::metadata(desk.path(path)).unwrap().permissions().mode();
+        let mode = fs::metadata(fixture.path(path))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o022, 0, "{command:?}: {mode:04o}");
     }
-    desk.ok(&["verify", "r", "--pin", "heads"]);
+    fixture.ok(&["verify", "r", "--pin", "heads"]);
 }
 
 #[test]
@@ -413,28 +425,28 @@ fn no_state_folder_is_used_that_a_link_of_another_user_leads_to() {
     if !gives_files_away(2) {
         return;
     }
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
     for folder in ["mine", "shared"] {
-        fs::create_dir(desk.path(folder)).unwrap();
+        fs::create_dir(fixture.path(folder)).unwrap();
     }
     for (path, mode) in [("mine", 0o700), ("shared", 0o1777)] {
-        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(fixture.path(path), fs::Permissions::from_mode(mode)).unwrap();
     }
-    let link = desk.path("shared/home");
+    let link = fixture.path("shared/home");
     symlink("../mine", &link).unwrap();
     lchown(&link, Some(STRANGER), None).unwrap();
     for command in [&["run", "c.yaml"][..], &["key", "rotate"]] {
-        let mut command = desk.command(command);
+        let mut command = fixture.command(command);
         let refused = Left::from(command.env("MONOLITH_HOME", &link).output().unwrap());
-        let said = refused.said();
+        let said = refused.printed();
         assert_ne!(refused.code, 0, "{said}");
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains("belongs to user 65534"), "{said}");
     }
-    assert_eq!(fs::read_dir(desk.path("mine")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(fixture.path("mine")).unwrap().count(), 0);
     lchown(&link, Some(0), None).unwrap();
-    let mut command = desk.command(&["run", "c.yaml"]);
+    let mut command = fixture.command(&["run", "c.yaml"]);
     assert!(
         command
             .env("MONOLITH_HOME", &link)
@@ -450,24 +462,24 @@ fn a_link_of_another_user_leads_to_nothing_that_is_trusted() {
     if !gives_files_away(6) {
         return;
     }
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    desk.write("trust/keys", &desk.ok(&["key", "show"]));
-    desk.ok(&["verify", "r", "--write-pin", "trust/heads"]);
-    fs::create_dir(desk.path("shared")).unwrap();
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    fixture.write("trust/keys", &fixture.ok(&["key", "show"]));
+    fixture.ok(&["verify", "r", "--write-pin", "trust/heads"]);
+    fs::create_dir(fixture.path("shared")).unwrap();
     for (path, mode) in [("trust", 0o755), ("trust/keys", 0o644), ("shared", 0o1777)] {
-        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(fixture.path(path), fs::Permissions::from_mode(mode)).unwrap();
     }
     for name in ["keys", "heads", "new"] {
         symlink(
             format!("../trust/{name}"),
-            desk.path(&format!("shared/{name}")),
+            fixture.path(&format!("shared/{name}")),
         )
         .unwrap();
     }
-    symlink("../trust", desk.path("shared/folder")).unwrap();
-    symlink("shared/keys", desk.path("keys")).unwrap();
+    symlink("../trust", fixture.path("shared/folder")).unwrap();
+    symlink("shared/keys", fixture.path("keys")).unwrap();
     let commands: [&[&str]; 6] = [
         &["verify", "r", "--key", "shared/keys"],
         &["verify", "r", "--key", "keys"],
@@ -477,25 +489,25 @@ fn a_link_of_another_user_leads_to_nothing_that_is_trusted() {
         &["resume", "r", "--pin", "shared/folder/heads"],
     ];
     for command in commands {
-        desk.ok(command);
+        fixture.ok(command);
     }
-    let links = ["keys", "heads", "new", "folder"].map(|name| desk.path("shared").join(name));
+    let links = ["keys", "heads", "new", "folder"].map(|name| fixture.path("shared").join(name));
     for link in &links {
         lchown(link, Some(STRANGER), None).unwrap();
     }
     for command in commands {
-        refuses(&desk, command, "belongs to user 65534");
+        refuses(&fixture, command, "belongs to user 65534");
     }
     refuses(
-        &desk,
+        &fixture,
         &["verify", "r", "--write-pin", "shared/new"],
         "belongs to user 65534",
     );
-    assert!(!desk.path("trust/new").exists());
+    assert!(!fixture.path("trust/new").exists());
     for link in &links {
         lchown(link, Some(0), None).unwrap();
     }
     for command in commands {
-        desk.ok(command);
+        fixture.ok(command);
     }
 }

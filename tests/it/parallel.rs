@@ -7,7 +7,7 @@ use std::process::Command;
 use monolith::{EventKind, RunId, StoreReader};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 
 /// A line of a script: the model makes these calls in one message.
 fn calls(calls: &[(&str, Value)]) -> String {
@@ -35,17 +35,17 @@ fn run(terms: &str, message: &[(&str, Value)]) -> Option<(Vec<String>, Vec<u64>)
         "parallel_tool_calls: true\nparallel_safe: {}\n{terms}\ntools: {{workspace: ., mcp: {{a: {server}, b: {server}}}}}\n",
         json!(names)
     );
-    let desk = Desk::new();
-    desk.script(&terms, &[&calls(message), &says("Done.")]);
-    let ended = desk.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
-    assert_eq!(ended.code, 0, "{}", ended.said());
+    let fixture = Fixture::new();
+    fixture.script(&terms, &[&calls(message), &says("Done.")]);
+    let ended = fixture.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+    assert_eq!(ended.code, 0, "{}", ended.printed());
     let result = ended.document();
     let conversation = result["conversation"].as_array().unwrap();
     let observed = conversation
         .iter()
         .filter(|message| message["role"] == "tool");
     let observed = observed.map(|tool| tool["content"].as_str().unwrap().to_owned());
-    let mut reader = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+    let mut reader = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
     let run_id = RunId::try_from("r".to_owned()).unwrap();
     let entries = reader.read_run(&run_id).unwrap();
     let events = entries.filter_map(|entry| entry.unwrap().decode_event().unwrap());
@@ -55,7 +55,7 @@ fn run(terms: &str, message: &[(&str, Value)]) -> Option<(Vec<String>, Vec<u64>)
     });
     let found = (observed.collect(), returned.collect());
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r"]);
+        fixture.ok(&[proof, "r"]);
     }
     Some(found)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 use crate::http::HttpRequest;
 
 /// Answers every request; a POST with its head at once, and all of its body after a while.
@@ -41,22 +41,22 @@ fn a_body_that_comes_after_its_head_is_whole_in_the_run_and_when_it_is_asked_aga
     let message = json!({"role": "assistant", "content": "It is noon."});
     let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
     std::thread::spawn(move || serve(&listener, &body.to_string()));
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "c.yaml",
         &format!(
             "task: hi\ntool_policy: optional\ntargets: [{{provider: p, model: m, context_window: 8192}}]\n\
              providers: {{p: {{type: openai, base_url: 'http://{address}/v1'}}}}\n"
         ),
     );
-    let (code, result) = desk.json(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    let (code, result) = fixture.json(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
     assert_eq!(
         (code, &result["outcome"]["class"]),
         (0, &json!("COMPLETED_CHAT_ONLY")),
         "{result}"
     );
     for _ in 0..5 {
-        let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+        let (code, report) = fixture.json(&["replay", "r1", "--live", "inference"]);
         assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
         assert_eq!(report["inferences"], json!(1));
     }
@@ -64,11 +64,11 @@ fn a_body_that_comes_after_its_head_is_whole_in_the_run_and_when_it_is_asked_aga
 
 #[test]
 fn a_body_larger_than_a_piece_is_whole() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let long = "x".repeat(1 << 20);
-    desk.script("", &[&crate::desk::says(&long)]);
+    fixture.script("", &[&crate::fixture::says(&long)]);
     for run in ["a", "b", "c", "d"] {
-        let (code, result) = desk.json(&["run", "--contract", "c.yaml", "--run-id", run]);
+        let (code, result) = fixture.json(&["run", "--contract", "c.yaml", "--run-id", run]);
         assert_eq!(code, 0, "{result}");
         let last = result["conversation"].as_array().and_then(|all| all.last());
         assert_eq!(

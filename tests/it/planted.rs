@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::desk::{Desk, Left, calls, monolith, says};
+use crate::fixture::{Fixture, Left, calls, monolith, says};
 use crate::loopback::Loopback;
 
 /// What a file says that no command may change.
@@ -17,7 +17,7 @@ const KEPT: &str = "kept";
 /// Longer takes no command that refuses.
 const LONGEST: Duration = Duration::from_secs(20);
 
-impl Desk {
+impl Fixture {
     fn mode(&self, path: &str, mode: u32) {
         fs::set_permissions(self.path(path), fs::Permissions::from_mode(mode)).unwrap();
     }
@@ -25,7 +25,7 @@ impl Desk {
     /// What a command said on both streams, as one line of words.
     fn words(&self, command: &[&str]) -> (i32, String) {
         let left = self.run(command);
-        let said = left.said();
+        let said = left.printed();
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         (left.code, said)
     }
@@ -55,28 +55,28 @@ impl Desk {
     }
 }
 
-fn pipe(desk: &Desk, name: &str) {
-    let made = Command::new("mkfifo").arg(desk.path(name)).status();
+fn pipe(fixture: &Fixture, name: &str) {
+    let made = Command::new("mkfifo").arg(fixture.path(name)).status();
     assert!(made.unwrap().success());
 }
 
 /// A model by its header.
-fn model(desk: &Desk, name: &str) {
+fn model(fixture: &Fixture, name: &str) {
     let mut bytes = b"GGUF\x03\0\0\0".to_vec();
     bytes.extend([0; 80]);
-    fs::write(desk.path(name), bytes).unwrap();
+    fs::write(fixture.path(name), bytes).unwrap();
 }
 
 #[test]
 fn nothing_is_written_to_a_state_folder_that_others_can_write() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.write("victim", KEPT);
-    model(&desk, "m.gguf");
-    fs::create_dir(desk.path("home")).unwrap();
-    fs::create_dir(desk.path("kept")).unwrap();
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.write("victim", KEPT);
+    model(&fixture, "m.gguf");
+    fs::create_dir(fixture.path("home")).unwrap();
+    fs::create_dir(fixture.path("kept")).unwrap();
     for mode in [0o777, 0o1777, 0o775] {
-        desk.mode("home", mode);
+        fixture.mode("home", mode);
         let commands: [&[&str]; 7] = [
             // The store lies elsewhere; keys and accounting do not.
             &["run", "c.yaml", "--store", "kept/runs.db"],
@@ -88,35 +88,35 @@ fn nothing_is_written_to_a_state_folder_that_others_can_write() {
             &["demo"],
         ];
         for command in commands {
-            desk.refused(command, &format!("its mode is {mode:04o}"));
-            let left: Vec<_> = fs::read_dir(desk.path("home")).unwrap().collect();
+            fixture.refused(command, &format!("its mode is {mode:04o}"));
+            let left: Vec<_> = fs::read_dir(fixture.path("home")).unwrap().collect();
             assert!(left.is_empty(), "{command:?} {left:?}");
         }
     }
-    desk.mode("home", 0o755);
-    desk.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
+    fixture.mode("home", 0o755);
+    fixture.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
 }
 
 /// A diagnosis is for folders that are not known yet: it writes nothing to one that others can write, and through no link.
 #[test]
 fn a_doctor_writes_through_no_link_and_not_where_others_can() {
     for mode in [0o700, 0o777] {
-        let desk = Desk::new();
-        desk.write("victim", KEPT);
-        fs::create_dir(desk.path("home")).unwrap();
-        desk.mode("home", mode);
+        let fixture = Fixture::new();
+        fixture.write("victim", KEPT);
+        fs::create_dir(fixture.path("home")).unwrap();
+        fixture.mode("home", mode);
         // Its own number is known before it begins.
-        let doctor = monolith(&desk.path(""), &[]);
+        let doctor = monolith(&fixture.path(""), &[]);
         let mut shell = Command::new("sh");
         shell
             .arg("-c")
             .arg("ln -s ../victim home/.doctor-$$; exec \"$0\" doctor")
             .arg(doctor.get_program())
-            .current_dir(desk.path(""))
-            .env("MONOLITH_HOME", desk.path("home"))
+            .current_dir(fixture.path(""))
+            .env("MONOLITH_HOME", fixture.path("home"))
             .stdin(Stdio::null());
-        let said = Left::from(shell.output().unwrap()).said();
-        assert_eq!(desk.read("victim"), KEPT, "{mode:o}: {said}");
+        let said = Left::from(shell.output().unwrap()).printed();
+        assert_eq!(fixture.read("victim"), KEPT, "{mode:o}: {said}");
         let open = mode & 0o022 != 0;
         let judged = said.contains("home (0777)") || said.contains("its mode is 0777");
         assert_eq!(judged, open, "{said}");
@@ -125,41 +125,45 @@ fn a_doctor_writes_through_no_link_and_not_where_others_can() {
 
 #[test]
 fn no_file_of_the_state_folder_is_written_through_a_link() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.write("victim", KEPT);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    model(&desk, "m.gguf");
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.write("victim", KEPT);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    model(&fixture, "m.gguf");
     let cases: [(&str, &[&str]); 3] = [
         ("home/accounting.jsonl", &["run", "c.yaml"]),
         ("home/models/lock", &["model", "add", "m", "m.gguf"]),
         ("bill", &["run", "c.yaml", "--billing-file", "bill"]),
     ];
-    fs::create_dir_all(desk.path("home/models")).unwrap();
-    desk.mode("home/models", 0o700);
+    fs::create_dir_all(fixture.path("home/models")).unwrap();
+    fixture.mode("home/models", 0o700);
     for (path, command) in cases {
-        drop(fs::remove_file(desk.path(path)));
-        symlink(desk.path("victim"), desk.path(path)).unwrap();
-        let (code, said) = desk.words(command);
+        drop(fs::remove_file(fixture.path(path)));
+        symlink(fixture.path("victim"), fixture.path(path)).unwrap();
+        let (code, said) = fixture.words(command);
         assert_ne!(code, 0, "{path}: {said}");
-        assert_eq!(desk.read("victim"), KEPT, "{path}: {said}");
-        fs::remove_file(desk.path(path)).unwrap();
-        desk.ok(command);
-        desk.ok(&["model", "list"]);
-        drop(desk.run(&["model", "remove", "m"]));
+        assert_eq!(fixture.read("victim"), KEPT, "{path}: {said}");
+        fs::remove_file(fixture.path(path)).unwrap();
+        fixture.ok(command);
+        fixture.ok(&["model", "list"]);
+        drop(fixture.run(&["model", "remove", "m"]));
     }
     // A note is put in the place of what is there, whatever that is.
-    symlink(desk.path("victim"), desk.path("home/models/m.note")).unwrap();
-    symlink(desk.path("victim"), desk.path("home/models/m.json.new")).unwrap();
-    desk.ok(&["model", "add", "m", "m.gguf"]);
-    assert_eq!(desk.read("victim"), KEPT);
+    symlink(fixture.path("victim"), fixture.path("home/models/m.note")).unwrap();
+    symlink(
+        fixture.path("victim"),
+        fixture.path("home/models/m.json.new"),
+    )
+    .unwrap();
+    fixture.ok(&["model", "add", "m", "m.gguf"]);
+    assert_eq!(fixture.read("victim"), KEPT);
 }
 
 /// The files beside a store are beside what a link leads to, and so are its locks and answers: one store has one set of them.
 #[test]
 fn a_store_behind_a_link_is_judged_and_opened_where_it_is() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [read_file]}\n",
         &[
             &calls(
@@ -170,20 +174,20 @@ fn a_store_behind_a_link_is_judged_and_opened_where_it_is() {
         ],
     );
     let through = ["run", "c.yaml", "--store", "link.db"];
-    fs::create_dir(desk.path("real")).unwrap();
-    desk.ok(&["run", "c.yaml", "--store", "real/runs.db", "--run-id", "r"]);
-    symlink("real/runs.db", desk.path("link.db")).unwrap();
+    fs::create_dir(fixture.path("real")).unwrap();
+    fixture.ok(&["run", "c.yaml", "--store", "real/runs.db", "--run-id", "r"]);
+    symlink("real/runs.db", fixture.path("link.db")).unwrap();
     for ending in ["-wal", "-journal"] {
         let beside = format!("real/runs.db{ending}");
         for command in [&through[..], &["migrate", "--store", "link.db"]] {
-            drop(fs::remove_file(desk.path(&beside)));
-            desk.write(&beside, "");
-            desk.mode(&beside, 0o666);
-            desk.refused(command, "its mode is 0666");
+            drop(fs::remove_file(fixture.path(&beside)));
+            fixture.write(&beside, "");
+            fixture.mode(&beside, 0o666);
+            fixture.refused(command, "its mode is 0666");
         }
-        fs::remove_file(desk.path(&beside)).unwrap();
+        fs::remove_file(fixture.path(&beside)).unwrap();
     }
-    let (code, result) = desk.json(&through);
+    let (code, result) = fixture.json(&through);
     assert_eq!(code, 0, "{result}");
     let observed = result["conversation"].to_string();
     assert!(
@@ -191,33 +195,33 @@ fn a_store_behind_a_link_is_judged_and_opened_where_it_is() {
         "the log of writes is withheld: {observed}"
     );
     for beside in ["link.db.locks", "link.db.answers", "link.db-wal"] {
-        assert!(!desk.path(beside).exists(), "{beside}");
+        assert!(!fixture.path(beside).exists(), "{beside}");
     }
-    desk.ok(&["show", "r", "--store", "link.db"]);
+    fixture.ok(&["show", "r", "--store", "link.db"]);
     // Each folder on the way can lead elsewhere.
-    fs::create_dir(desk.path("open")).unwrap();
-    symlink("../real/runs.db", desk.path("open/next.db")).unwrap();
-    symlink("open/next.db", desk.path("first.db")).unwrap();
-    desk.mode("open", 0o777);
-    desk.refused(
+    fs::create_dir(fixture.path("open")).unwrap();
+    symlink("../real/runs.db", fixture.path("open/next.db")).unwrap();
+    symlink("open/next.db", fixture.path("first.db")).unwrap();
+    fixture.mode("open", 0o777);
+    fixture.refused(
         &["run", "c.yaml", "--store", "first.db"],
         "its mode is 0777",
     );
     // A link that leads nowhere names no new store.
-    symlink("real/none.db", desk.path("nowhere.db")).unwrap();
-    desk.refused(&["run", "c.yaml", "--store", "nowhere.db"], "nowhere.db");
-    assert!(!desk.path("real/none.db").exists());
+    symlink("real/none.db", fixture.path("nowhere.db")).unwrap();
+    fixture.refused(&["run", "c.yaml", "--store", "nowhere.db"], "nowhere.db");
+    assert!(!fixture.path("real/none.db").exists());
 }
 
 /// Under a second name a store would have other locks and another log of writes, and what one writer has recorded is lost to the other.
 #[test]
 fn a_store_with_a_second_name_is_not_written() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    fs::create_dir(desk.path("kept")).unwrap();
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fs::create_dir(fixture.path("kept")).unwrap();
     let kept = ["run", "c.yaml", "--store", "kept/runs.db"];
-    desk.ok(&[&kept[..], &["--run-id", "r"]].concat());
-    fs::hard_link(desk.path("kept/runs.db"), desk.path("kept/other.db")).unwrap();
+    fixture.ok(&[&kept[..], &["--run-id", "r"]].concat());
+    fs::hard_link(fixture.path("kept/runs.db"), fixture.path("kept/other.db")).unwrap();
     for store in ["kept/runs.db", "kept/other.db"] {
         for command in [
             &["run", "c.yaml"][..],
@@ -225,22 +229,22 @@ fn a_store_with_a_second_name_is_not_written() {
             &["delete", "r", "--yes"],
         ] {
             let command = [command, &["--store", store]].concat();
-            desk.refused(&command, "the file has 2 names (hard links)");
+            fixture.refused(&command, "the file has 2 names (hard links)");
         }
-        desk.ok(&["show", "r", "--store", store]);
+        fixture.ok(&["show", "r", "--store", store]);
     }
-    fs::remove_file(desk.path("kept/other.db")).unwrap();
-    desk.ok(&kept);
+    fs::remove_file(fixture.path("kept/other.db")).unwrap();
+    fixture.ok(&kept);
 }
 
 /// A reader rolls a write back that was cut off. What the file beside the store says is done then, so it must be our own.
 #[test]
 fn no_reader_rolls_back_what_others_could_have_written() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    fs::create_dir(desk.path("kept")).unwrap();
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fs::create_dir(fixture.path("kept")).unwrap();
     let kept = ["run", "c.yaml", "--store", "kept/runs.db", "--run-id", "r"];
-    desk.ok(&kept);
+    fixture.ok(&kept);
     let cut_off = "import os, sqlite3\n\
         c = sqlite3.connect('kept/runs.db', isolation_level=None)\n\
         c.execute('PRAGMA journal_mode=DELETE')\n\
@@ -250,12 +254,12 @@ fn no_reader_rolls_back_what_others_could_have_written() {
         c.executemany('INSERT INTO x VALUES (?)', [('z' * 900,)] * 900)\n\
         os._exit(0)\n";
     let mut python = Command::new("python3");
-    python.args(["-c", cut_off]).current_dir(desk.path(""));
+    python.args(["-c", cut_off]).current_dir(fixture.path(""));
     if !python.status().is_ok_and(|status| status.success()) {
         println!("skipped 1 case: python3 is not here");
         return;
     }
-    let journal = desk.path("kept/runs.db-journal");
+    let journal = fixture.path("kept/runs.db-journal");
     let before = fs::read(&journal).unwrap();
     assert!(!before.is_empty());
     let show = ["show", "r", "--store", "kept/runs.db"];
@@ -263,43 +267,43 @@ fn no_reader_rolls_back_what_others_could_have_written() {
         ("kept", 0o777, 0o755),
         ("kept/runs.db-journal", 0o666, 0o600),
     ] {
-        desk.mode(path, open);
-        desk.refused(&show, &format!("its mode is {open:04o}"));
+        fixture.mode(path, open);
+        fixture.refused(&show, &format!("its mode is {open:04o}"));
         assert_eq!(fs::read(&journal).unwrap(), before);
-        desk.mode(path, closed);
+        fixture.mode(path, closed);
     }
-    desk.ok(&show);
+    fixture.ok(&show);
 }
 
 #[test]
 fn a_doctor_looks_at_the_accounting_where_it_is_and_counts_every_file() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    fs::create_dir(desk.path("kept")).unwrap();
-    desk.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fs::create_dir(fixture.path("kept")).unwrap();
+    fixture.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
     let doctor = ["doctor", "--store", "kept/runs.db"];
-    let (_, said) = desk.words(&doctor);
+    let (_, said) = fixture.words(&doctor);
     assert!(said.contains("owner's alone"), "{said}");
-    desk.mode("home/accounting.jsonl", 0o640);
-    let (_, said) = desk.words(&doctor);
+    fixture.mode("home/accounting.jsonl", 0o640);
+    let (_, said) = fixture.words(&doctor);
     assert!(said.contains("accounting.jsonl (0640)"), "{said}");
-    desk.mode("home/accounting.jsonl", 0o600);
+    fixture.mode("home/accounting.jsonl", 0o600);
     for n in 0..10_100 {
         let path = format!("kept/runs.db.locks/left-{n}");
-        fs::write(desk.path(&path), "").unwrap();
-        desk.mode(&path, 0o604);
+        fs::write(fixture.path(&path), "").unwrap();
+        fixture.mode(&path, 0o604);
     }
-    let (_, said) = desk.words(&doctor);
+    let (_, said) = fixture.words(&doctor);
     assert!(said.contains("and 10,095 more"), "{said}");
 }
 
 /// What is named on the command line may be a pipe without a writer.
 #[test]
 fn no_named_file_is_waited_for() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    pipe(&desk, "pipe");
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    pipe(&fixture, "pipe");
     let commands: [&[&str]; 11] = [
         &["verify", "r", "--key", "./pipe"],
         &["verify", "r", "--pin", "./pipe"],
@@ -314,21 +318,25 @@ fn no_named_file_is_waited_for() {
         &["model", "add", "m", "./pipe"],
     ];
     for command in commands {
-        let left = desk.ends_soon(command);
-        assert_ne!(left.code, 0, "{command:?}: {}", left.said());
-        assert!(left.said().contains("pipe"), "{command:?}: {}", left.said());
+        let left = fixture.ends_soon(command);
+        assert_ne!(left.code, 0, "{command:?}: {}", left.printed());
+        assert!(
+            left.printed().contains("pipe"),
+            "{command:?}: {}",
+            left.printed()
+        );
     }
 }
 
 /// A rename would put a file in the place of a device, for every other process too.
 #[test]
 fn an_export_replaces_no_pipe_and_no_device() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    pipe(&desk, "pipe");
-    let socket = std::os::unix::net::UnixListener::bind(desk.path("socket")).unwrap();
-    symlink("pipe", desk.path("link")).unwrap();
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    pipe(&fixture, "pipe");
+    let socket = std::os::unix::net::UnixListener::bind(fixture.path("socket")).unwrap();
+    symlink("pipe", fixture.path("link")).unwrap();
     for (name, what) in [
         ("pipe", "a pipe"),
         ("link", "a pipe"),
@@ -336,52 +344,52 @@ fn an_export_replaces_no_pipe_and_no_device() {
         ("home", "a folder"),
     ] {
         let export = ["export", "r", "--output", name, "--force"];
-        desk.refused(&export, &format!("it is {what}, not a file"));
-        assert!(!desk.path(name).metadata().unwrap().is_file());
+        fixture.refused(&export, &format!("it is {what}, not a file"));
+        assert!(!fixture.path(name).metadata().unwrap().is_file());
     }
     drop(socket);
-    desk.write("old", "old");
-    desk.ok(&["export", "r", "--output", "old", "--force"]);
+    fixture.write("old", "old");
+    fixture.ok(&["export", "r", "--output", "old", "--force"]);
 }
 
 /// What `init --force` replaces is the name: a link goes, and not what it leads to; what is no file stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
-    let desk = Desk::new();
-    desk.write("victim", KEPT);
-    pipe(&desk, "pipe.yaml");
-    symlink("pipe.yaml", desk.path("to_pipe.yaml")).unwrap();
-    symlink("victim", desk.path("link.yaml")).unwrap();
-    symlink("nothing", desk.path("nowhere.yaml")).unwrap();
-    fs::hard_link(desk.path("victim"), desk.path("linked.yaml")).unwrap();
+    let fixture = Fixture::new();
+    fixture.write("victim", KEPT);
+    pipe(&fixture, "pipe.yaml");
+    symlink("pipe.yaml", fixture.path("to_pipe.yaml")).unwrap();
+    symlink("victim", fixture.path("link.yaml")).unwrap();
+    symlink("nothing", fixture.path("nowhere.yaml")).unwrap();
+    fs::hard_link(fixture.path("victim"), fixture.path("linked.yaml")).unwrap();
     let server = Loopback::serving(Vec::new()).await;
     let address = server.address_of(0);
     let init = |name| {
         let address = ["init", "--base-url", &address];
         let model = ["--model", "m", "--force", name];
-        desk.ends_soon(&[&address[..], &model].concat())
+        fixture.ends_soon(&[&address[..], &model].concat())
     };
     for name in ["pipe.yaml", "to_pipe.yaml"] {
         let left = init(name);
-        assert_ne!(left.code, 0, "{}", left.said());
+        assert_ne!(left.code, 0, "{}", left.printed());
         assert!(
-            left.said().contains("a pipe, not a file"),
+            left.printed().contains("a pipe, not a file"),
             "{}",
-            left.said()
+            left.printed()
         );
-        assert!(!desk.path(name).metadata().unwrap().is_file());
+        assert!(!fixture.path(name).metadata().unwrap().is_file());
     }
     for name in ["link.yaml", "nowhere.yaml", "linked.yaml", "new.yaml"] {
         let left = init(name);
-        assert_eq!(left.code, 0, "{name}: {}", left.said());
-        assert_eq!(desk.read("victim"), KEPT, "{name}");
-        let made = desk.path(name).symlink_metadata().unwrap();
+        assert_eq!(left.code, 0, "{name}: {}", left.printed());
+        assert_eq!(fixture.read("victim"), KEPT, "{name}");
+        let made = fixture.path(name).symlink_metadata().unwrap();
         assert!(made.is_file(), "{name}");
         assert_eq!(made.permissions().mode() & 0o022, 0, "{name}");
-        assert!(desk.read(name).contains("targets:"), "{name}");
+        assert!(fixture.read(name).contains("targets:"), "{name}");
     }
-    assert!(!desk.path("nothing").exists());
-    let left: Vec<_> = fs::read_dir(desk.path("")).unwrap().collect();
+    assert!(!fixture.path("nothing").exists());
+    let left: Vec<_> = fs::read_dir(fixture.path("")).unwrap().collect();
     assert_eq!(left.len(), 7, "nothing is left over: {left:?}");
 }
 
@@ -394,9 +402,9 @@ fn a_file_of_the_kernel_is_not_read() {
         println!("skipped 7 cases: there is no {KERNEL}");
         return;
     }
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("done")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
     let commands: [&[&str]; 8] = [
         &["run", "c.yaml", "--config", KERNEL],
         &["run", "--contract", KERNEL],
@@ -408,14 +416,18 @@ fn a_file_of_the_kernel_is_not_read() {
         &["model", "add", "m", KERNEL],
     ];
     for command in commands {
-        let left = desk.ends_soon(command);
-        assert_ne!(left.code, 0, "{command:?}: {}", left.said());
+        let left = fixture.ends_soon(command);
+        assert_ne!(left.code, 0, "{command:?}: {}", left.printed());
         let is_root = rustix::process::geteuid().is_root();
         let expect = if is_root {
             "file of the kernel"
         } else {
             KERNEL
         };
-        assert!(left.said().contains(expect), "{command:?}: {}", left.said());
+        assert!(
+            left.printed().contains(expect),
+            "{command:?}: {}",
+            left.printed()
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::terminal::Terminal;
 
 const MODERN: (&str, &str) = ("modern", "needs_input");
@@ -20,9 +20,9 @@ fn python() -> bool {
     there
 }
 
-/// A desk whose scripted model calls the server's tool with those arguments.
-fn desk((mode, tool): (&str, &str), arguments: &str, terms_beside: &str) -> Desk {
-    let desk = Desk::new();
+/// A fixture whose scripted model calls the server's tool with those arguments.
+fn fixture((mode, tool): (&str, &str), arguments: &str, terms_beside: &str) -> Fixture {
+    let fixture = Fixture::new();
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let terms = format!(
         "tool_policy: required\n\
@@ -30,13 +30,13 @@ fn desk((mode, tool): (&str, &str), arguments: &str, terms_beside: &str) -> Desk
         server.display()
     );
     let call = calls(&format!("odd__{tool}"), arguments);
-    desk.script(&terms, &[&call, &says("Done.")]);
-    desk
+    fixture.script(&terms, &[&call, &says("Done.")]);
+    fixture
 }
 
 /// A run whose process waits with a question, and the hash of that.
-fn waiting(desk: &Desk) -> (Child, String) {
-    let mut run = desk
+fn waiting(fixture: &Fixture) -> (Child, String) {
+    let mut run = fixture
         .command(&["run", "c.yaml", "--json", "--run-id", "r1"])
         .stderr(Stdio::piped())
         .stdout(Stdio::piped())
@@ -60,16 +60,16 @@ fn ended(run: Child) -> Left {
 }
 
 /// What the model saw of the call, of a run that ended well; it verifies and replays.
-fn observed(desk: &Desk, left: &Left) -> String {
+fn observed(fixture: &Fixture, left: &Left) -> String {
     let result = left.document();
-    assert_eq!(left.code, 0, "{}", left.said());
+    assert_eq!(left.code, 0, "{}", left.printed());
     assert_eq!(result["counters"]["tool_calls"], 1);
     let conversation = result["conversation"].as_array().unwrap();
     let tool = conversation
         .iter()
         .find(|message| message["role"] == "tool");
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r1"]);
+        fixture.ok(&[proof, "r1"]);
     }
     tool.unwrap()["content"].as_str().unwrap().to_owned()
 }
@@ -79,14 +79,14 @@ fn a_question_survives_the_process_and_is_answered_by_the_next() {
     if !python() {
         return;
     }
-    let desk = desk(MODERN, "{}", "");
-    let left = desk.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
+    let fixture = fixture(MODERN, "{}", "");
+    let left = fixture.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
     assert!(
-        left.said().contains("has a question of its server"),
+        left.printed().contains("has a question of its server"),
         "{}",
-        left.said()
+        left.printed()
     );
-    let shown = desk.ok(&["show", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     for expect in [
         "waits for an answer to its server's question",
         "Who?",
@@ -94,24 +94,24 @@ fn a_question_survives_the_process_and_is_answered_by_the_next() {
     ] {
         assert!(shown.contains(expect), "{expect}: {shown}");
     }
-    let asked = desk.ends(&["approve", "r1"], 4).said();
+    let asked = fixture.ends(&["approve", "r1"], 4).printed();
     assert!(asked.contains(r#""message":"Who?""#), "{asked}");
     let (_, hash) = asked.split_once("--arguments ").unwrap();
     let hash = hash.split(['`', '\n']).next().unwrap();
     let answer = ["approve", "r1", "--yes", "--arguments", hash];
-    let refused = desk.ends(&[&answer[..], &["--field", "age=7"]].concat(), 4);
+    let refused = fixture.ends(&[&answer[..], &["--field", "age=7"]].concat(), 4);
     assert!(
-        refused.said().contains("it asks for no field `age`"),
+        refused.printed().contains("it asks for no field `age`"),
         "{}",
-        refused.said()
+        refused.printed()
     );
-    desk.ok(&[&answer[..], &["--field", "name=K"]].concat());
-    let left = desk.run(&["resume", "r1", "--json"]);
-    let said = observed(&desk, &left);
+    fixture.ok(&[&answer[..], &["--field", "name=K"]].concat());
+    let left = fixture.run(&["resume", "r1", "--json"]);
+    let said = observed(&fixture, &left);
     let expect =
         r#"[{"who": {"action": "accept", "content": {"name": "K"}}}, "as it came: \u00e9\n"]"#;
     assert!(said.contains(expect), "{said}");
-    let shown = desk.ok(&["show", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     assert!(
         shown.contains(r#"its server asked "Who?" and got {"name":"K"}"#),
         "{shown}"
@@ -124,14 +124,14 @@ fn a_process_that_dies_with_the_question_takes_nothing_with_it() {
     if !python() {
         return;
     }
-    let desk = desk(MODERN, "{}", "");
-    let (mut run, hash) = waiting(&desk);
+    let fixture = fixture(MODERN, "{}", "");
+    let (mut run, hash) = waiting(&fixture);
     run.kill().unwrap();
     run.wait().unwrap();
     // Without fields their defaults are taken.
-    desk.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
-    let left = desk.run(&["resume", "r1", "--json"]);
-    let said = observed(&desk, &left);
+    fixture.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
+    let left = fixture.run(&["resume", "r1", "--json"]);
+    let said = observed(&fixture, &left);
     assert!(said.contains(r#"{"name": "J"}"#), "{said}");
 }
 
@@ -141,12 +141,12 @@ fn a_refused_question_is_declined_and_the_call_goes_on() {
         return;
     }
     for server in [MODERN, OLDER] {
-        let desk = desk(server, "{}", "");
-        let (run, hash) = waiting(&desk);
-        desk.ok(&["approve", "r1", "--deny", "--yes", "--arguments", &hash]);
-        let said = observed(&desk, &ended(run));
+        let fixture = fixture(server, "{}", "");
+        let (run, hash) = waiting(&fixture);
+        fixture.ok(&["approve", "r1", "--deny", "--yes", "--arguments", &hash]);
+        let said = observed(&fixture, &ended(run));
         assert!(said.contains("\"decline\""), "{said}");
-        let shown = desk.ok(&["show", "r1", "--why"]);
+        let shown = fixture.ok(&["show", "r1", "--why"]);
         assert!(shown.contains("its server asked \""), "{shown}");
         assert!(shown.contains("declined"), "{shown}");
     }
@@ -157,10 +157,10 @@ fn a_server_that_waits_in_the_call_gets_its_answer() {
     if !python() {
         return;
     }
-    let desk = desk(OLDER, "{}", "");
-    let (run, hash) = waiting(&desk);
-    desk.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
-    let said = observed(&desk, &ended(run));
+    let fixture = fixture(OLDER, "{}", "");
+    let (run, hash) = waiting(&fixture);
+    fixture.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
+    let said = observed(&fixture, &ended(run));
     assert_eq!(said, r#"[-32601, -32601, "accept", -32601]"#);
 }
 
@@ -171,11 +171,11 @@ fn a_server_that_waits_in_the_call_is_refused_where_nobody_answers_in_time() {
         return;
     }
     for (more, option) in [("", Some("--no-wait")), ("tool_timeout_ms: 2000\n", None)] {
-        let desk = desk(OLDER, "{}", more);
+        let fixture = fixture(OLDER, "{}", more);
         let run = ["run", "c.yaml", "--run-id", "r1", "--json"];
         let run: Vec<&str> = run.into_iter().chain(option).collect();
-        let left = desk.run(&run);
-        let said = observed(&desk, &left);
+        let left = fixture.run(&run);
+        let said = observed(&fixture, &left);
         assert_eq!(said, r#"[-32601, -32601, "decline", -32601]"#, "{option:?}");
     }
 }
@@ -185,18 +185,18 @@ fn a_call_whose_server_waited_is_lost_with_the_process() {
     if !python() {
         return;
     }
-    let desk = desk(OLDER, "{}", "");
-    let (mut run, _) = waiting(&desk);
+    let fixture = fixture(OLDER, "{}", "");
+    let (mut run, _) = waiting(&fixture);
     run.kill().unwrap();
     run.wait().unwrap();
-    let left = desk.run(&["resume", "r1", "--json"]);
-    let said = left.said();
+    let left = fixture.run(&["resume", "r1", "--json"]);
+    let said = left.printed();
     assert!(
         said.contains("(tool failed: interrupted, effect unknown)"),
         "{said}"
     );
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r1"]);
+        fixture.ok(&[proof, "r1"]);
     }
 }
 
@@ -206,11 +206,11 @@ fn what_is_to_be_entered_at_an_address_is_declined_and_shown_escaped() {
     if !python() {
         return;
     }
-    let desk = desk(MODERN, r#"{"url":"https://h/\u202epay\u001b[2K"}"#, "");
-    let left = desk.run(&["run", "c.yaml", "--run-id", "r1", "--json"]);
-    let said = observed(&desk, &left);
+    let fixture = fixture(MODERN, r#"{"url":"https://h/\u202epay\u001b[2K"}"#, "");
+    let left = fixture.run(&["run", "c.yaml", "--run-id", "r1", "--json"]);
+    let said = observed(&fixture, &left);
     assert!(said.contains("\"decline\""), "{said}");
-    let shown = desk.ok(&["show", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     assert!(
         shown.contains(" at https://h/\\u{202e}pay\\u{1b}[2K, declined"),
         "{shown}"
@@ -228,13 +228,13 @@ fn a_form_is_filled_in_at_the_terminal() {
         ("\n", r#" and got {"name":"J"}"#),
         ("!\n", ", declined"),
     ] {
-        let desk = desk(MODERN, "{}", "");
-        let mut terminal = Terminal::start(desk.command(&["run", "c.yaml", "--run-id", "r1"]));
+        let fixture = fixture(MODERN, "{}", "");
+        let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml", "--run-id", "r1"]));
         terminal.until("name (text, else \"J\"), `!` refuses it all: ");
         terminal.types(typed);
         let (code, shown) = terminal.end();
         assert_eq!(code, 0, "{shown}");
-        let printed = desk.ok(&["show", "r1"]);
+        let printed = fixture.ok(&["show", "r1"]);
         let expect = format!("its server asked \"Who?\"{expect}");
         assert!(printed.contains(&expect), "{typed:?}: {printed}");
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::http::serving;
 
 const KEY: &str = "canary-key-0123456789";
@@ -40,7 +40,7 @@ impl Server {
     }
 }
 
-impl Desk {
+impl Fixture {
     fn provider(&self, provider: &str, more: &str) {
         let contract = format!(
             "task: hi\ntool_policy: optional\ntargets: [{{provider: web, model: m}}]\n\
@@ -66,20 +66,20 @@ fn a_key_goes_to_another_host_only_where_the_author_names_it() {
     ] {
         let check = |named: bool| {
             let server = Server::saying(&says("fine"));
-            let desk = Desk::new();
+            let fixture = Fixture::new();
             let key = if named {
                 format!(", api_key_env: {variable}")
             } else {
                 String::new()
             };
             let address = server.address();
-            desk.provider(&format!("type: {kind}, base_url: '{address}'{key}"), "");
-            let ended = desk.with(&["run", "c.yaml", "--run-id", "r"], &[(variable, KEY)]);
+            fixture.provider(&format!("type: {kind}, base_url: '{address}'{key}"), "");
+            let ended = fixture.with(&["run", "c.yaml", "--run-id", "r"], &[(variable, KEY)]);
             let heads = server.heads();
             assert!(
                 heads.contains("post /v1"),
                 "{kind}: {heads} {}",
-                ended.said()
+                ended.printed()
             );
             assert_eq!(heads.contains(KEY), named, "{kind}, named {named}: {heads}");
             assert_eq!(
@@ -87,7 +87,7 @@ fn a_key_goes_to_another_host_only_where_the_author_names_it() {
                 named && heads.contains("bearer"),
                 "{heads}"
             );
-            let contract = desk.with(&["contract", "show", "c.yaml"], &[(variable, KEY)]);
+            let contract = fixture.with(&["contract", "show", "c.yaml"], &[(variable, KEY)]);
             let shown = contract.document();
             let stated = &shown["providers"]["web"]["api_key_env"];
             assert_eq!(stated, &if named { json!(variable) } else { Value::Null });
@@ -102,16 +102,16 @@ fn a_key_goes_to_another_host_only_where_the_author_names_it() {
 #[test]
 fn a_named_key_that_is_not_set_is_a_fault_and_the_usual_one_is_none() {
     let server = Server::saying(&says("fine"));
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let address = server.address();
-    desk.provider(
+    fixture.provider(
         &format!("type: openai, base_url: '{address}', api_key_env: OPENAI_API_KEY"),
         "",
     );
-    let said = desk.ends(&["run", "c.yaml"], 4).said();
+    let said = fixture.ends(&["run", "c.yaml"], 4).printed();
     assert!(said.contains("OPENAI_API_KEY is not set"), "{said}");
-    desk.provider(&format!("type: openai, base_url: '{address}'"), "");
-    desk.ends(&["run", "c.yaml"], 0);
+    fixture.provider(&format!("type: openai, base_url: '{address}'"), "");
+    fixture.ends(&["run", "c.yaml"], 0);
     assert!(
         !server.heads().contains("authorization"),
         "{}",
@@ -122,8 +122,8 @@ fn a_named_key_that_is_not_set_is_a_fault_and_the_usual_one_is_none() {
 #[test]
 fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
     let server = Server::saying(&calls("echo", "{\"text\":\"x\"}"));
-    let desk = Desk::new();
-    desk.provider(
+    let fixture = Fixture::new();
+    fixture.provider(
         "type: openai, base_url_env: MODEL_URL",
         "tools: {builtin: [echo]}\nrequire_approval: [echo]\n",
     );
@@ -144,8 +144,8 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
             .map(|given| ("MODEL_URL", given))
             .into_iter()
             .collect();
-        let ended = desk.with(&run, &given);
-        let said = ended.said();
+        let ended = fixture.with(&run, &given);
+        let said = ended.printed();
         assert_eq!(ended.code, 4, "{said}");
         assert!(
             said.contains(why) && !said.contains("hunter2"),
@@ -153,7 +153,7 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
         );
     }
     let first = format!("{}?tenant=hunter2-hunter2", server.address());
-    let mut waiting = desk
+    let mut waiting = fixture
         .command(&run)
         .envs([("MODEL_URL", first.as_str()), ("OPENAI_API_KEY", KEY)])
         .stderr(Stdio::piped())
@@ -173,9 +173,9 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
     assert!(!server.heads().contains(KEY), "{}", server.heads());
 
     let moved = Server::saying(&says("done"));
-    desk.ends(&["approve", "r", "--yes", "--arguments", &hash.unwrap()], 0);
+    fixture.ends(&["approve", "r", "--yes", "--arguments", &hash.unwrap()], 0);
     let second = moved.address();
-    let ended = desk.with(
+    let ended = fixture.with(
         &["resume", "r"],
         &[("MODEL_URL", &second), ("OPENAI_API_KEY", KEY)],
     );
@@ -187,7 +187,7 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
     );
     assert!(!moved.heads().contains(KEY), "{}", moved.heads());
 
-    let transcript = desk.ok(&["export", "r", "--format", "jsonl"]);
+    let transcript = fixture.ok(&["export", "r", "--format", "jsonl"]);
     let lines: Vec<Value> = transcript
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -208,7 +208,7 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
         format!("{}?tenant=[SECRET]", server.address())
     );
     assert_eq!(known("resumed"), second);
-    let shown = desk.ok(&["show", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     for expect in [
         format!("address   web at {}?tenant=[SECRET]\n", server.address()),
         format!("address   web at {second}, from entry "),
@@ -216,14 +216,14 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
         assert!(shown.contains(&expect), "{expect}: {shown}");
     }
     for command in ["verify", "replay"] {
-        desk.ok(&[command, "r"]);
+        fixture.ok(&[command, "r"]);
     }
 }
 
 #[test]
 fn a_check_lists_everything_that_a_contract_reaches() {
-    let desk = Desk::new();
-    desk.provider(
+    let fixture = Fixture::new();
+    fixture.provider(
         "type: openai, headers: {X-Team: 'a ${TEAM}'}",
         "redact: {env: [HIDDEN]}\n\
          tools:\n  builtin: [read_file]\n  workspace: .\n  mcp:\n    \
@@ -231,7 +231,7 @@ fn a_check_lists_everything_that_a_contract_reaches() {
          web: {url: 'https://tools.example.org:8443/mcp?k=hunter2-hunter2', headers: {Authorization: 'Bearer ${WEB}'}}\n",
     );
     let given = [("OPENAI_API_KEY", KEY), ("HIDDEN", "hunter2-hunter2")];
-    let checked = desk.with(&["contract", "check", "c.yaml"], &given);
+    let checked = fixture.with(&["contract", "check", "c.yaml"], &given);
     for expect in [
         "command   npx -y some-server   (tools.mcp.fs;",
         "host      https://api.openai.com/v1   (providers.web)",
@@ -245,9 +245,9 @@ fn a_check_lists_everything_that_a_contract_reaches() {
     ] {
         assert!(checked.out.contains(expect), "{expect}: {}", checked.out);
     }
-    let said = checked.said();
+    let said = checked.printed();
     assert!(!said.contains(KEY) && !said.contains("hunter2"), "{said}");
-    let document = desk
+    let document = fixture
         .with(&["contract", "check", "c.yaml", "--json"], &given)
         .document();
     let reaches = &document["reaches"];
@@ -261,12 +261,12 @@ fn a_check_lists_everything_that_a_contract_reaches() {
 
 #[test]
 fn a_file_names_an_address_or_its_variable_and_not_both() {
-    let desk = Desk::new();
-    desk.provider(
+    let fixture = Fixture::new();
+    fixture.provider(
         "type: openai, base_url: 'http://127.0.0.1:1', base_url_env: MODEL_URL",
         "",
     );
-    let said = desk.ends(&["contract", "check", "c.yaml"], 4).said();
+    let said = fixture.ends(&["contract", "check", "c.yaml"], 4).printed();
     assert!(
         said.contains("a provider with a `base_url` has no `base_url_env`"),
         "{said}"
@@ -285,14 +285,14 @@ fn a_check_shows_what_a_description_hides() {
         "/tests/fixtures/telling_server.py"
     );
     let text = std::fs::read_to_string(server).unwrap();
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "server.py",
         &text.replace("Tells.", "Tells.\u{e0041}\u{200b}"),
     );
     let more = "tools: {mcp: {t: {command: python3, args: [server.py]}}}\n";
-    desk.script(more, &[&says("x")]);
-    let printed = desk
+    fixture.script(more, &[&says("x")]);
+    let printed = fixture
         .ends(&["contract", "check", "c.yaml", "--start-servers"], 0)
         .err;
     assert!(printed.contains("Tells.\\u{e0041}\\u{200b}"), "{printed}");
@@ -302,15 +302,15 @@ fn a_check_shows_what_a_description_hides() {
 /// 001/6.rest.4
 #[test]
 fn networks_that_are_not_public_are_listed_beside_their_service_and_hashed() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let contract = |more: &str| {
-        desk.script(
+        fixture.script(
             &format!(
                 "tool_policy: optional\ntools:\n  rest:\n    ask: {{description: d, method: GET, url: 'http://office.example/x'{more}}}\n"
             ),
             &[&says("fine")],
         );
-        let (_, report) = desk.json(&["contract", "check", "c.yaml"]);
+        let (_, report) = fixture.json(&["contract", "check", "c.yaml"]);
         let host = report["reaches"]["hosts"][0].clone();
         (host["not_public"].clone(), report["contract_hash"].clone())
     };
@@ -324,7 +324,7 @@ fn networks_that_are_not_public_are_listed_beside_their_service_and_hashed() {
     assert_ne!(public, private);
     let (_, other) = contract(", loopback: true, networks: [10.2.0.0/16, 'fd00:1::/32']");
     assert_ne!(private, other);
-    let shown = desk.ok(&["contract", "check", "c.yaml"]);
+    let shown = fixture.ok(&["contract", "check", "c.yaml"]);
     let line = "host      http://office.example/x   (tools.rest.ask; it may be on this machine, 10.2.0.0/16, fd00:1::/32)";
     assert!(shown.contains(line), "{shown}");
     for (networks, rule) in [
@@ -334,7 +334,7 @@ fn networks_that_are_not_public_are_listed_beside_their_service_and_hashed() {
         ("office", "expected a network such as"),
     ] {
         contract(&format!(", networks: ['{networks}']"));
-        let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+        let left = fixture.ends(&["contract", "check", "c.yaml"], 4);
         assert!(left.err.contains(rule), "{}", left.err);
     }
 }

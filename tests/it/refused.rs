@@ -1,24 +1,24 @@
 //! What a person is told of calls that were refused, and of calls that failed in a run that succeeded. Against the binary.
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 
-/// A desk whose scripted model gives a wrong argument as often as it may.
-fn slipping() -> Desk {
-    let desk = Desk::new();
+/// A fixture whose scripted model gives a wrong argument as often as it may.
+fn slipping() -> Fixture {
+    let fixture = Fixture::new();
     let wrong = calls("echo", "{\"text\":7}");
-    desk.script(
+    fixture.script(
         "tool_policy: required\ntools: {builtin: [echo]}\n",
         &[wrong.as_str(); 3],
     );
-    desk
+    fixture
 }
 
 #[test]
 fn what_was_refused_is_told_by_tool_field_and_rule() {
-    let desk = slipping();
-    let printed = desk
+    let fixture = slipping();
+    let printed = fixture
         .ends(&["run", "c.yaml", "--run-id", "r1", "--verbose"], 5)
-        .said();
+        .printed();
     let refused =
         "refused echo: TOOL_VALIDATION_ERROR: /text: type: value is not of type \"string\"";
     let line = format!("VALIDATE_CALLS → COMMIT   {refused}");
@@ -35,12 +35,12 @@ fn what_was_refused_is_told_by_tool_field_and_rule() {
 
 #[test]
 fn a_required_run_that_ends_before_its_invalid_turns_do_is_warned_of() {
-    let desk = slipping();
+    let fixture = slipping();
     for (turns, warned) in [("3", true), ("4", false)] {
         let set = format!("max_turns={turns}");
-        let printed = desk
+        let printed = fixture
             .ends(&["contract", "check", "c.yaml", "--set", &set], 0)
-            .said();
+            .printed();
         assert_eq!(
             printed.contains("warning: max_turns 3 is not above max_invalid_turns 3"),
             warned,
@@ -55,7 +55,7 @@ fn a_required_run_that_ends_before_its_invalid_turns_do_is_warned_of() {
         "max_turns=3",
         "--json",
     ];
-    let report = desk.ends(&args, 0).document();
+    let report = fixture.ends(&args, 0).document();
     assert_eq!(report["warnings"].as_array().unwrap().len(), 1, "{report}");
     let args = [
         "contract",
@@ -65,19 +65,20 @@ fn a_required_run_that_ends_before_its_invalid_turns_do_is_warned_of() {
         "max_invalid_turns=0",
     ];
     assert!(
-        desk.ends(&args, 4)
-            .said()
+        fixture
+            .ends(&args, 4)
+            .printed()
             .contains("max_invalid_turns is 0")
     );
 }
 
 #[test]
 fn success_on_failed_calls_says_so() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let missing = calls("read_file", "{\"path\":\"no-such-file\"}");
     let tools = "tool_policy: required\ntools: {builtin: [read_file], workspace: .}\n";
-    desk.script(tools, &[&missing, &says("MIT")]);
-    let printed = desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    fixture.script(tools, &[&missing, &says("MIT")]);
+    let printed = fixture.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
     assert!(
         printed.err.contains("1 of 1 call reported an error"),
         "{}",
@@ -91,5 +92,10 @@ fn success_on_failed_calls_says_so() {
         "--set",
         "tool_proof=succeeded",
     ];
-    assert!(desk.ends(&set, 1).said().contains("proof_not_succeeded"));
+    assert!(
+        fixture
+            .ends(&set, 1)
+            .printed()
+            .contains("proof_not_succeeded")
+    );
 }

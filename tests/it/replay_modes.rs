@@ -6,8 +6,8 @@ use tokio::runtime::Runtime;
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::bench::Bench;
-use crate::desk::{Desk, Left, monolith};
+use crate::fixture::{Fixture, Left, monolith};
+use crate::harness::Harness;
 
 const CONTRACT: &str = "task: Which licence?\n\
     tool_policy: required\n\
@@ -15,19 +15,19 @@ const CONTRACT: &str = "task: Which licence?\n\
     providers: {demo: {type: scripted, file: s.jsonl}}\n\
     tools: {builtin: [read_file], workspace: .}\n";
 
-/// A desk with a finished run `r1` that has read a file.
-pub fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.write("LICENSE", "MIT");
-    desk.write("c.yaml", CONTRACT);
+/// A fixture with a finished run `r1` that has read a file.
+pub fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("LICENSE", "MIT");
+    fixture.write("c.yaml", CONTRACT);
     let lines = [reads("LICENSE"), says("It is MIT.")];
     let lines = lines.map(|body| json!({"response": body}).to_string());
-    desk.write("s.jsonl", &lines.join("\n"));
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
-    desk
+    fixture.write("s.jsonl", &lines.join("\n"));
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    fixture
 }
 
-impl Desk {
+impl Fixture {
     #[track_caller]
     fn sql(&self, sql: &str) {
         let store = Connection::open(self.path("home/runs.db")).unwrap();
@@ -66,9 +66,9 @@ pub fn first(report: &Value) -> (u64, &str, &str) {
 
 #[test]
 fn bad_evidence_comes_before_every_decision() {
-    let desk = desk();
-    let whole = desk.ok(&["export", "r1"]);
-    let (code, report) = desk.json(&["replay", "r1"]);
+    let fixture = fixture();
+    let whole = fixture.ok(&["export", "r1"]);
+    let (code, report) = fixture.json(&["replay", "r1"]);
     assert_eq!((code, &report["same"]), (0, &json!(true)));
     let header = whole.lines().next().unwrap();
     // The raw answer of the model, of which every byte is decoded again, and a blob that no entry names.
@@ -77,16 +77,16 @@ fn bad_evidence_comes_before_every_decision() {
         monolith::Digest::of(b"x")
     );
     let check = |name: &str, text: String, attribution: &str| {
-        desk.write(name, &text);
-        let (code, report) = desk.json(&["replay", name]);
+        fixture.write(name, &text);
+        let (code, report) = fixture.json(&["replay", name]);
         let found = first(&report).2;
         assert_eq!((code, found), (7, attribution), "{name}: {report}");
         assert_eq!(report["same"], false);
         for mode in [&["--set", "max_turns=3"][..], &["--live", "all"]] {
-            let (code, other) = desk.json(&[&["replay", name][..], mode].concat());
+            let (code, other) = fixture.json(&[&["replay", name][..], mode].concat());
             assert_eq!((code, first(&other).2), (7, attribution), "{mode:?}");
         }
-        let forked = desk.run(&["replay", name, "--fork-at", "1", "--contract", "c.yaml"]);
+        let forked = fixture.run(&["replay", name, "--fork-at", "1", "--contract", "c.yaml"]);
         assert_eq!(forked.code, 7, "{}", forked.err);
     };
     check("second.jsonl", format!("{whole}{header}\n"), "extended");
@@ -100,15 +100,15 @@ fn bad_evidence_comes_before_every_decision() {
     let cut = entries[..entries.len() - 1].join("\n") + "\n";
     check("cut.jsonl", cut, "truncated");
 
-    desk.sql("UPDATE runs SET code = 'synthesis' WHERE run_id = 'r1'");
-    let (code, report) = desk.json(&["replay", "r1"]);
+    fixture.sql("UPDATE runs SET code = 'synthesis' WHERE run_id = 'r1'");
+    let (code, report) = fixture.json(&["replay", "r1"]);
     assert_eq!((code, first(&report).2), (7, "tampered"), "{report}");
 }
 
 #[test]
 fn another_contract_that_decides_the_same_comes_to_the_same_end() {
-    let desk = desk();
-    let (code, report) = desk.json(&["replay", "r1", "--set", "max_turns=4"]);
+    let fixture = fixture();
+    let (code, report) = fixture.json(&["replay", "r1", "--set", "max_turns=4"]);
     assert_eq!(code, 0, "{report}");
     assert_eq!(report["same_outcome"], true);
     assert_eq!(report["same_decisions"], report["entries"]);
@@ -124,14 +124,14 @@ fn another_contract_that_decides_the_same_comes_to_the_same_end() {
 
 #[test]
 fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
-    let desk = desk();
+    let fixture = fixture();
     // The recording says it all: the call would not have been made.
-    let (code, report) = desk.json(&["replay", "r1", "--set", "max_calls.run=0"]);
+    let (code, report) = fixture.json(&["replay", "r1", "--set", "max_calls.run=0"]);
     assert_eq!(code, 6, "{report}");
     assert_eq!(report["recorded_outcome"]["class"], "COMPLETED_WITH_TOOLS");
     assert_eq!(report["outcome"]["code"], "max_calls", "{report}");
     assert_eq!(report["first_other_decision"]["seq"], 3, "{report}");
-    let printed = desk.run(&["replay", "r1", "--set", "max_calls.run=0"]);
+    let printed = fixture.run(&["replay", "r1", "--set", "max_calls.run=0"]);
     assert_eq!(printed.code, 6);
     assert!(
         printed
@@ -147,8 +147,8 @@ fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
     );
 
     // Another request: nobody knows what the model would have said.
-    desk.write("other.yaml", &format!("{CONTRACT}system: Be brief.\n"));
-    let (code, report) = desk.json(&["replay", "r1", "--contract", "other.yaml"]);
+    fixture.write("other.yaml", &format!("{CONTRACT}system: Be brief.\n"));
+    let (code, report) = fixture.json(&["replay", "r1", "--contract", "other.yaml"]);
     assert_eq!((code, &report["outcome"]), (6, &Value::Null), "{report}");
     assert_eq!(report["no_longer_fits"]["seq"], 2, "{report}");
     let why = report["no_longer_fits"]["why"].as_str().unwrap();
@@ -156,7 +156,7 @@ fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
 
     // Less room for the result: the request after it is another one.
     let budget = "tool_output_budget.max_bytes_per_call=2";
-    let (code, report) = desk.json(&["replay", "r1", "--set", budget]);
+    let (code, report) = fixture.json(&["replay", "r1", "--set", budget]);
     assert_eq!(
         (code, &report["no_longer_fits"]["seq"]),
         (6, &json!(7)),
@@ -166,18 +166,18 @@ fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
 
 #[test]
 fn a_change_needs_nothing_but_the_transcript() {
-    let author = desk();
+    let author = fixture();
     let whole = author.ok(&["export", "r1"]);
     // Another machine: no contract file, no script, no tool, an empty state folder.
-    let desk = Desk::new();
-    desk.write("r1.jsonl", &whole);
+    let fixture = Fixture::new();
+    fixture.write("r1.jsonl", &whole);
 
-    let same = desk.ok(&["replay", "r1.jsonl", "--set", "max_resumes=8"]);
+    let same = fixture.ok(&["replay", "r1.jsonl", "--set", "max_resumes=8"]);
     assert!(same.contains("The contracts are the same."), "{same}");
     assert!(same.contains("same end: COMPLETED_WITH_TOOLS"), "{same}");
 
     // What follows from a key follows its change: 4 turns of 3 attempts, and a format retry.
-    let (code, report) = desk.json(&["replay", "r1.jsonl", "--set", "max_turns=4"]);
+    let (code, report) = fixture.json(&["replay", "r1.jsonl", "--set", "max_turns=4"]);
     assert_eq!((code, &report["same_outcome"]), (0, &json!(true)));
     let fields = report["contract_differences"].as_array().unwrap().iter();
     let fields: Vec<_> = fields
@@ -192,10 +192,10 @@ fn a_change_needs_nothing_but_the_transcript() {
         "{report}"
     );
 
-    let (code, report) = desk.json(&["replay", "r1.jsonl", "--set", "max_calls.run=0"]);
+    let (code, report) = fixture.json(&["replay", "r1.jsonl", "--set", "max_calls.run=0"]);
     assert_eq!((code, &report["outcome"]["code"]), (6, &json!("max_calls")));
 
-    let unknown = desk.run(&["replay", "r1.jsonl", "--set", "max_tuns=3"]);
+    let unknown = fixture.run(&["replay", "r1.jsonl", "--set", "max_tuns=3"]);
     assert_eq!(unknown.code, 4, "{}", unknown.err);
     for part in ["--set max_tuns=3", "unknown key `max_tuns`", "max_turns"] {
         assert!(unknown.err.contains(part), "{part}: {}", unknown.err);
@@ -207,10 +207,10 @@ fn a_change_needs_nothing_but_the_transcript() {
         "max_turns=3",
         "--start-servers",
     ];
-    let alone = desk.run(&alone);
+    let alone = fixture.run(&alone);
     assert_eq!(alone.code, 4, "{}", alone.err);
     assert!(alone.err.contains("--contract <FILE>"), "{}", alone.err);
-    assert!(!desk.path("home/runs.db").exists());
+    assert!(!fixture.path("home/runs.db").exists());
 
     // The machine that has the author's file does the same, whatever became of the file.
     author.write("c.yaml", "gone");
@@ -218,18 +218,18 @@ fn a_change_needs_nothing_but_the_transcript() {
     let here = author.ok(&set);
     assert_eq!(
         here,
-        desk.ok(&["replay", "r1.jsonl", "--set", "max_turns=4", "--json"])
+        fixture.ok(&["replay", "r1.jsonl", "--set", "max_turns=4", "--json"])
     );
 }
 
 #[test]
 fn a_server_that_a_change_reaches_otherwise_is_not_known() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let bench = Bench::new(3);
+    let harness = Harness::new(3);
     let monolith = |args: &[&str]| {
-        let mut command = monolith(bench.path(), args);
+        let mut command = monolith(harness.path(), args);
         let command = command.args(["--store", "runs.db", "--json"]);
         let left = Left::from(command.output().unwrap());
         (left.code, left.document())
@@ -245,18 +245,18 @@ fn a_server_that_a_change_reaches_otherwise_is_not_known() {
 
 #[test]
 fn another_contract_starts_no_server() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let bench = Bench::new(3);
+    let harness = Harness::new(3);
     let monolith = |args: &[&str]| {
-        let mut command = monolith(bench.path(), args);
+        let mut command = monolith(harness.path(), args);
         let command = command.args(["--store", "runs.db", "--json"]);
         let left = Left::from(command.output().unwrap());
         (Some(left.code), left.document())
     };
     assert_eq!(monolith(&["run", "c.yaml", "--run-id", "r1"]).0, Some(0));
-    let log = bench.path().join("executions");
+    let log = harness.path().join("executions");
     std::fs::remove_file(&log).unwrap();
     let set = ["replay", "r1", "--set", "max_turns=9"];
     let (code, report) = monolith(&set);
@@ -279,7 +279,7 @@ fn another_contract_starts_no_server() {
     let (code, report) = monolith(&["replay", "r1", "--live", "tools", "--effects"]);
     assert_eq!((code, &report["calls"]), (Some(0), &json!(7)), "{report}");
 
-    std::fs::write(bench.path().join("described"), "Counts otherwise.").unwrap();
+    std::fs::write(harness.path().join("described"), "Counts otherwise.").unwrap();
     let (code, report) = monolith(&["replay", "r1", "--live", "tools"]);
     assert_eq!(code, Some(6), "{report}");
     assert_eq!(first(&report), (0, "/contract/tools/0/pin", "tool"));
@@ -287,26 +287,26 @@ fn another_contract_starts_no_server() {
 
 #[test]
 fn a_tool_that_answers_otherwise_is_the_first_difference_at_its_entry() {
-    let desk = desk();
-    let before = desk.ok(&["list"]);
-    let (code, report) = desk.json(&["replay", "r1", "--live", "all"]);
+    let fixture = fixture();
+    let before = fixture.ok(&["list"]);
+    let (code, report) = fixture.json(&["replay", "r1", "--live", "all"]);
     assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
     assert_eq!(
         (&report["inferences"], &report["calls"]),
         (&json!(2), &json!(1))
     );
-    desk.write("LICENSE", "GPL");
-    let (code, report) = desk.json(&["replay", "r1", "--live", "tools"]);
+    fixture.write("LICENSE", "GPL");
+    let (code, report) = fixture.json(&["replay", "r1", "--live", "tools"]);
     let pointer = "/event/event/value/outcome/value/content/0/value";
     assert_eq!(
         (code, first(&report)),
         (6, (4, pointer, "tool")),
         "{report}"
     );
-    assert_eq!(desk.ok(&["list"]), before, "nothing is written");
+    assert_eq!(fixture.ok(&["list"]), before, "nothing is written");
 
     // Another folder, another contract: the answers would say nothing.
-    let said = desk.run(&["replay", "r1", "--live", "all", "--set", "system=Hm."]);
+    let said = fixture.run(&["replay", "r1", "--live", "all", "--set", "system=Hm."]);
     assert_eq!(said.code, 4, "{}", said.err);
     assert!(
         said.err
@@ -346,8 +346,8 @@ fn serve(runtime: &Runtime, server: &MockServer, answers: &[Value]) {
 fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
     let runtime = Runtime::new().unwrap();
     let server = runtime.block_on(MockServer::start());
-    let desk = Desk::new();
-    desk.write("LICENSE", "MIT");
+    let fixture = Fixture::new();
+    fixture.write("LICENSE", "MIT");
     let contract = format!(
         "task: Which licence?\ntool_policy: required\n\
          targets: [{{provider: cloud, model: m, context_window: 100000}}]\n\
@@ -355,10 +355,10 @@ fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
          tools: {{builtin: [read_file], workspace: .}}\n",
         server.uri()
     );
-    desk.write("c.yaml", &contract);
+    fixture.write("c.yaml", &contract);
     serve(&runtime, &server, &[reads("LICENSE"), says("It is MIT.")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
-    let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let (code, report) = fixture.json(&["replay", "r1", "--live", "inference"]);
     assert_eq!((code, &report["inferences"]), (0, &json!(2)), "{report}");
 
     // The same words at another price, under another id.
@@ -366,7 +366,7 @@ fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
     same["choices"][0]["message"]["tool_calls"][0]["id"] = json!("c9");
     same["usage"]["prompt_tokens"] = json!(21);
     serve(&runtime, &server, &[same, says("It is MIT.")]);
-    let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+    let (code, report) = fixture.json(&["replay", "r1", "--live", "inference"]);
     assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
     assert_eq!(
         report["notes"].as_array().map(Vec::len),
@@ -375,7 +375,7 @@ fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
     );
 
     serve(&runtime, &server, &[reads("README"), says("It is GPL.")]);
-    let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+    let (code, report) = fixture.json(&["replay", "r1", "--live", "inference"]);
     let message = "/event/event/value/result/canonical_message";
     let pointer = format!("{message}/tool_calls/0/arguments/path");
     assert_eq!(
@@ -389,7 +389,7 @@ fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
     assert_eq!(all[1]["seq"], 7);
 
     runtime.block_on(server.reset());
-    let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+    let (code, report) = fixture.json(&["replay", "r1", "--live", "inference"]);
     assert_eq!(
         (code, first(&report)),
         (6, (2, "/event/event/kind", "model")),
@@ -400,9 +400,9 @@ fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
 /// Shows 002/4.identity.3.
 #[test]
 fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
-    let desk = desk();
+    let fixture = fixture();
     let fork = ["replay", "r1", "--fork-at", "6", "--run-id", "r2"];
-    let (code, result) = desk.json(&[&fork[..], &["--set", "tool_policy=optional"]].concat());
+    let (code, result) = fixture.json(&[&fork[..], &["--set", "tool_policy=optional"]].concat());
     assert_eq!(code, 0, "{result}");
     assert_eq!(result["run_id"], "r2");
     assert_eq!(
@@ -417,16 +417,16 @@ fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
     let said: Vec<&str> = said.iter().filter_map(|m| m["content"].as_str()).collect();
     assert_eq!(said, ["Which licence?", "", "MIT", "It is MIT."]);
 
-    let lists = desk.ok(&["list"]);
+    let lists = fixture.ok(&["list"]);
     assert!(lists.contains("forked from r1 at entry 6"), "{lists}");
-    let (_, listed) = desk.json(&["list"]);
+    let (_, listed) = fixture.json(&["list"]);
     assert_eq!(listed["runs"][0]["forked_from"]["entry"], 6, "{listed}");
-    let shown = desk.ok(&["show", "r2"]);
+    let shown = fixture.ok(&["show", "r2"]);
     assert!(
         shown.contains("parent    forked from r1 at entry 6\n"),
         "{shown}"
     );
-    let (code, verified) = desk.json(&["verify", "r2"]);
+    let (code, verified) = fixture.json(&["verify", "r2"]);
     assert_eq!(code, 0, "{verified}");
     let checks = verified["checks"].as_array().unwrap();
     let parent = checks
@@ -434,11 +434,11 @@ fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
         .find(|check| check["name"] == "parent")
         .unwrap();
     assert_eq!(parent["detail"], "forked from r1 at entry 6");
-    assert_eq!(desk.json(&["replay", "r2"]).0, 0);
+    assert_eq!(fixture.json(&["replay", "r2"]).0, 0);
 
     // A file does not hold the parent, and says so.
-    desk.ok(&["export", "r2", "-o", "r2.jsonl"]);
-    let (code, verified) = desk.json(&["verify", "r2.jsonl"]);
+    fixture.ok(&["export", "r2", "-o", "r2.jsonl"]);
+    let (code, verified) = fixture.json(&["verify", "r2.jsonl"]);
     assert_eq!(code, 0, "{verified}");
     let printed = verified["not_checked"].to_string();
     assert!(
@@ -447,19 +447,19 @@ fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
     );
 
     // Where the parent is another one than it was, the child says so.
-    desk.sql("UPDATE entries SET hash = zeroblob(32) WHERE seq = 6 AND run = (SELECT id FROM runs WHERE run_id = 'r1')");
-    let (code, verified) = desk.json(&["verify", "r2"]);
+    fixture.sql("UPDATE entries SET hash = zeroblob(32) WHERE seq = 6 AND run = (SELECT id FROM runs WHERE run_id = 'r1')");
+    let (code, verified) = fixture.json(&["verify", "r2"]);
     assert_eq!(code, 7, "{verified}");
     assert_eq!(verified["first_bad"]["field"], "event.parent.head");
 }
 
 #[test]
 fn a_fork_inherits_no_proof_and_may_be_told_more() {
-    let desk = desk();
-    let (code, result) = desk.json(&["replay", "r1", "--fork-at", "6"]);
+    let fixture = fixture();
+    let (code, result) = fixture.json(&["replay", "r1", "--fork-at", "6"]);
     assert_eq!(code, 1, "{result}");
     assert_eq!(result["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
-    let (_, result) = desk.json(&["replay", "r1", "--fork-at", "0", "--task", "And whose?"]);
+    let (_, result) = fixture.json(&["replay", "r1", "--fork-at", "0", "--task", "And whose?"]);
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
@@ -470,9 +470,9 @@ fn a_fork_inherits_no_proof_and_may_be_told_more() {
 
 #[test]
 fn a_fork_where_a_call_has_no_answer_names_the_nearest_entries() {
-    let desk = desk();
+    let fixture = fixture();
     let check = |at: &str, expect: &str| {
-        let (code, result) = desk.json(&["replay", "r1", "--fork-at", at]);
+        let (code, result) = fixture.json(&["replay", "r1", "--fork-at", at]);
         assert_eq!((code, &result["run_id"]), (4, &Value::Null), "{result}");
         let said = result["error"].as_str().unwrap();
         assert!(said.contains(expect), "{said}");

@@ -8,28 +8,28 @@ use monolith::door::EffectRecord;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
-use crate::desk::{monolith, text};
+use crate::fixture::{monolith, text};
+use crate::harness::Harness;
 
-/// An entry in the middle of the bench's run.
+/// An entry in the middle of the harness's run.
 const MIDDLE: u64 = 8;
 
 fn name() -> RunId {
     RunId::try_from("r1".to_owned()).unwrap()
 }
 
-impl Bench {
+impl Harness {
     /// A run whose process was killed in its middle.
     fn killed() -> Self {
         // A process that gets the machine to itself may end before it is seen in its middle.
         (7..27)
             .find_map(|random| {
-                let mut bench = Self::new(random);
-                let mut child = bench.drive(&name(), "normal").spawn().unwrap();
-                bench.wait_for(&mut child, &name(), MIDDLE);
+                let mut harness = Self::new(random);
+                let mut child = harness.drive(&name(), "normal").spawn().unwrap();
+                harness.wait_for(&mut child, &name(), MIDDLE);
                 child.kill().unwrap();
                 child.wait().unwrap();
-                (!bench.sealed(&name())).then_some(bench)
+                (!harness.sealed(&name())).then_some(harness)
             })
             .expect("a process that can be killed in its middle")
     }
@@ -52,12 +52,12 @@ impl Bench {
 
 #[test]
 fn an_unfinished_run_is_listed_shown_and_resumed() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let bench = Bench::killed();
+    let harness = Harness::killed();
     for args in [&["list"][..], &["list", "--open"]] {
-        let listed = text(&bench.says(args).stdout);
+        let listed = text(&harness.says(args).stdout);
         let row = listed.lines().nth(1).unwrap();
         assert!(
             row.starts_with("r1 ")
@@ -65,54 +65,57 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
             "{row}"
         );
     }
-    let shown = text(&bench.says(&["show", "r1"]).stdout);
+    let shown = text(&harness.says(&["show", "r1"]).stdout);
     let hint = "Go on with it: monolith resume r1 --store runs.db\n";
     assert!(shown.ends_with(hint), "{shown}");
 
-    let left = bench.says(&["resume", "last", "--json"]);
+    let left = harness.says(&["resume", "last", "--json"]);
     assert_eq!(left.status.code(), Some(0), "{}", text(&left.stderr));
     let resumed: Value = serde_json::from_slice(&left.stdout).unwrap();
-    let shown = bench.says(&["show", "r1", "--json"]).stdout;
+    let shown = harness.says(&["show", "r1", "--json"]).stdout;
     let shown: Value = serde_json::from_slice(&shown).unwrap();
     assert_eq!(resumed, shown, "the result is that of the whole run");
     assert_eq!(resumed["outcome"]["class"], "COMPLETED_WITH_TOOLS");
-    assert!(bench.says(&["list", "--open"]).stdout.is_empty());
-    let again = bench.says(&["resume", "r1", "--json"]);
+    assert!(harness.says(&["list", "--open"]).stdout.is_empty());
+    let again = harness.says(&["resume", "r1", "--json"]);
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again, resumed, "a run that has ended has its result");
-    let locks = std::fs::read_dir(bench.path().join("runs.db.locks")).unwrap();
+    let locks = std::fs::read_dir(harness.path().join("runs.db.locks")).unwrap();
     let of_runs = locks.filter(|file| file.as_ref().unwrap().file_name() != "_store");
     assert_eq!(of_runs.count(), 0, "a run that has ended needs no lock");
 }
 
 #[test]
 fn a_run_has_one_process_at_a_time() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let mut bench = Bench::new(7);
+    let mut harness = Harness::new(7);
     let hangs = r#"{"response": "", "fault": "hang"}"#;
-    std::fs::write(bench.path().join("s.jsonl"), hangs).unwrap();
-    let mut child = bench.drive(&name(), "normal").spawn().unwrap();
-    assert!(bench.wait_for(&mut child, &name(), 2));
-    let listed = text(&bench.says(&["list"]).stdout);
+    std::fs::write(harness.path().join("s.jsonl"), hangs).unwrap();
+    let mut child = harness.drive(&name(), "normal").spawn().unwrap();
+    assert!(harness.wait_for(&mut child, &name(), 2));
+    let listed = text(&harness.says(&["list"]).stdout);
     let row = listed.lines().nth(1).unwrap();
     let running = format!("running (process {})", child.id());
     assert!(row.ends_with(&running), "{row}");
-    let shown = text(&bench.says(&["show", "r1"]).stdout);
+    let shown = text(&harness.says(&["show", "r1"]).stdout);
     assert!(
         shown.ends_with("Watch it: monolith show r1 --follow --store runs.db\n"),
         "{shown}"
     );
     let expect = format!("failed to drive run r1: process {} drives it", child.id());
-    bench.refuses(&["resume", "r1"], 1, &expect);
+    harness.refuses(&["resume", "r1"], 1, &expect);
     child.kill().unwrap();
     child.wait().unwrap();
     // The system has dropped the lock with the process, so nobody is in the way.
-    let mut next = bench.command(&["resume", "r1"], "normal").spawn().unwrap();
+    let mut next = harness
+        .command(&["resume", "r1"], "normal")
+        .spawn()
+        .unwrap();
     assert!(
-        bench.wait_for(&mut next, &name(), 5),
+        harness.wait_for(&mut next, &name(), 5),
         "resumed and asked again"
     );
     next.kill().unwrap();
@@ -121,43 +124,43 @@ fn a_run_has_one_process_at_a_time() {
 
 #[test]
 fn what_does_not_fit_the_run_is_refused_and_leaves_it_as_it_is() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let bench = Bench::killed();
-    bench.refuses(
+    let harness = Harness::killed();
+    harness.refuses(
         &["resume", "r1", "--set", "system=Be brief."],
         4,
         "/system is \"Be brief.\", and the run was begun with \"\"",
     );
-    bench.refuses(
+    harness.refuses(
         &["resume", "r1", "--contract", "none.yaml"],
         4,
         "failed to read the contract none.yaml",
     );
-    bench.refuses(&["resume", "r2"], 4, "failed to find run \"r2\"");
-    let log = bench.path().join("executions");
+    harness.refuses(&["resume", "r2"], 4, "failed to find run \"r2\"");
+    let log = harness.path().join("executions");
     // The server of the killed process may still write down what it had been given.
     std::fs::remove_file(&log).unwrap();
     while std::fs::create_dir(&log).is_err() {
         std::fs::remove_file(&log).unwrap();
     }
-    bench.refuses(
+    harness.refuses(
         &["resume", "r1"],
         3,
         "failed to resume run r1: tool server fs: ",
     );
     std::fs::remove_dir(&log).unwrap();
-    assert_eq!(bench.says(&["resume", "r1"]).status.code(), Some(0));
+    assert_eq!(harness.says(&["resume", "r1"]).status.code(), Some(0));
 }
 
 #[test]
 fn tools_that_have_changed_are_refused_call_by_call() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let bench = Bench::killed();
-    let issued: Vec<u64> = bench
+    let harness = Harness::killed();
+    let issued: Vec<u64> = harness
         .stored(&name())
         .iter()
         .flat_map(|entry| entry.decode_action().unwrap().effects)
@@ -166,20 +169,20 @@ fn tools_that_have_changed_are_refused_call_by_call() {
             _ => None,
         })
         .collect();
-    std::fs::write(bench.path().join("described"), "Counts otherwise.").unwrap();
-    let left = bench.says(&["resume", "r1"]);
+    std::fs::write(harness.path().join("described"), "Counts otherwise.").unwrap();
+    let left = harness.says(&["resume", "r1"]);
     assert_eq!(left.status.code(), Some(0), "{}", text(&left.stderr));
     // The server of the killed process may still have finished what it had been given.
-    for (call, times) in bench.executions(&name()) {
+    for (call, times) in harness.executions(&name()) {
         assert!(
             issued.contains(&call) && times == 1,
             "call {call} ran {times} times"
         );
     }
-    let entries = bench.stored(&name());
+    let entries = harness.stored(&name());
     let changed = r#""tools_changed":["fs__count","fs__safe"]"#;
     assert!(entries.iter().any(|entry| entry.event.contains(changed)));
-    let shown = text(&bench.says(&["show", "r1"]).stdout);
+    let shown = text(&harness.says(&["show", "r1"]).stdout);
     for (printed, before) in [
         (
             text(&left.stderr),
@@ -197,20 +200,20 @@ fn tools_that_have_changed_are_refused_call_by_call() {
             "{printed}"
         );
     }
-    assert_eq!(bench.says(&["replay", "r1"]).status.code(), Some(0));
+    assert_eq!(harness.says(&["replay", "r1"]).status.code(), Some(0));
 }
 
 #[test]
 fn a_locked_file_is_a_typed_end() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let bench = Bench::killed();
-    let other = Connection::open(bench.database()).unwrap();
+    let harness = Harness::killed();
+    let other = Connection::open(harness.database()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    bench.refuses(&["resume", "r1"], 1, "another process holds its write lock");
+    harness.refuses(&["resume", "r1"], 1, "another process holds its write lock");
     other.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(bench.says(&["resume", "r1"]).status.code(), Some(0));
+    assert_eq!(harness.says(&["resume", "r1"]).status.code(), Some(0));
 }
 
 /// A file system of its own, unmounted in the end.
@@ -254,8 +257,8 @@ fn mount(args: &[&str], folder: &Path) -> bool {
 
 #[test]
 fn a_full_or_read_only_disk_is_a_typed_end_and_a_resume_goes_on() {
-    let bench = Bench::new(7);
-    let disk = bench.path().join("disk");
+    let harness = Harness::new(7);
+    let disk = harness.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     let Some(small) = Disk::mount(&disk, "700k") else {
         return;
@@ -264,7 +267,7 @@ fn a_full_or_read_only_disk_is_a_typed_end_and_a_resume_goes_on() {
     let reads = |n: u32| {
         let file = format!("big-{n}");
         let big = format!("{n} ").repeat(60_000);
-        std::fs::write(bench.path().join(&file), big).unwrap();
+        std::fs::write(harness.path().join(&file), big).unwrap();
         let arguments = json!({"path": file}).to_string();
         let call = json!({"id": format!("c{n}"), "type": "function",
             "function": {"name": "read_file", "arguments": arguments}});
@@ -274,7 +277,7 @@ fn a_full_or_read_only_disk_is_a_typed_end_and_a_resume_goes_on() {
     let mut lines: Vec<String> = (0..7).map(reads).collect();
     let said = json!({"role": "assistant", "content": "read"});
     lines.push(json!({"response": {"choices": [{"index": 0, "message": said}]}}).to_string());
-    std::fs::write(bench.path().join("s.jsonl"), lines.join("\n")).unwrap();
+    std::fs::write(harness.path().join("s.jsonl"), lines.join("\n")).unwrap();
     let contract = json!({
         "task": "Read.",
         "tool_policy": "optional",
@@ -283,9 +286,9 @@ fn a_full_or_read_only_disk_is_a_typed_end_and_a_resume_goes_on() {
         "tool_output_budget": {"max_bytes_per_call": 100},
         "tools": {"builtin": ["read_file"]},
     });
-    std::fs::write(bench.path().join("c.yaml"), contract.to_string()).unwrap();
+    std::fs::write(harness.path().join("c.yaml"), contract.to_string()).unwrap();
     let on_disk = |args: &[&str]| {
-        let mut command = monolith(bench.path(), args);
+        let mut command = monolith(harness.path(), args);
         let left = command.args(["--store", "disk/runs.db"]).output().unwrap();
         (left.status.code(), text(&left.stdout), text(&left.stderr))
     };

@@ -6,9 +6,9 @@ use std::process::Stdio;
 
 use rusqlite::Connection;
 
-use crate::desk::{Desk, HELD, calls, says};
+use crate::fixture::{Fixture, HELD, calls, says};
 
-impl Desk {
+impl Fixture {
     /// A run that ends after so many calls of `echo`: the more calls, the more entries.
     fn with_calls(&self, name: &str, count: usize) {
         let mut lines = vec![calls("echo", "{\"text\":\"x\"}"); count];
@@ -47,15 +47,15 @@ impl Desk {
 #[test]
 fn the_note_of_an_earlier_run_explains_no_pin_of_a_later_one() {
     for (first, second) in [(2, 1), (1, 1), (1, 2)] {
-        let desk = Desk::new();
-        desk.with_calls("r", first);
-        desk.ok(&["verify", "r", "--write-pin", "first"]);
-        desk.ok(&["delete", "r", "--yes", "--reason", "the first"]);
-        desk.with_calls("r", second);
-        desk.ok(&["verify", "r", "--write-pin", "heads"]);
-        desk.ok(&HELD);
-        desk.taken_out("r");
-        let left = desk.ends(&HELD, 7);
+        let fixture = Fixture::new();
+        fixture.with_calls("r", first);
+        fixture.ok(&["verify", "r", "--write-pin", "first"]);
+        fixture.ok(&["delete", "r", "--yes", "--reason", "the first"]);
+        fixture.with_calls("r", second);
+        fixture.ok(&["verify", "r", "--write-pin", "heads"]);
+        fixture.ok(&HELD);
+        fixture.taken_out("r");
+        let left = fixture.ends(&HELD, 7);
         let kind = if first == second {
             "tampered"
         } else {
@@ -63,8 +63,8 @@ fn the_note_of_an_earlier_run_explains_no_pin_of_a_later_one() {
         };
         assert!(left.out.contains(kind), "{}", left.out);
         // The pin of the first is explained all the same.
-        fs::rename(desk.path("first"), desk.path("heads")).unwrap();
-        let log = desk.ok(&HELD);
+        fs::rename(fixture.path("first"), fixture.path("heads")).unwrap();
+        let log = fixture.ok(&HELD);
         assert!(log.contains("the first, with "), "{log}");
     }
 }
@@ -72,66 +72,66 @@ fn the_note_of_an_earlier_run_explains_no_pin_of_a_later_one() {
 /// A run in the place of the noted one is not the noted one, however many entries it has.
 #[test]
 fn a_run_of_that_name_with_another_head_is_not_the_noted_one() {
-    let desk = Desk::new();
-    desk.with_calls("r", 1);
-    desk.ok(&["verify", "r", "--write-pin", "heads"]);
-    desk.taken_out("r");
-    desk.with_calls("r", 2);
-    let left = desk.ends(&HELD, 7);
+    let fixture = Fixture::new();
+    fixture.with_calls("r", 1);
+    fixture.ok(&["verify", "r", "--write-pin", "heads"]);
+    fixture.taken_out("r");
+    fixture.with_calls("r", 2);
+    let left = fixture.ends(&HELD, 7);
     assert!(left.out.contains("tampered"), "{}", left.out);
 }
 
 /// Each of two runs of a name that were deleted by design is explained by its own note, and so is the first beside a second.
 #[test]
 fn each_deleted_run_of_a_name_is_explained_by_its_own_note() {
-    let desk = Desk::new();
-    desk.with_calls("r", 2);
-    desk.ok(&["verify", "r", "--write-pin", "heads"]);
-    desk.ok(&["delete", "r", "--yes"]);
-    desk.with_calls("r", 1);
-    desk.ok(&HELD);
-    desk.ok(&["verify", "r", "--write-pin", "heads"]);
-    desk.ok(&["delete", "r", "--yes"]);
-    desk.ok(&HELD);
+    let fixture = Fixture::new();
+    fixture.with_calls("r", 2);
+    fixture.ok(&["verify", "r", "--write-pin", "heads"]);
+    fixture.ok(&["delete", "r", "--yes"]);
+    fixture.with_calls("r", 1);
+    fixture.ok(&HELD);
+    fixture.ok(&["verify", "r", "--write-pin", "heads"]);
+    fixture.ok(&["delete", "r", "--yes"]);
+    fixture.ok(&HELD);
     // A head between the two ends is that of no note.
-    let pins = desk.read("heads");
+    let pins = fixture.read("heads");
     let entries: Vec<u64> = pins
         .lines()
         .map(|line| line.split(' ').nth(1).unwrap().parse().unwrap())
         .collect();
     assert!(entries[0] > entries[1], "{pins}");
     let head = pins.lines().next().unwrap().rsplit(' ').next().unwrap();
-    desk.write("heads", &format!("r {} {head}\n", entries[0] - 1));
-    let left = desk.ends(&HELD, 7);
+    fixture.write("heads", &format!("r {} {head}\n", entries[0] - 1));
+    let left = fixture.ends(&HELD, 7);
     assert!(left.out.contains("rollback"), "{}", left.out);
 }
 
 /// An answer allows a call of the run for which it was given, and of no other with its name.
 #[test]
 fn the_answer_to_an_earlier_run_of_that_name_allows_no_call() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
         &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
     );
     let run = ["run", "c.yaml", "--run-id", "r", "--no-wait"];
-    let shown = desk.ends(&run, 8).err;
+    let shown = fixture.ends(&run, 8).err;
     let hash = |shown: &str| {
         let found = shown.lines().find_map(|line| line.split_once("blake3"));
         found.unwrap().1.trim().to_owned()
     };
     let first = hash(&shown);
-    desk.ok(&["approve", "r", "--yes", "--arguments", &first]);
-    let answer = desk.path("home/runs.db.answers/r");
+    fixture.ok(&["approve", "r", "--yes", "--arguments", &first]);
+    let answer = fixture.path("home/runs.db.answers/r");
     let left = fs::read(&answer).unwrap();
-    desk.ok(&["delete", "r", "--yes", "--force"]);
+    fixture.ok(&["delete", "r", "--yes", "--force"]);
     assert!(!answer.exists());
     // As a deletion leaves it that ends before its last step.
     fs::write(&answer, &left).unwrap();
-    let shown = desk.ends(&run, 8).err;
+    let shown = fixture.ends(&run, 8).err;
     assert_eq!(hash(&shown), first, "the same call with the same arguments");
     // Nor does one that comes while the run waits.
-    let mut waiting = desk
+    let mut waiting = fixture
         .command(&["resume", "r"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -144,7 +144,7 @@ fn the_answer_to_an_earlier_run_of_that_name_allows_no_call() {
         std::thread::yield_now();
     }
     assert!(waiting.try_wait().unwrap().is_none(), "it waits still");
-    desk.ok(&["approve", "r", "--yes", "--arguments", &first]);
+    fixture.ok(&["approve", "r", "--yes", "--arguments", &first]);
     assert!(waiting.wait().unwrap().success());
     assert!(!said.any(|line| line.unwrap().contains("denied")));
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 
 const ERAS: [&str; 2] = ["modern", ""];
 
@@ -19,10 +19,10 @@ fn python() -> bool {
     there
 }
 
-/// A desk whose scripted model calls a tool whose server wants a model to be asked. `granted` are terms of the server, `beside` of the
+/// A fixture whose scripted model calls a tool whose server wants a model to be asked. `granted` are terms of the server, `beside` of the
 /// contract.
-fn desk(era: &str, granted: &str, beside: &str, arguments: &str, lines: &[&str]) -> Desk {
-    let desk = Desk::new();
+fn fixture(era: &str, granted: &str, beside: &str, arguments: &str, lines: &[&str]) -> Fixture {
+    let fixture = Fixture::new();
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let terms = format!(
         "tool_policy: required\n\
@@ -34,18 +34,18 @@ fn desk(era: &str, granted: &str, beside: &str, arguments: &str, lines: &[&str])
         .into_iter()
         .chain(lines.iter().copied())
         .collect();
-    desk.script(&terms, &lines);
-    desk
+    fixture.script(&terms, &lines);
+    fixture
 }
 
 /// How many inferences a run took that ended well, and what its model saw of the call; it verifies and replays.
-fn observed(desk: &Desk) -> (u64, String) {
-    let left = desk.run(&["run", "c.yaml", "--run-id", "r1", "--json"]);
+fn observed(fixture: &Fixture) -> (u64, String) {
+    let left = fixture.run(&["run", "c.yaml", "--run-id", "r1", "--json"]);
     let result = left.document();
-    assert_eq!(left.code, 0, "{}", left.said());
+    assert_eq!(left.code, 0, "{}", left.printed());
     assert_eq!(result["counters"]["tool_calls"], 1);
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r1"]);
+        fixture.ok(&[proof, "r1"]);
     }
     let conversation = result["conversation"].as_array().unwrap();
     let tool = conversation
@@ -63,20 +63,20 @@ fn a_model_answers_a_server_and_that_is_counted_recorded_and_shown() {
         return;
     }
     for era in ERAS {
-        let desk = desk(era, GRANTED, "", "{}", &[&says("At noon."), &says("Done.")]);
-        let (inferences, said) = observed(&desk);
+        let fixture = fixture(era, GRANTED, "", "{}", &[&says("At noon."), &says("Done.")]);
+        let (inferences, said) = observed(&fixture);
         assert_eq!(inferences, 3, "{era}");
         let result: serde_json::Value = serde_json::from_str(&said).unwrap();
         let expect = serde_json::json!({
             "role": "assistant", "content": {"type": "text", "text": "At noon."}, "model": "small", "stopReason": "endTurn",
         });
         assert_eq!(result, expect, "{era}");
-        let shown = desk.ok(&["show", "r1"]);
+        let shown = fixture.ok(&["show", "r1"]);
         assert!(
             shown.contains(r#"its server asked "How late is it?" and got {"#),
             "{era}: {shown}"
         );
-        let exported = desk.ok(&["export", "r1"]);
+        let exported = fixture.ok(&["export", "r1"]);
         assert!(exported.contains(r#""kind":"sampling_required""#), "{era}");
         assert!(exported.contains(r#""kind":"sample""#), "{era}");
     }
@@ -91,8 +91,8 @@ fn a_server_without_the_grant_is_refused_and_no_model_is_asked() {
         ("modern", "which the contract does not grant"),
         ("", "-32601"),
     ] {
-        let desk = desk(era, "", "", "{}", &[&says("Done.")]);
-        let (inferences, said) = observed(&desk);
+        let fixture = fixture(era, "", "", "{}", &[&says("Done.")]);
+        let (inferences, said) = observed(&fixture);
         assert_eq!(inferences, 2, "{era}");
         assert!(said.contains(expect), "{era}: {said}");
     }
@@ -105,8 +105,8 @@ fn a_server_never_spends_the_last_inference() {
         return;
     }
     for (era, expect) in [("modern", "none was, or nothing came of it"), ("", "-1")] {
-        let desk = desk(era, GRANTED, "max_inferences: 2\n", "{}", &[&says("Done.")]);
-        let (inferences, said) = observed(&desk);
+        let fixture = fixture(era, GRANTED, "max_inferences: 2\n", "{}", &[&says("Done.")]);
+        let (inferences, said) = observed(&fixture);
         assert_eq!(inferences, 2, "{era}");
         assert!(said.contains(expect), "{era}: {said}");
     }
@@ -124,8 +124,8 @@ fn what_no_model_is_asked_for_a_server_is_refused() {
     let tokens = r#"{"maxTokens":-4}"#;
     for arguments in [tools, image, tokens] {
         for (era, expect) in [("modern", "asked what it is not"), ("", "-32602")] {
-            let desk = desk(era, GRANTED, "", arguments, &[&says("Done.")]);
-            let (inferences, said) = observed(&desk);
+            let fixture = fixture(era, GRANTED, "", arguments, &[&says("Done.")]);
+            let (inferences, said) = observed(&fixture);
             assert_eq!(inferences, 2, "{era}");
             assert!(said.contains(expect), "{era}: {said}");
         }
@@ -150,7 +150,7 @@ fn a_secret_in_the_prompt_of_a_server_is_recorded_nowhere() {
     for era in ERAS {
         let granted = format!("{GRANTED}, env: {{TOKEN: '${{TOKEN}}'}}");
         let lines = [says("At noon."), says("Done.")];
-        let desk = desk(
+        let fixture = fixture(
             era,
             &granted,
             "",
@@ -158,12 +158,12 @@ fn a_secret_in_the_prompt_of_a_server_is_recorded_nowhere() {
             &lines.each_ref().map(String::as_str),
         );
         let run = ["run", "c.yaml", "--run-id", "r1", "--json"];
-        let left = Left::from(desk.command(&run).env("TOKEN", secret).output().unwrap());
-        assert_eq!(left.code, 0, "{}", left.said());
+        let left = Left::from(fixture.command(&run).env("TOKEN", secret).output().unwrap());
+        assert_eq!(left.code, 0, "{}", left.printed());
         assert_eq!(left.document()["counters"]["inferences"], 3, "{era}");
-        let exported = desk.ok(&["export", "r1"]);
+        let exported = fixture.ok(&["export", "r1"]);
         assert!(exported.contains("\"kind\":\"sample\""), "{era}");
-        for (what, kept) in [("export", &exported), ("result", &left.said())] {
+        for (what, kept) in [("export", &exported), ("result", &left.printed())] {
             assert!(!kept.contains(secret), "{era}: {what}");
         }
         let blobs: Vec<String> = exported.lines().filter_map(blob).collect();

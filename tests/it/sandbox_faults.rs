@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 
 /// More than anything here takes.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -18,7 +18,7 @@ const SECRET: &str = "canary-9f2c-not-for-tools";
 
 /// What this system lacks of the sandbox, as `doctor` reports it; none if it lacks nothing.
 pub static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
-    let (_, report) = Desk::new().json(&["doctor"]);
+    let (_, report) = Fixture::new().json(&["doctor"]);
     let checks = report["checks"].as_array().unwrap().clone();
     let lacking = checks
         .into_iter()
@@ -44,7 +44,7 @@ fn has(program: &str) -> bool {
     has
 }
 
-impl Desk {
+impl Fixture {
     /// A contract whose model runs each of these commands, in `work`, with that in `sandbox` and among the terms.
     fn commands(&self, sandbox: &str, terms: &str, commands: &[&str]) {
         let lines: Vec<String> = commands
@@ -76,9 +76,9 @@ impl Desk {
 /// That command's result, under this sandbox and these terms. A second command ran undisturbed after it.
 #[track_caller]
 fn before_another(sandbox: &str, terms: &str, command: &str) -> String {
-    let desk = Desk::new();
-    desk.commands(sandbox, terms, &[command, "echo after"]);
-    let (mut texts, result) = desk.called();
+    let fixture = Fixture::new();
+    fixture.commands(sandbox, terms, &[command, "echo after"]);
+    let (mut texts, result) = fixture.called();
     assert_eq!(texts[1], "exit code 0\nafter\n");
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
@@ -89,13 +89,13 @@ fn before_another(sandbox: &str, terms: &str, command: &str) -> String {
 
 /// The one command's result, in a folder with `secret` beside the workspace.
 #[track_caller]
-fn beside_a_secret(command: &str) -> (Desk, String) {
-    let desk = Desk::new();
-    desk.write("secret", SECRET);
-    let text = desk.confined(&[command]).remove(0);
+fn beside_a_secret(command: &str) -> (Fixture, String) {
+    let fixture = Fixture::new();
+    fixture.write("secret", SECRET);
+    let text = fixture.confined(&[command]).remove(0);
     assert!(!text.contains(SECRET), "{command}: {text}");
-    assert_eq!(desk.read("secret"), SECRET, "{command}");
-    (desk, text)
+    assert_eq!(fixture.read("secret"), SECRET, "{command}");
+    (fixture, text)
 }
 
 /// Processes whose command line holds that.
@@ -128,15 +128,15 @@ fn a_command_returns_its_exit_code_and_both_of_its_outputs() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    let texts = desk.confined(&[
+    let fixture = Fixture::new();
+    let texts = fixture.confined(&[
         "echo one; echo two >&2; echo three",
         "exit 7",
         "cat",
         "pwd; echo $HOME | wc -l; echo kept > made; cat made",
         "kill -TERM $$",
     ]);
-    let work = desk.path("work").canonicalize().unwrap();
+    let work = fixture.path("work").canonicalize().unwrap();
     assert_eq!(texts[0], "exit code 0\none\ntwo\nthree\n");
     assert!(texts[1].contains("exit code 7"), "{}", texts[1]);
     assert_eq!(texts[2], "exit code 0");
@@ -145,7 +145,7 @@ fn a_command_returns_its_exit_code_and_both_of_its_outputs() {
         format!("exit code 0\n{}\n1\nkept\n", work.display())
     );
     assert!(texts[4].contains("exit code 143"), "{}", texts[4]);
-    assert_eq!(desk.read("work/made"), "kept\n");
+    assert_eq!(fixture.read("work/made"), "kept\n");
 }
 
 #[test]
@@ -153,13 +153,13 @@ fn a_command_that_fails_is_an_executed_call_and_no_success_of_it() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let terms = "tool_policy: required\ntool_proof: succeeded\n";
-    desk.commands("{}", terms, &["false"]);
-    let (_, result) = desk.called();
+    fixture.commands("{}", terms, &["false"]);
+    let (_, result) = fixture.called();
     assert_eq!(result["counters"]["tools_executed"], 1, "{result}");
     assert_eq!(result["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
-    let raw = desk.ok(&["show", "r", "--raw"]);
+    let raw = fixture.ok(&["show", "r", "--raw"]);
     assert!(raw.contains("EXIT_1"), "{raw}");
 }
 
@@ -169,10 +169,10 @@ fn what_a_command_writes_belongs_to_whom_the_workspace_belongs_to() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.confined(&["mkdir made && touch made/file"]);
-    let work = fs::metadata(desk.path("work")).unwrap();
-    let made = fs::metadata(desk.path("work/made/file")).unwrap();
+    let fixture = Fixture::new();
+    fixture.confined(&["mkdir made && touch made/file"]);
+    let work = fs::metadata(fixture.path("work")).unwrap();
+    let made = fs::metadata(fixture.path("work/made/file")).unwrap();
     assert_eq!((made.uid(), made.gid()), (work.uid(), work.gid()));
 }
 
@@ -181,10 +181,10 @@ fn s9_a_path_that_climbs_out_of_the_workspace_leads_nowhere() {
     if !sandbox() {
         return;
     }
-    let (desk, text) = beside_a_secret(
+    let (fixture, text) = beside_a_secret(
         "cat ../secret; ls ..; echo x > ../escaped; cd ..; cat $PWD/secret; cat work/../secret",
     );
-    assert!(!desk.path("escaped").exists(), "{text}");
+    assert!(!fixture.path("escaped").exists(), "{text}");
     assert!(text.contains("No such file"), "{text}");
 }
 
@@ -193,19 +193,19 @@ fn s9_a_link_leads_nowhere_outside() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.write("secret", SECRET);
-    desk.write("work/inside", "x");
-    std::os::unix::fs::symlink("../secret", desk.path("work/before")).unwrap();
-    std::os::unix::fs::symlink(desk.path("secret"), desk.path("work/absolute")).unwrap();
-    let texts = desk.confined(&[
+    let fixture = Fixture::new();
+    fixture.write("secret", SECRET);
+    fixture.write("work/inside", "x");
+    std::os::unix::fs::symlink("../secret", fixture.path("work/before")).unwrap();
+    std::os::unix::fs::symlink(fixture.path("secret"), fixture.path("work/absolute")).unwrap();
+    let texts = fixture.confined(&[
         "cat before absolute; echo x > before; echo x > absolute",
         "ln -s ../secret own; cat own; ln -s / root; cat root/etc/shadow root/root/.bashrc",
     ]);
     for text in &texts {
         assert!(!text.contains(SECRET) && !text.contains("root:"), "{text}");
     }
-    assert_eq!(desk.read("secret"), SECRET);
+    assert_eq!(fixture.read("secret"), SECRET);
 }
 
 #[test]
@@ -213,14 +213,14 @@ fn s9_a_folder_that_becomes_a_link_while_it_is_written_leads_nowhere_outside() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.write("outside/kept", SECRET);
+    let fixture = Fixture::new();
+    fixture.write("outside/kept", SECRET);
     let race = "mkdir real; ln -s ../outside out; \
         (i=0; while [ $i -lt 300 ]; do mv -T real d 2>/dev/null; mv -T d real 2>/dev/null; mv -T out d 2>/dev/null; mv -T d out 2>/dev/null; i=$((i+1)); done) & \
         i=0; while [ $i -lt 300 ]; do echo x > d/written 2>/dev/null; cat d/kept 2>/dev/null; i=$((i+1)); done; wait";
-    let text = desk.confined(&[race]).remove(0);
+    let text = fixture.confined(&[race]).remove(0);
     assert!(!text.contains(SECRET), "{text}");
-    assert_eq!(fs::read_dir(desk.path("outside")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(fixture.path("outside")).unwrap().count(), 1);
 }
 
 #[test]
@@ -228,9 +228,9 @@ fn s9_a_hard_link_to_what_is_outside_is_not_made() {
     if !sandbox() {
         return;
     }
-    let (desk, text) = beside_a_secret("ln ../secret hard; ln /etc/passwd passwd; ls");
+    let (fixture, text) = beside_a_secret("ln ../secret hard; ln /etc/passwd passwd; ls");
     assert_eq!(
-        fs::read_dir(desk.path("work")).unwrap().count(),
+        fs::read_dir(fixture.path("work")).unwrap().count(),
         0,
         "{text}"
     );
@@ -241,21 +241,23 @@ fn s9_hooks_and_settings_of_the_repository_are_not_written() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.write("work/.git/hooks/pre-commit", "old");
-    desk.write("work/.git/config", "old");
-    let texts = desk.confined(&[
+    let fixture = Fixture::new();
+    fixture.write("work/.git/hooks/pre-commit", "old");
+    fixture.write("work/.git/config", "old");
+    let texts = fixture.confined(&[
         "echo new > .git/hooks/pre-commit; echo new > .git/config; echo new > .git/hooks/post-checkout",
         "mv .git moved; rm -rf .git; mkdir -p .git/hooks; ln -sf /tmp .git; mount --bind /tmp .git",
         "chmod 777 .git .git/config; cat .git/config",
     ]);
     assert!(texts[2].ends_with("old"), "{}", texts[2]);
     for file in ["hooks/pre-commit", "config"] {
-        assert_eq!(desk.read(&format!("work/.git/{file}")), "old");
+        assert_eq!(fixture.read(&format!("work/.git/{file}")), "old");
     }
-    assert_eq!(fs::read_dir(desk.path("work/.git")).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(fixture.path("work/.git")).unwrap().count(), 2);
     assert_eq!(
-        fs::read_dir(desk.path("work/.git/hooks")).unwrap().count(),
+        fs::read_dir(fixture.path("work/.git/hooks"))
+            .unwrap()
+            .count(),
         1
     );
 }
@@ -265,16 +267,16 @@ fn s9_monoliths_own_state_in_the_workspace_is_neither_seen_nor_moved() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.ok(&["key", "generate"]);
-    let key = desk.read("home/keys/local.key");
+    let fixture = Fixture::new();
+    fixture.ok(&["key", "generate"]);
+    let key = fixture.read("home/keys/local.key");
     let command = "ls -A home; cat home/keys/local.key home/runs.db; mv home elsewhere; rm -rf home; echo x > home/new; echo end";
-    desk.commands("{}", "", &[command, command]);
-    let contract = desk
+    fixture.commands("{}", "", &[command, command]);
+    let contract = fixture
         .read("c.yaml")
         .replace("workspace: work", "workspace: .");
-    desk.write("c.yaml", &contract);
-    let (texts, result) = desk.called();
+    fixture.write("c.yaml", &contract);
+    let (texts, result) = fixture.called();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
@@ -286,7 +288,7 @@ fn s9_monoliths_own_state_in_the_workspace_is_neither_seen_nor_moved() {
         );
         assert!(!text.contains("SQLite"), "{text}");
     }
-    assert_eq!(desk.read("home/keys/local.key"), key);
+    assert_eq!(fixture.read("home/keys/local.key"), key);
 }
 
 #[test]
@@ -308,10 +310,10 @@ fn s10_a_disguised_command_reaches_what_a_plain_one_does() {
         format!("setsid -w sh -c '{plain}'"),
         format!("nohup sh -c '{plain}' 2>&1"),
     ];
-    let desk = Desk::new();
-    desk.write("secret", SECRET);
+    let fixture = Fixture::new();
+    fixture.write("secret", SECRET);
     let disguised: Vec<&str> = disguised.iter().map(String::as_str).collect();
-    let texts = desk.confined(&disguised);
+    let texts = fixture.confined(&disguised);
     for (command, text) in disguised.iter().zip(&texts) {
         assert!(
             text.starts_with("exit code 0\n") && text.ends_with("y\n"),
@@ -319,7 +321,7 @@ fn s10_a_disguised_command_reaches_what_a_plain_one_does() {
         );
         assert!(!text.contains(SECRET), "{command}: {text}");
         assert!(
-            !desk.path("escaped").exists() && !Path::new("/etc/escaped").exists(),
+            !fixture.path("escaped").exists() && !Path::new("/etc/escaped").exists(),
             "{command}"
         );
     }
@@ -330,8 +332,8 @@ fn s11_no_variable_but_the_usual_ones_and_no_other_process_is_seen() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.commands(
+    let fixture = Fixture::new();
+    fixture.commands(
         "{}",
         "",
         &[
@@ -339,7 +341,7 @@ fn s11_no_variable_but_the_usual_ones_and_no_other_process_is_seen() {
             "cat /proc/1/environ /proc/1/mem /proc/1/maps /proc/self/mounts; ls -l /proc/1/fd /proc/1/root/; ls /home /root /run",
         ],
     );
-    let mut command = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    let mut command = fixture.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
     // What is secret by its name is taken out of results in any case; this one is not.
     command
         .env("PLAIN_CANARY", SECRET)
@@ -364,14 +366,14 @@ fn s11_a_command_sees_the_usual_variables_and_those_that_its_contract_lists() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.commands("{}", "", &["env"]);
-    let contract = desk.read("c.yaml").replace(
+    let fixture = Fixture::new();
+    fixture.commands("{}", "", &["env"]);
+    let contract = fixture.read("c.yaml").replace(
         "workspace: work",
         "workspace: work, env: {GIVEN: plain, FED: \"${STAGING}\", TMPDIR: /elsewhere}",
     );
-    desk.write("c.yaml", &contract);
-    let mut command = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    fixture.write("c.yaml", &contract);
+    let mut command = fixture.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
     let usual = [
         "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER",
     ];
@@ -385,7 +387,7 @@ fn s11_a_command_sees_the_usual_variables_and_those_that_its_contract_lists() {
         "XDG_RUNTIME_DIR",
     ];
     for name in others {
-        command.env(name, desk.path("none"));
+        command.env(name, fixture.path("none"));
     }
     let output = command.env("STAGING", SECRET).output().unwrap();
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -405,11 +407,11 @@ fn s11_a_command_sees_the_usual_variables_and_those_that_its_contract_lists() {
     assert!(seen.contains(&("GIVEN", "plain")) && seen.contains(&("TMPDIR", "/tmp")));
     // It had the value, and no one is shown it.
     assert!(
-        !said_anywhere(&desk).contains(SECRET) && !shown.contains(SECRET),
+        !printed_anywhere(&fixture).contains(SECRET) && !shown.contains(SECRET),
         "{shown}"
     );
     assert!(shown.contains("FED="), "{shown}");
-    let mut check = desk.command(&["contract", "check", "c.yaml", "--json"]);
+    let mut check = fixture.command(&["contract", "check", "c.yaml", "--json"]);
     let checked = Left::from(check.env("STAGING", SECRET).output().unwrap());
     let reached = &checked.document()["reaches"]["variables"];
     assert!(reached.to_string().contains("tools.env.FED"), "{reached}");
@@ -417,19 +419,19 @@ fn s11_a_command_sees_the_usual_variables_and_those_that_its_contract_lists() {
     let contract = contract
         .replace("builtin: [shell]", "builtin: [echo]")
         .replace(", sandbox: {}", "");
-    desk.write("c.yaml", &contract);
-    let refused = desk.ends(&["contract", "check", "c.yaml"], 4);
+    fixture.write("c.yaml", &contract);
+    let refused = fixture.ends(&["contract", "check", "c.yaml"], 4);
     assert!(
-        refused.said().contains("`env` is for `shell`"),
+        refused.printed().contains("`env` is for `shell`"),
         "{}",
-        refused.said()
+        refused.printed()
     );
 }
 
 /// The run as it was recorded.
-fn said_anywhere(desk: &Desk) -> String {
-    desk.ok(&["export", "r", "-o", "all.jsonl"]);
-    desk.read("all.jsonl")
+fn printed_anywhere(fixture: &Fixture) -> String {
+    fixture.ok(&["export", "r", "-o", "all.jsonl"]);
+    fixture.read("all.jsonl")
 }
 
 /// Whatever monolith was started with: a file, and a folder that everything lies below.
@@ -438,40 +440,40 @@ fn s11_no_descriptor_that_monolith_was_started_with_is_handed_on() {
     if !sandbox() || !has("python3") {
         return;
     }
-    let run = |desk: &Desk| {
-        desk.write("secret", SECRET);
+    let run = |fixture: &Fixture| {
+        fixture.write("secret", SECRET);
         let line = "exec 7<secret 8<.; exec \"$@\"";
-        let own = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+        let own = fixture.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
         let mut command = Command::new("sh");
         command.args(["-c", line, "sh"]).arg(own.get_program());
-        command.args(own.get_args()).current_dir(desk.path(""));
-        command.env("MONOLITH_HOME", desk.path("home"));
+        command.args(own.get_args()).current_dir(fixture.path(""));
+        command.env("MONOLITH_HOME", fixture.path("home"));
         Left::from(command.stdin(Stdio::null()).output().unwrap())
     };
     let tries = "cat <&7; cat /proc/self/fd/8/secret; ls /proc/self/fd";
     for sandbox in ["{}", "off"] {
-        let desk = Desk::new();
-        desk.commands(sandbox, "", &[tries]);
-        let left = run(&desk);
+        let fixture = Fixture::new();
+        fixture.commands(sandbox, "", &[tries]);
+        let left = run(&fixture);
         assert!(
-            left.code == 0 && !left.said().contains(SECRET),
+            left.code == 0 && !left.printed().contains(SECRET),
             "{sandbox}: {}",
-            left.said()
+            left.printed()
         );
     }
     for sandbox in ["", ", sandbox: off"] {
-        let desk = Desk::new();
-        fs::create_dir_all(desk.path("work")).unwrap();
+        let fixture = Fixture::new();
+        fs::create_dir_all(fixture.path("work")).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
         let line = format!("({tries}) > seen 2>&1; exec python3 {}", script.display());
         let args = json!(["-c", line]);
         let more = format!(
             "tools: {{workspace: work, mcp: {{odd: {{command: sh, args: {args}{sandbox}}}}}}}\n"
         );
-        desk.script(&more, &[&calls("odd__hello", "{}"), &says("Done.")]);
-        let left = run(&desk);
-        assert_eq!(left.code, 0, "{}", left.said());
-        let seen = desk.read("work/seen");
+        fixture.script(&more, &[&calls("odd__hello", "{}"), &says("Done.")]);
+        let left = run(&fixture);
+        assert_eq!(left.code, 0, "{}", left.printed());
+        let seen = fixture.read("work/seen");
         assert!(
             !seen.contains(SECRET) && seen.contains('0'),
             "{sandbox}: {seen}"
@@ -484,23 +486,23 @@ fn s11_what_others_hold_in_their_homes_is_not_there() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.write("user/.ssh/id", SECRET);
-    desk.write("user/work/file", "x");
+    let fixture = Fixture::new();
+    fixture.write("user/.ssh/id", SECRET);
+    fixture.write("user/work/file", "x");
     let command = "ls -A ~ | sort; cat ~/.ssh/id; echo kept > ~/kept; cat ~/kept file";
-    desk.commands("{}", "", &[command, command]);
-    let contract = desk
+    fixture.commands("{}", "", &[command, command]);
+    let contract = fixture
         .read("c.yaml")
         .replace("workspace: work", "workspace: user/work");
-    desk.write("c.yaml", &contract);
-    let mut run = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
-    let output = run.env("HOME", desk.path("user")).output().unwrap();
+    fixture.write("c.yaml", &contract);
+    let mut run = fixture.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    let output = run.env("HOME", fixture.path("user")).output().unwrap();
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let said = result.to_string();
     assert!(!said.contains(SECRET), "{said}");
     // The home is empty each time but for the workspace in it, and what is written there goes with it.
     assert_eq!(said.matches("exit code 0\\nwork\\n").count(), 2, "{said}");
-    assert!(!desk.path("user/kept").exists());
+    assert!(!fixture.path("user/kept").exists());
 }
 
 #[test]
@@ -508,23 +510,23 @@ fn what_the_contract_shows_may_be_read_and_what_it_gives_may_be_written() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.write("shown/file", "shown");
-    desk.write("given/file", "old");
-    desk.commands(
+    let fixture = Fixture::new();
+    fixture.write("shown/file", "shown");
+    fixture.write("given/file", "old");
+    fixture.commands(
         "{read: [shown, absent], write: [given]}",
         "",
         &["cat ../shown/file; echo new > ../shown/file; echo new > ../given/file; cat ../given/file"],
     );
-    let (texts, _) = desk.called();
+    let (texts, _) = fixture.called();
     assert!(
         texts[0].contains("shown") && texts[0].ends_with("new\n"),
         "{}",
         texts[0]
     );
-    assert_eq!(desk.read("shown/file"), "shown");
-    assert_eq!(desk.read("given/file"), "new\n");
-    let contract = desk.ok(&["show", "r", "--raw"]);
+    assert_eq!(fixture.read("shown/file"), "shown");
+    assert_eq!(fixture.read("given/file"), "new\n");
+    let contract = fixture.ok(&["show", "r", "--raw"]);
     assert!(contract.contains("given"), "{contract}");
 }
 
@@ -547,11 +549,11 @@ fn there_is_no_network_unless_the_contract_grants_it() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let check = |network: &str, expect: &str| {
-        let desk = Desk::new();
-        desk.write("work/connect.py", CONNECT);
+        let fixture = Fixture::new();
+        fixture.write("work/connect.py", CONNECT);
         let command = format!("python3 connect.py {port}");
-        desk.commands(&format!("{{network: {network}}}"), "", &[&command]);
-        let (texts, _) = desk.called();
+        fixture.commands(&format!("{{network: {network}}}"), "", &[&command]);
+        let (texts, _) = fixture.called();
         let lines: Vec<&str> = texts[0].lines().skip(1).collect();
         assert!(lines[0].starts_with(expect), "{network}: {texts:?}");
         // Sockets that a network namespace does not hold back are never there.
@@ -570,9 +572,9 @@ fn b5_of_a_gigabyte_of_output_the_beginning_and_the_end_are_returned() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let command = "echo BEGIN; head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo END";
-    let text = desk.confined(&[command]).remove(0);
+    let text = fixture.confined(&[command]).remove(0);
     assert!(text.starts_with("exit code 0\nBEGIN\n"), "{}", &text[..100]);
     assert!(text.ends_with("x\nEND\n"), "{}", &text[text.len() - 100..]);
     assert!(text.contains("[the beginning and the end of 1073741835 bytes]"));
@@ -584,7 +586,7 @@ fn b5_output_that_never_ends_and_output_that_drips_are_ended_by_their_timeouts()
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let marker = marker("endless");
     let drip = format!("while :; do echo drop; sleep 0.05; done # {marker}");
     let flood = format!("yes {marker}");
@@ -595,9 +597,9 @@ fn b5_output_that_never_ends_and_output_that_drips_are_ended_by_their_timeouts()
         call(json!({"command": drip})),
         says("Done."),
     ];
-    desk.commands("{}", "tool_timeout_ms: 2000\n", &[]);
-    desk.write("s.jsonl", &lines.join("\n"));
-    let (texts, result) = desk.called();
+    fixture.commands("{}", "tool_timeout_ms: 2000\n", &[]);
+    fixture.write("s.jsonl", &lines.join("\n"));
+    let (texts, result) = fixture.called();
     assert!(
         texts[0].contains("killed after 1000 ms\ndrop\ndrop\n"),
         "{}",
@@ -633,14 +635,14 @@ fn b6_the_number_of_processes_is_limited() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let many = "i=0; while [ $i -lt 100 ]; do sleep 30 & i=$((i+1)); done; echo started";
-    desk.commands(
+    fixture.commands(
         "{processes: 40}",
         "",
         &[many, "sleep 0 & sleep 0 & wait; echo few"],
     );
-    let (texts, _) = desk.called();
+    let (texts, _) = fixture.called();
     assert!(!texts[0].contains("started"), "{}", texts[0]);
     assert_eq!(texts[1], "exit code 0\nfew\n");
 }
@@ -661,8 +663,8 @@ fn b6_files_descriptors_and_processor_time_are_limited() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
-    desk.commands(
+    let fixture = Fixture::new();
+    fixture.commands(
         "{file_mb: 1, open_files: 16, cpu_s: 1}",
         "",
         &[
@@ -671,7 +673,7 @@ fn b6_files_descriptors_and_processor_time_are_limited() {
             "while :; do :; done",
         ],
     );
-    let (texts, _) = desk.called();
+    let (texts, _) = fixture.called();
     assert!(texts[0].contains("1048576"), "{}", texts[0]);
     assert_eq!(texts[1], "exit code 0\n16\n0\n");
     assert!(texts[2].contains("exit code 137"), "{}", texts[2]);
@@ -687,9 +689,9 @@ fn a_process_that_leaves_its_session_ends_with_its_command() {
         "setsid sh -c 'sleep 1000; echo {marker}' > /dev/null 2>&1 & (( sh -c 'sleep 1000; echo {marker}' & ) & ) ; echo left"
     );
     for form in ["{}", "off"] {
-        let desk = Desk::new();
-        desk.commands(form, "", &[&leave.replace("((", "( (")]);
-        let (texts, _) = desk.called();
+        let fixture = Fixture::new();
+        fixture.commands(form, "", &[&leave.replace("((", "( (")]);
+        let (texts, _) = fixture.called();
         assert!(
             texts[0].starts_with("exit code 0\nleft\n"),
             "{form}: {texts:?}"
@@ -703,11 +705,11 @@ fn a_killed_monolith_leaves_no_process_behind() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let marker = marker("orphan");
     let command = format!("setsid sh -c 'sleep 1000; echo {marker}' & sleep 1000; echo {marker}");
-    desk.commands("{}", "", &[&command]);
-    let mut run = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    fixture.commands("{}", "", &[&command]);
+    let mut run = fixture.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
     let mut run = run
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -724,8 +726,8 @@ fn a_killed_monolith_leaves_no_process_behind() {
     run.wait().unwrap();
     until("every process is gone", || processes(&marker).is_empty());
     // What it did is not known, and it is not run again.
-    let resumed = desk.run(&["resume", "--json", "r"]);
-    let said = resumed.said();
+    let resumed = fixture.run(&["resume", "--json", "r"]);
+    let said = resumed.printed();
     assert!(said.contains("interrupted, effect unknown"), "{said}");
 }
 
@@ -734,14 +736,14 @@ fn a_cancelled_command_is_ended_and_its_effect_unknown() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let marker = marker("cancelled");
-    desk.commands(
+    fixture.commands(
         "{}",
         "step_timeout_ms: 2000\n",
         &[&format!("sleep 1000; echo {marker}")],
     );
-    let (texts, result) = desk.called();
+    let (texts, result) = fixture.called();
     assert_eq!(result["outcome"]["class"], "FAILED_TIMEOUT", "{result}");
     assert_eq!(texts, ["(tool failed: interrupted, effect unknown)"]);
     until("every process is gone", || processes(&marker).is_empty());
@@ -752,7 +754,7 @@ fn calls_into_the_kernel_that_no_tool_needs_are_refused() {
     if !sandbox() || !has("python3") {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     // Numbers of x86_64: ptrace, mount, unshare, keyctl, bpf, userfaultfd, io_uring_setup, clone3, and ioctl(TIOCSTI).
     let program = "import ctypes, errno, platform
 if platform.machine() != 'x86_64': print('other machine'); raise SystemExit
@@ -763,8 +765,8 @@ for name, call in dict(ptrace=(101, 0, 0), mount=(165, 0, 0, 0, 0, 0), user=(272
     done = libc.syscall(*call)
     print(name, done, errno.errorcode.get(ctypes.get_errno()))
 ";
-    desk.write("work/calls.py", program);
-    let text = desk.confined(&["python3 calls.py"]).remove(0);
+    fixture.write("work/calls.py", program);
+    let text = fixture.confined(&["python3 calls.py"]).remove(0);
     if text.contains("other machine") {
         println!("skipped 1 case: the numbers are those of x86_64");
         return;
@@ -786,8 +788,8 @@ fn a_system_that_lacks_a_part_is_named_and_nothing_is_run() {
     if !sandbox() || !has("unshare") {
         return;
     }
-    let desk = Desk::new();
-    desk.commands("{}", "", &["echo ran > made"]);
+    let fixture = Fixture::new();
+    fixture.commands("{}", "", &["echo ran > made"]);
     let limited = |args: &str| {
         let script = format!(
             "echo 0 > /proc/sys/user/max_user_namespaces && exec {} {args}",
@@ -795,8 +797,8 @@ fn a_system_that_lacks_a_part_is_named_and_nothing_is_run() {
         );
         let output = Command::new("unshare")
             .args(["--user", "--map-root-user", "sh", "-c", &script])
-            .current_dir(desk.path(""))
-            .env("MONOLITH_HOME", desk.path("home"))
+            .current_dir(fixture.path(""))
+            .env("MONOLITH_HOME", fixture.path("home"))
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -809,15 +811,17 @@ fn a_system_that_lacks_a_part_is_named_and_nothing_is_run() {
     let (code, said) = limited("run --json --run-id r c.yaml");
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("this system lacks user namespaces"), "{said}");
-    assert!(!desk.path("work/made").exists());
+    assert!(!fixture.path("work/made").exists());
     let (_, said) = limited("doctor");
     assert!(said.contains("user namespaces"), "{said}");
     // The author may do without.
-    let contract = desk.read("c.yaml").replace("sandbox: {}", "sandbox: off");
-    desk.write("c.yaml", &contract);
+    let contract = fixture
+        .read("c.yaml")
+        .replace("sandbox: {}", "sandbox: off");
+    fixture.write("c.yaml", &contract);
     let (code, said) = limited("run --json --run-id s c.yaml");
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(desk.read("work/made"), "ran\n");
+    assert_eq!(fixture.read("work/made"), "ran\n");
 }
 
 #[test]
@@ -825,10 +829,10 @@ fn a_user_who_is_not_root_has_the_same_sandbox() {
     if !sandbox() || !has("unshare") {
         return;
     }
-    let desk = Desk::new();
-    desk.write("secret", SECRET);
-    desk.write("work/.git/config", "old");
-    desk.commands(
+    let fixture = Fixture::new();
+    fixture.write("secret", SECRET);
+    fixture.write("work/.git/config", "old");
+    fixture.commands(
         "{}",
         "",
         &["cat ../secret; echo new > .git/config; touch made; id -u; ls /proc | grep -c '^[0-9]'"],
@@ -836,26 +840,26 @@ fn a_user_who_is_not_root_has_the_same_sandbox() {
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", env!("CARGO_BIN_EXE_monolith")])
         .args(["run", "--json", "--run-id", "r", "c.yaml"])
-        .current_dir(desk.path(""))
-        .env("MONOLITH_HOME", desk.path("home"))
+        .current_dir(fixture.path(""))
+        .env("MONOLITH_HOME", fixture.path("home"))
         .stdin(Stdio::null())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(!said.contains(SECRET) && said.contains("\\n0\\n"), "{said}");
-    assert_eq!(desk.read("work/.git/config"), "old");
-    assert!(desk.path("work/made").exists());
+    assert_eq!(fixture.read("work/.git/config"), "old");
+    assert!(fixture.path("work/made").exists());
 }
 
 /// A server that tries what it may not, leaves what it saw in its workspace, and then serves.
 #[track_caller]
-fn served(sandbox: &str) -> Desk {
-    let desk = Desk::new();
-    desk.ok(&["key", "generate"]);
-    desk.write("user/.ssh/id", SECRET);
-    desk.write("user/.cache/old", "");
-    desk.write("work/.git/hooks/pre-commit", "old");
+fn served(sandbox: &str) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.ok(&["key", "generate"]);
+    fixture.write("user/.ssh/id", SECRET);
+    fixture.write("user/.cache/old", "");
+    fixture.write("work/.git/hooks/pre-commit", "old");
     let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join(marker("server"));
     let tries = format!(
         "echo new > .git/hooks/pre-commit; echo x > {}; cat ~/.ssh/id ../home/keys/local.key > seen; echo kept > ~/.cache/kept",
@@ -867,22 +871,22 @@ fn served(sandbox: &str) -> Desk {
     let server = server.to_string();
     let server = server.trim_end_matches('}');
     let more = format!("tools: {{workspace: work, mcp: {{odd: {server}{sandbox}}}}}}}\n");
-    desk.script(&more, &[&calls("odd__hello", "{}"), &says("Done.")]);
-    let mut run = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
-    let output = run.env("HOME", desk.path("user")).output().unwrap();
+    fixture.script(&more, &[&calls("odd__hello", "{}"), &says("Done.")]);
+    let mut run = fixture.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    let output = run.env("HOME", fixture.path("user")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(desk.path("user/.cache/kept").exists(), "{said}");
+    assert!(fixture.path("user/.cache/kept").exists(), "{said}");
     let escaped = outside.exists();
     let _ = fs::remove_file(&outside);
-    let seen = desk.read("work/seen");
+    let seen = fixture.read("work/seen");
     let confined = !sandbox.contains("off");
     assert_eq!(escaped, !confined);
     assert_eq!(seen.contains(SECRET), !confined, "{seen}");
     assert_eq!(seen.len() > SECRET.len(), !confined, "{seen}");
     let hook = if confined { "old" } else { "new\n" };
-    assert_eq!(desk.read("work/.git/hooks/pre-commit"), hook);
-    desk
+    assert_eq!(fixture.read("work/.git/hooks/pre-commit"), hook);
+    fixture
 }
 
 #[test]
@@ -891,8 +895,8 @@ fn s9_a_tool_server_writes_its_workspace_and_caches_and_sees_no_keys() {
         return;
     }
     served("");
-    let desk = served(", sandbox: {network: on, processes: 200}");
-    let recorded = said_anywhere(&desk).replace('\\', "");
+    let fixture = served(", sandbox: {network: on, processes: 200}");
+    let recorded = printed_anywhere(&fixture).replace('\\', "");
     assert!(recorded.contains("\"processes\":200"), "{recorded}");
 }
 
@@ -910,7 +914,7 @@ fn s9_a_tool_server_reaches_neither_processes_nor_agents_of_its_user() {
     if !sandbox() || !has("python3") {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     // As the agent of ssh makes it.
     let agent = tempfile::Builder::new()
         .prefix("ssh-")
@@ -926,7 +930,7 @@ tried('agent', lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[1]))
 tried('process', lambda: os.kill(int(sys.argv[2]), 0))
 tried('memory', lambda: open('/proc/%s/environ' % sys.argv[2]).read())
 ";
-    desk.write("work/tries.py", tries);
+    fixture.write("work/tries.py", tries);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let line = format!(
         "python3 tries.py {} {} > seen; exec python3 {}",
@@ -939,9 +943,9 @@ tried('memory', lambda: open('/proc/%s/environ' % sys.argv[2]).read())
         let more = format!(
             "tools: {{workspace: work, mcp: {{odd: {{command: sh, args: {args}{sandbox}}}}}}}\n"
         );
-        desk.script(&more, &[&calls("odd__hello", "{}"), &says("Done.")]);
-        desk.ok(&["run", "c.yaml"]);
-        desk.read("work/seen")
+        fixture.script(&more, &[&calls("odd__hello", "{}"), &says("Done.")]);
+        fixture.ok(&["run", "c.yaml"]);
+        fixture.read("work/seen")
     };
     assert_eq!(run(""), "agent refused\nprocess refused\nmemory refused\n");
     assert_eq!(
@@ -993,10 +997,14 @@ fn s9_a_tool_server_is_not_started_where_a_key_has_a_second_name() {
     if !sandbox() || !has("python3") {
         return;
     }
-    let desk = Desk::new();
-    desk.ok(&["key", "generate"]);
-    desk.write("work/notes", "");
-    fs::hard_link(desk.path("home/keys/local.key"), desk.path("work/other")).unwrap();
+    let fixture = Fixture::new();
+    fixture.ok(&["key", "generate"]);
+    fixture.write("work/notes", "");
+    fs::hard_link(
+        fixture.path("home/keys/local.key"),
+        fixture.path("work/other"),
+    )
+    .unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let more = |sandbox: &str| {
         let script = script.display();
@@ -1006,10 +1014,10 @@ fn s9_a_tool_server_is_not_started_where_a_key_has_a_second_name() {
     };
     let script = [calls("odd__hello", "{}"), says("Done.")];
     let script: Vec<&str> = script.iter().map(String::as_str).collect();
-    desk.script(&more(""), &script);
-    let said = desk.ends(&["run", "c.yaml"], 3).said();
+    fixture.script(&more(""), &script);
+    let said = fixture.ends(&["run", "c.yaml"], 3).printed();
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("has a second name"), "{said}");
-    desk.script(&more(", sandbox: off"), &script);
-    desk.ok(&["run", "c.yaml"]);
+    fixture.script(&more(", sandbox: off"), &script);
+    fixture.ok(&["run", "c.yaml"]);
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 
 /// Runs the fixture server's tool `name`, then lets the model say that it is done.
-fn run(desk: &Desk, name: &str, sets: &[&str]) -> Left {
+fn run(fixture: &Fixture, name: &str, sets: &[&str]) -> Left {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let arguments = if name == "huge" {
         r#"{"size":1048576}"#
@@ -19,13 +19,13 @@ fn run(desk: &Desk, name: &str, sets: &[&str]) -> Left {
         server.display()
     );
     let call = calls(&format!("odd__{name}"), arguments);
-    desk.script(&terms, &[&call, &says("Done.")]);
+    fixture.script(&terms, &[&call, &says("Done.")]);
     let mut arguments = vec!["run", "--json", "--verbose", "--run-id", "r"];
     arguments.extend(["--contract", "c.yaml"]);
     for set in sets {
         arguments.extend(["--set", set]);
     }
-    desk.run(&arguments)
+    fixture.run(&arguments)
 }
 
 fn check(
@@ -39,8 +39,8 @@ fn check(
         println!("skipped 1 case: python3 is not here");
         return None;
     }
-    let desk = Desk::new();
-    let ended = run(&desk, name, sets);
+    let fixture = Fixture::new();
+    let ended = run(&fixture, name, sets);
     let result = ended.document();
     let got = &result["outcome"];
     assert_eq!(
@@ -65,7 +65,7 @@ fn check(
     }
     if outcome.1 == "tool_envelope" {
         // What came is not what the model was sent.
-        let shown = desk.run(&["show", "r", "--full"]).out;
+        let shown = fixture.run(&["show", "r", "--full"]).out;
         assert!(!shown.contains("effect unknown"), "{shown}");
         assert!(shown.contains("  malformed: "), "{shown}");
         let came = "{\"content\": \"just text\"}".replace(' ', "");
@@ -73,7 +73,7 @@ fn check(
         assert_eq!(came, name == "wrong_type", "{shown}");
     }
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r"]);
+        fixture.ok(&[proof, "r"]);
     }
     Some(ended.err)
 }
@@ -164,18 +164,18 @@ fn an_answer_whose_id_is_a_text_is_no_answer() {
 
 #[test]
 fn no_server_is_waited_for_longer_than_the_contract_allows() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "total_timeout_ms: 900\ntools: {workspace: ., mcp: {mute: {command: sh, args: [-c, 'exec sleep 600']}}}\n",
         &[&says("never")],
     );
-    let ended = desk.run(&["run", "--json", "--contract", "c.yaml"]);
+    let ended = fixture.run(&["run", "--json", "--contract", "c.yaml"]);
     let result = ended.document();
     assert_eq!(
         (ended.code, &result["outcome"]["code"]),
         (3, &"tool_unavailable".into())
     );
-    let shown = desk.ok(&["show", "last", "--raw"]);
+    let shown = fixture.ok(&["show", "last", "--raw"]);
     assert!(shown.contains("no answer within 600 ms"), "{shown}");
 }
 
@@ -192,46 +192,46 @@ mod descendants {
     /// A server that has a child in a session of its own, confined as servers are and not at all.
     const CONFINED: [&str; 2] = ["", ", sandbox: off"];
 
-    fn desk(confined: &str, line: &str) -> Desk {
-        let desk = Desk::new();
+    fn fixture(confined: &str, line: &str) -> Fixture {
+        let fixture = Fixture::new();
         let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
         let terms = format!(
             "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, escape]{confined}}}}}}}\n",
             server.display()
         );
-        desk.script(&terms, &[line]);
-        desk
+        fixture.script(&terms, &[line]);
+        fixture
     }
 
     #[test]
     fn what_left_the_session_of_its_server_ends_with_it() {
         for confined in CONFINED {
-            let desk = desk(confined, &says("Done."));
-            desk.ok(&["run", "--contract", "c.yaml"]);
-            assert!(desk.path("escaped").exists(), "nothing escaped");
-            desk.has_no_processes();
+            let fixture = fixture(confined, &says("Done."));
+            fixture.ok(&["run", "--contract", "c.yaml"]);
+            assert!(fixture.path("escaped").exists(), "nothing escaped");
+            fixture.has_no_processes();
         }
     }
 
     #[test]
     fn no_server_outlives_a_monolith_that_was_killed() {
         for confined in CONFINED {
-            let desk = desk(confined, "{\"fault\":\"hang\"}");
-            let mut child = desk
+            let fixture = fixture(confined, "{\"fault\":\"hang\"}");
+            let mut child = fixture
                 .command(&["run", "--contract", "c.yaml"])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
             let until = Instant::now() + LONGEST;
-            while !desk.path("escaped").exists() {
+            while !fixture.path("escaped").exists() {
                 assert!(Instant::now() < until, "nothing escaped");
                 std::thread::yield_now();
             }
-            assert!(desk.processes().len() >= 2, "the server and its child");
+            assert!(fixture.processes().len() >= 2, "the server and its child");
             child.kill().unwrap();
             child.wait().unwrap();
-            desk.has_no_processes();
+            fixture.has_no_processes();
         }
     }
 }
@@ -253,15 +253,15 @@ fn a_server_that_died_is_there_again_for_the_next_call() {
             "(tool failed: mcp_restart_failed)",
         ),
     ] {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         let terms = format!(
             "tool_policy: required\n\
              tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, {mode}]}}}}}}\n",
             server.display()
         );
         let (die, hello) = (calls("odd__die", "{}"), calls("odd__hello", "{}"));
-        desk.script(&terms, &[&die, &hello, &says("Done.")]);
-        let ended = desk.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+        fixture.script(&terms, &[&die, &hello, &says("Done.")]);
+        let ended = fixture.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
         let result = ended.document();
         assert_eq!(result["outcome"]["class"], outcome, "{mode}: {}", ended.err);
         let conversation = result["conversation"].as_array().unwrap();
@@ -277,7 +277,7 @@ fn a_server_that_died_is_there_again_for_the_next_call() {
             "{mode}"
         );
         for proof in ["verify", "replay"] {
-            desk.ok(&[proof, "r"]);
+            fixture.ok(&[proof, "r"]);
         }
     }
 }
@@ -285,17 +285,17 @@ fn a_server_that_died_is_there_again_for_the_next_call() {
 /// A server that writes a log and ends, as npx does where there is no such package.
 #[test]
 fn of_the_log_of_a_server_that_did_not_come_up_a_reason_has_the_lines_that_name_the_fault() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let log = "npm warn config production\nnpm error code E404\nnpm error 404 Not Found - GET x\nnpm error 404\n\
                npm error 404 Note that you can also install from a\nnpm error 404 tarball, or git folder.\nnpm error A complete log is in: y\n";
-    desk.write("npm.log", log);
+    fixture.write("npm.log", log);
     let server =
         "tools: {workspace: ., mcp: {fs: {command: sh, args: [-c, 'cat npm.log >&2; exit 1']}}}\n";
-    desk.script(server, &[&says("never")]);
-    let ended = desk.ends(&["run", "c.yaml"], 3);
-    let why = desk.ok(&["show", "last", "--why"]);
-    let shown = desk.ok(&["show", "last"]);
-    let doctor = desk.run(&["doctor", "--contract", "c.yaml"]).out;
+    fixture.script(server, &[&says("never")]);
+    let ended = fixture.ends(&["run", "c.yaml"], 3);
+    let why = fixture.ok(&["show", "last", "--why"]);
+    let shown = fixture.ok(&["show", "last"]);
+    let doctor = fixture.run(&["doctor", "--contract", "c.yaml"]).out;
     for said in [&ended.err, &why, &shown, &doctor] {
         assert!(
             said.contains("ended with: 404 Not Found - GET x (6 more lines"),
@@ -304,7 +304,7 @@ fn of_the_log_of_a_server_that_did_not_come_up_a_reason_has_the_lines_that_name_
         assert!(!said.contains("npm warn"), "{said}");
     }
     assert!(ended.err.contains("show --full has them"), "{}", ended.err);
-    let full = desk.ok(&["show", "last", "--full"]);
+    let full = fixture.ok(&["show", "last", "--full"]);
     assert!(
         full.contains("npm warn config production | npm error code E404"),
         "{full}"
@@ -320,8 +320,8 @@ fn what_a_server_asked_for_and_got_is_recorded_and_shown() {
         return;
     }
     for (mode, tool, message) in [("modern", "needs_input", "Who?"), ("", "ask_back", "?")] {
-        let desk = Desk::new();
-        std::fs::create_dir(desk.path("a folder")).unwrap();
+        let fixture = Fixture::new();
+        std::fs::create_dir(fixture.path("a folder")).unwrap();
         let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
         let terms = format!(
             "tool_policy: required\n\
@@ -330,19 +330,19 @@ fn what_a_server_asked_for_and_got_is_recorded_and_shown() {
             server.display()
         );
         let call = calls(&format!("odd__{tool}"), r#"{"roots":true}"#);
-        desk.script(&terms, &[&call, &says("Done.")]);
-        let ended = desk.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+        fixture.script(&terms, &[&call, &says("Done.")]);
+        let ended = fixture.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
         assert_eq!(ended.code, 0, "{}", ended.err);
         let observed = ended.out.as_str();
         assert!(observed.contains("/a%20folder"), "{observed}");
         assert!(!observed.contains("/gone"), "{observed}");
         let asked = format!("its server asked {message:?} and got {{");
         for arguments in [&["show", "r"][..], &["show", "r", "--why"]] {
-            let shown = desk.ok(arguments);
+            let shown = fixture.ok(arguments);
             assert!(shown.contains(&asked), "{arguments:?}: {shown}");
         }
         for proof in ["verify", "replay"] {
-            desk.ok(&[proof, "r"]);
+            fixture.ok(&[proof, "r"]);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 use crate::http;
 
 /// The key of a query, which a server repeats.
@@ -50,8 +50,8 @@ fn properties_are_asked_for_with_the_key_and_the_headers_of_the_contract() {
             json!({"data": []})
         }
     });
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "c.yaml",
         &format!(
             "task: hi\ntool_policy: optional\ntargets: [{{provider: web, model: m}}]\n\
@@ -60,10 +60,10 @@ fn properties_are_asked_for_with_the_key_and_the_headers_of_the_contract() {
              api_key_env: OWN_KEY, headers: {{x-tenant: seven}}}}}}\n"
         ),
     );
-    let mut command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+    let mut command = fixture.command(&["run", "c.yaml", "--run-id", "r"]);
     let output = command.env("OWN_KEY", KEY).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let probed = &events(&desk, "r", "probed")[0]["targets"][0];
+    let probed = &events(&fixture, "r", "probed")[0]["targets"][0];
     assert_eq!(
         probed["properties"],
         json!([{"name": "build_info", "value": "b77-abc"}]),
@@ -74,7 +74,7 @@ fn properties_are_asked_for_with_the_key_and_the_headers_of_the_contract() {
 /// A server may say something else of itself with each answer.
 #[test]
 fn what_servers_say_is_shown_in_a_bounded_number_of_lines() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let line = |n: usize| {
         let call = calls("echo", &format!("{{\"text\":\"{n}\"}}"));
         let mut call: Value = serde_json::from_str(&call).unwrap();
@@ -84,12 +84,12 @@ fn what_servers_say_is_shown_in_a_bounded_number_of_lines() {
     let mut lines: Vec<String> = (0..40).map(line).collect();
     lines.push(says("Done."));
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    desk.script(
+    fixture.script(
         "tool_policy: optional\nmax_turns: 50\ntools: {builtin: [echo]}\n",
         &lines,
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
-    let shown = desk.ok(&["show", "r"]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let shown = fixture.ok(&["show", "r"]);
     let servers = shown.lines().filter(|line| line.starts_with("server  "));
     assert_eq!(servers.count(), 33, "{shown}");
     assert!(shown.contains("\nserver    … "), "{shown}");
@@ -105,16 +105,16 @@ fn what_a_model_server_says_twice_is_shown_once() {
             json!({"data": []})
         }
     });
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "c.yaml",
         &format!(
             "task: hi\ntool_policy: optional\ntargets: [{{provider: web, model: m, context_window: 9000}}]\n\
              providers: {{web: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1'}}}}\n"
         ),
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
-    let shown = desk.ok(&["show", "r"]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let shown = fixture.ok(&["show", "r"]);
     assert_eq!(
         shown.matches("says: server llama.cpp").count(),
         1,
@@ -123,8 +123,8 @@ fn what_a_model_server_says_twice_is_shown_once() {
 }
 
 /// The values of the events of that kind.
-fn events(desk: &Desk, run: &str, kind: &str) -> Vec<Value> {
-    let raw = desk.ok(&["show", run, "--raw"]);
+fn events(fixture: &Fixture, run: &str, kind: &str) -> Vec<Value> {
+    let raw = fixture.ok(&["show", run, "--raw"]);
     let entries = raw.lines().map(|line| serde_json::from_str(line).unwrap());
     let events = entries.map(|entry: Value| entry["event"]["event"].clone());
     let of_kind = events.filter(|event| event["kind"] == kind);
@@ -135,8 +135,8 @@ fn events(desk: &Desk, run: &str, kind: &str) -> Vec<Value> {
 #[test]
 fn what_a_model_server_says_of_itself_is_recorded_and_shown() {
     let port = llama_server();
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "c.yaml",
         &format!(
             "task: hi\ntool_policy: optional\ntargets: [{{provider: web, model: m}}]\n\
@@ -144,7 +144,7 @@ fn what_a_model_server_says_of_itself_is_recorded_and_shown() {
              providers: {{web: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1?token={KEY}'}}}}\n"
         ),
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
     let headers = |value: &Value| {
         assert_eq!(value[0], json!({"name": "server", "value": "llama.cpp"}));
         assert_eq!(value[1]["name"], "x-model-version");
@@ -152,7 +152,7 @@ fn what_a_model_server_says_of_itself_is_recorded_and_shown() {
         assert!(version.starts_with("7 [REDACTED:"), "{value}");
         assert_eq!(value[2], Value::Null, "{value}");
     };
-    let probed = &events(&desk, "r", "probed")[0]["targets"][0];
+    let probed = &events(&fixture, "r", "probed")[0]["targets"][0];
     headers(&probed["server_headers"]);
     let properties = probed["properties"].as_array().unwrap();
     let names: Vec<&Value> = properties.iter().map(|one| &one["name"]).collect();
@@ -162,13 +162,13 @@ fn what_a_model_server_says_of_itself_is_recorded_and_shown() {
         "{probed}"
     );
     assert_eq!(properties[0]["value"], "b77-abc");
-    let returned = &events(&desk, "r", "inference_returned")[0];
+    let returned = &events(&fixture, "r", "inference_returned")[0];
     headers(&returned["server_headers"]);
     assert_eq!(
         returned["result"]["served_by"],
         json!({"model": "m-2026\u{1b}[31m", "system_fingerprint": "fp_77"})
     );
-    let shown = desk.ok(&["show", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(!shown.contains('\u{1b}'), "{shown}");
     for line in [
         "server    web/m says: server llama.cpp, x-model-version 7 [REDACTED:",
@@ -178,10 +178,10 @@ fn what_a_model_server_says_of_itself_is_recorded_and_shown() {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r"]);
+        fixture.ok(&[proof, "r"]);
     }
     // What is decoded from the bytes is held against the bytes.
-    let text = desk.ok(&["export", "r"]);
+    let text = fixture.ok(&["export", "r"]);
     assert!(text.contains("\"system_fingerprint\":\"fp_77\""));
 }
 
@@ -192,7 +192,7 @@ fn what_a_tool_server_says_of_itself_is_recorded_and_shown() {
         println!("skipped 1 case: python3 is not here");
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let server = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/fixtures/telling_server.py"
@@ -204,14 +204,14 @@ fn what_a_tool_server_says_of_itself_is_recorded_and_shown() {
         printed,
     );
     assert!(server.contains(printed));
-    desk.write("server.py", &server);
+    fixture.write("server.py", &server);
     let terms = format!(
         "tool_policy: optional\ntools: {{workspace: ., mcp: {{t: {{command: python3, args: ['{}']}}}}}}\n",
-        desk.path("server.py").display()
+        fixture.path("server.py").display()
     );
-    desk.script(&terms, &[&says("fine")]);
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
-    let started = &events(&desk, "r", "run_started")[0];
+    fixture.script(&terms, &[&says("fine")]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let started = &events(&fixture, "r", "run_started")[0];
     let said = &started["tool_servers"];
     assert_eq!(said.as_array().map(Vec::len), Some(1), "{said}");
     assert_eq!(said[0]["server"], "t");
@@ -219,7 +219,7 @@ fn what_a_tool_server_says_of_itself_is_recorded_and_shown() {
     assert_eq!(said[0]["version"], "1\u{1b}[31m");
     assert_eq!(said[0]["instructions"], "Ask\nme.");
     let protocol = said[0]["protocol"].as_str().unwrap();
-    let shown = desk.ok(&["show", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     let line =
         format!("server    t says: telling 1\\u{{1b}}[31m protocol {protocol}, instructions \"");
     assert!(
@@ -227,6 +227,6 @@ fn what_a_tool_server_says_of_itself_is_recorded_and_shown() {
         "{shown}"
     );
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r"]);
+        fixture.ok(&[proof, "r"]);
     }
 }

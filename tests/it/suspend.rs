@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use monolith::{EventKind, RunId, SealedEntry, StoreReader};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 
 /// How long a process may take for what should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(60);
@@ -19,17 +19,17 @@ fn terminate(child: &Child) {
 /// A scripted answer that never comes.
 const HANGS: &str = r#"{"response":"","fault":"hang"}"#;
 
-/// A desk whose scripted model makes a call that needs an approval, and answers.
-fn asking() -> Desk {
-    let desk = Desk::new();
-    desk.script(
+/// A fixture whose scripted model makes a call that needs an approval, and answers.
+fn asking() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\nmax_resumes: 2\n",
         &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")],
     );
-    desk
+    fixture
 }
 
-impl Desk {
+impl Fixture {
     fn drives(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -82,29 +82,29 @@ fn waits(child: &mut Child) -> String {
 /// The deploy loop: a worker is drained twenty times while a person has not answered.
 #[test]
 fn twenty_suspends_leave_an_approval_waiting_and_valid() {
-    let desk = asking();
+    let fixture = asking();
     for n in 0..20 {
         let first = ["run", "c.yaml", "--run-id", "r1"];
         let again = ["resume", "r1"];
-        let mut child = desk.drives(if n == 0 { &first } else { &again });
+        let mut child = fixture.drives(if n == 0 { &first } else { &again });
         waits(&mut child);
         terminate(&child);
         let left = left(child);
-        assert_eq!(left.code, 8, "{n}: {}", left.said());
+        assert_eq!(left.code, 8, "{n}: {}", left.printed());
     }
-    let events = desk.events();
+    let events = fixture.events();
     let count = |is: fn(&EventKind) -> bool| events.iter().filter(|event| is(event)).count();
     assert_eq!(count(|event| *event == EventKind::Suspended), 20);
     assert_eq!(count(|event| matches!(event, EventKind::EffectLost(_))), 0);
-    desk.ok(&["verify", "r1", "--open"]);
+    fixture.ok(&["verify", "r1", "--open"]);
     // However often it was left, and whoever looks.
-    let listed = desk.ok(&["list"]);
+    let listed = fixture.ok(&["list"]);
     let expect = "suspended (monolith approve r1), waits for an approval";
     assert!(listed.contains(expect), "{listed}");
-    let (_, listed) = desk.json(&["list"]);
+    let (_, listed) = fixture.json(&["list"]);
     assert_eq!(listed["runs"][0]["state"], "suspended");
     assert_eq!(listed["runs"][0]["waits_for_approval"], true);
-    let shown = desk.ok(&["show", "r1"]);
+    let shown = fixture.ok(&["show", "r1"]);
     assert!(
         shown.contains("no end yet: suspended, no process drives the run"),
         "{shown}"
@@ -113,21 +113,21 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
         shown.contains("Go on with it: monolith resume r1"),
         "{shown}"
     );
-    let (_, shown) = desk.json(&["show", "r1"]);
+    let (_, shown) = fixture.json(&["show", "r1"]);
     assert_eq!(
         (&shown["error"], &shown["exit_code"]),
         (&"suspended".into(), &8.into())
     );
-    desk.ok(&["export", "r1", "--output", "r1.jsonl"]);
-    let shown = desk.ok(&["show", "r1.jsonl"]);
+    fixture.ok(&["export", "r1", "--output", "r1.jsonl"]);
+    let shown = fixture.ok(&["show", "r1.jsonl"]);
     assert!(shown.contains("no end yet: suspended"), "{shown}");
-    desk.ok(&["import", "r1.jsonl", "--open", "--store", "other.db"]);
-    let listed = desk.ok(&["list", "--store", "other.db"]);
+    fixture.ok(&["import", "r1.jsonl", "--open", "--store", "other.db"]);
+    let listed = fixture.ok(&["list", "--store", "other.db"]);
     assert!(
         listed.contains("suspended, waits for an approval, imported"),
         "{listed}"
     );
-    let asked = desk.ends(&["approve", "r1"], 4).said();
+    let asked = fixture.ends(&["approve", "r1"], 4).printed();
     let hash = asked
         .split("blake3     ")
         .nth(1)
@@ -135,12 +135,12 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
         .split('\n')
         .next()
         .unwrap();
-    desk.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
-    let again = desk.ends(&["resume", "r1"], 0);
+    fixture.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
+    let again = fixture.ends(&["resume", "r1"], 0);
     assert_eq!(again.out, "said\n");
-    desk.ends(&["replay", "r1"], 0);
-    desk.ends(&["verify", "r1"], 0);
-    let ended = [desk.ok(&["list"]), desk.ok(&["show", "r1"])].concat();
+    fixture.ends(&["replay", "r1"], 0);
+    fixture.ends(&["verify", "r1"], 0);
+    let ended = [fixture.ok(&["list"]), fixture.ok(&["show", "r1"])].concat();
     assert!(
         !ended.contains("no end yet") && !ended.contains("suspended ("),
         "{ended}"
@@ -149,17 +149,17 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
 
 #[test]
 fn the_result_of_a_suspended_run_says_so_and_what_was_cut_off_is_lost_when_it_goes_on() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let more = "tool_policy: optional\ntools: {builtin: [echo]}\n";
     let slow = says("said").replacen('{', "{\"delay_ms\":3000,", 1);
-    desk.script(more, &[&slow]);
+    fixture.script(more, &[&slow]);
     let args = ["run", "c.yaml", "--run-id", "r1", "--json", "--grace", "0"];
-    let mut child = desk.drives(&args);
-    desk.has_events(&mut child, 2);
+    let mut child = fixture.drives(&args);
+    fixture.has_events(&mut child, 2);
     terminate(&child);
     let left = left(child);
     let result = left.document();
-    assert_eq!(left.code, 8, "{}", left.said());
+    assert_eq!(left.code, 8, "{}", left.printed());
     for (pointer, expect) in [
         ("/success", serde_json::json!(false)),
         ("/outcome", serde_json::json!(null)),
@@ -170,36 +170,39 @@ fn the_result_of_a_suspended_run_says_so_and_what_was_cut_off_is_lost_when_it_go
     ] {
         assert_eq!(result.pointer(pointer), Some(&expect), "{pointer}");
     }
-    assert_eq!(desk.ends(&["resume", "r1"], 0).out, "said\n");
+    assert_eq!(fixture.ends(&["resume", "r1"], 0).out, "said\n");
     let lost = |event: &EventKind| matches!(event, EventKind::EffectLost(_));
-    assert_eq!(desk.events().iter().filter(|event| lost(event)).count(), 1);
-    desk.ends(&["replay", "r1"], 0);
+    assert_eq!(
+        fixture.events().iter().filter(|event| lost(event)).count(),
+        1
+    );
+    fixture.ends(&["replay", "r1"], 0);
 }
 
 #[test]
 fn a_second_signal_leaves_at_once() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[HANGS]);
-    let mut child = desk.drives(&["run", "c.yaml", "--run-id", "r1", "--grace", "100000"]);
-    desk.has_events(&mut child, 2);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[HANGS]);
+    let mut child = fixture.drives(&["run", "c.yaml", "--run-id", "r1", "--grace", "100000"]);
+    fixture.has_events(&mut child, 2);
     terminate(&child);
-    desk.has_events(&mut child, 3);
+    fixture.has_events(&mut child, 3);
     assert!(
         child.try_wait().unwrap().is_none(),
         "it waits for its grace"
     );
     terminate(&child);
     let left = left(child);
-    assert_eq!(left.code, 8, "{}", left.said());
+    assert_eq!(left.code, 8, "{}", left.printed());
     assert!(left.err.contains("monolith resume r1"), "{}", left.err);
 }
 
 #[test]
 fn without_waiting_a_run_that_needs_an_approval_is_suspended_at_once() {
-    let desk = asking();
-    let printed = desk
+    let fixture = asking();
+    let printed = fixture
         .ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8)
-        .said();
+        .printed();
     let hash = printed
         .split("blake3     ")
         .nth(1)
@@ -207,28 +210,37 @@ fn without_waiting_a_run_that_needs_an_approval_is_suspended_at_once() {
         .split('\n')
         .next()
         .unwrap();
-    desk.ends(&["resume", "r1", "--no-wait"], 8);
-    desk.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
-    assert_eq!(desk.ends(&["resume", "r1", "--no-wait"], 0).out, "said\n");
+    fixture.ends(&["resume", "r1", "--no-wait"], 8);
+    fixture.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
+    assert_eq!(
+        fixture.ends(&["resume", "r1", "--no-wait"], 0).out,
+        "said\n"
+    );
 }
 
 /// A run that has ended has its result: asked to go on with it, monolith says it again.
 #[test]
 fn resuming_a_run_that_has_ended_tells_its_result_again() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("said")]);
-    let first = desk
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("said")]);
+    let first = fixture
         .ends(&["run", "c.yaml", "--run-id", "r1", "--json"], 0)
         .document();
-    assert_eq!(desk.ends(&["resume", "r1", "--json"], 0).document(), first);
-    assert_eq!(desk.ends(&["resume", "r1"], 0).out, "said\n");
-    desk.script(
+    assert_eq!(
+        fixture.ends(&["resume", "r1", "--json"], 0).document(),
+        first
+    );
+    assert_eq!(fixture.ends(&["resume", "r1"], 0).out, "said\n");
+    fixture.script(
         "tool_policy: required\ntools: {builtin: [echo]}\n",
         &[&says("said")],
     );
-    let first = desk
+    let first = fixture
         .ends(&["run", "c.yaml", "--run-id", "r2", "--json"], 1)
         .document();
     assert_eq!(first["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
-    assert_eq!(desk.ends(&["resume", "r2", "--json"], 1).document(), first);
+    assert_eq!(
+        fixture.ends(&["resume", "r2", "--json"], 1).document(),
+        first
+    );
 }

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 #[cfg(feature = "tokenizers")]
 use crate::replay_modes::reads;
-use crate::replay_modes::{desk, first, says};
+use crate::replay_modes::{first, fixture, says};
 
 const COUNTED: [&str; 2] = ["--set", "tokenizer=gpt-4o"];
 const BUILT_IN: bool = cfg!(feature = "tokenizers");
@@ -25,15 +25,15 @@ const RECORDED: &str = include_str!("../fixtures/o200k.jsonl");
 #[cfg(feature = "tokenizers")]
 #[test]
 fn the_recorded_run_is_what_a_build_with_the_encoder_records() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let text = "internationalization of the Apache License お誕生日おめでとう";
-    desk.write("LICENSE", text);
-    desk.write("c.yaml", &format!("task: Which licence?\n{COUNTS}"));
+    fixture.write("LICENSE", text);
+    fixture.write("c.yaml", &format!("task: Which licence?\n{COUNTS}"));
     let lines = [reads("LICENSE"), says("It is the Apache License.")];
     let lines = lines.map(|body| json!({"response": body}).to_string());
-    desk.write("s.jsonl", &lines.join("\n"));
-    desk.ok(&["run", "c.yaml", "--run-id", "o200k"]);
-    let recorded = desk.ok(&["export", "o200k"]);
+    fixture.write("s.jsonl", &lines.join("\n"));
+    fixture.ok(&["run", "c.yaml", "--run-id", "o200k"]);
+    let recorded = fixture.ok(&["export", "o200k"]);
     if std::env::var_os("MONOLITH_BLESS").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/o200k.jsonl");
         std::fs::write(path, recorded).unwrap();
@@ -59,9 +59,9 @@ fn the_recorded_run_is_what_a_build_with_the_encoder_records() {
 
 #[test]
 fn a_run_that_was_counted_with_an_encoder_replays_wherever_there_is_none() {
-    let desk = Desk::new();
-    desk.write("r.jsonl", RECORDED);
-    let (code, report) = desk.json(&["replay", "r.jsonl"]);
+    let fixture = Fixture::new();
+    fixture.write("r.jsonl", RECORDED);
+    let (code, report) = fixture.json(&["replay", "r.jsonl"]);
     assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
     // Left out where there is nothing to say.
     let left = report["not_compared"].as_array().cloned();
@@ -73,14 +73,14 @@ fn a_run_that_was_counted_with_an_encoder_replays_wherever_there_is_none() {
         assert!(note.starts_with(begins), "{note}");
         assert!(note.contains("--features tokenizers"), "{note}");
     }
-    let (code, verified) = desk.json(&["verify", "r.jsonl"]);
+    let (code, verified) = fixture.json(&["verify", "r.jsonl"]);
     assert_eq!(code, 0, "{verified}");
 }
 
 #[test]
 fn what_was_counted_with_an_encoder_is_counted_again_under_another_contract() {
-    let desk = desk();
-    let counted = |sets: &[&str]| desk.json(&[&["replay", "r1"], sets].concat());
+    let fixture = fixture();
+    let counted = |sets: &[&str]| fixture.json(&[&["replay", "r1"], sets].concat());
     let (code, report) = counted(&COUNTED);
     let tokenizer = |report: &Value| {
         let differ = report["contract_differences"].as_array().unwrap();
@@ -111,16 +111,16 @@ fn what_was_counted_with_an_encoder_is_counted_again_under_another_contract() {
 
 #[test]
 fn what_was_counted_with_an_encoder_stands_under_a_contract_that_counts_alike() {
-    let desk = Desk::new();
-    desk.write("r.jsonl", RECORDED);
-    desk.write("c.yaml", COUNTS);
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write("r.jsonl", RECORDED);
+    fixture.write("c.yaml", COUNTS);
+    fixture.write(
         "s.jsonl",
         &json!({"response": says("It is MIT.")}).to_string(),
     );
     let under = |file: &[&str], set: &str| {
         let asked = [&["replay", "r.jsonl", "--set", set][..], file].concat();
-        let (code, report) = desk.json(&asked);
+        let (code, report) = fixture.json(&asked);
         let notes = report["not_compared"]
             .as_array()
             .cloned()
@@ -147,11 +147,11 @@ fn what_was_counted_with_an_encoder_stands_under_a_contract_that_counts_alike() 
 
 #[test]
 fn a_build_without_the_encoder_refuses_before_anything_is_asked_and_says_how_to_get_it() {
-    let desk = desk();
+    let fixture = fixture();
     let way = "`cargo build --release --features tokenizers`";
-    let checked = desk.run(&[&["contract", "check", "c.yaml"][..], &COUNTED].concat());
-    let ran = desk.run(&[&["run", "c.yaml", "--run-id", "r2"][..], &COUNTED].concat());
-    let hashed = desk.run(&[&["contract", "hash", "c.yaml"][..], &COUNTED].concat());
+    let checked = fixture.run(&[&["contract", "check", "c.yaml"][..], &COUNTED].concat());
+    let ran = fixture.run(&[&["run", "c.yaml", "--run-id", "r2"][..], &COUNTED].concat());
+    let hashed = fixture.run(&[&["contract", "hash", "c.yaml"][..], &COUNTED].concat());
     if BUILT_IN {
         assert_eq!(
             (checked.code, ran.code),
@@ -173,10 +173,10 @@ fn a_build_without_the_encoder_refuses_before_anything_is_asked_and_says_how_to_
         for said in [&checked.out, &ran.err, &hashed.err] {
             assert!(said.contains(way), "{said}");
         }
-        let (code, report) = desk.json(&["replay", "r2"]);
+        let (code, report) = fixture.json(&["replay", "r2"]);
         assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
     }
-    let unknown = desk.run(&["contract", "check", "c.yaml", "--set", "tokenizer=claude"]);
+    let unknown = fixture.run(&["contract", "check", "c.yaml", "--set", "tokenizer=claude"]);
     assert_eq!(unknown.code, 4);
     assert!(
         unknown.out.contains("this version knows cl100k_base/1"),
@@ -187,7 +187,7 @@ fn a_build_without_the_encoder_refuses_before_anything_is_asked_and_says_how_to_
 
 #[test]
 fn a_changed_estimate_is_found_where_the_encoder_is_and_breaks_the_evidence_everywhere() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let line = RECORDED
         .lines()
         .find(|line| line.contains("tool_returned"))
@@ -196,25 +196,25 @@ fn a_changed_estimate_is_found_where_the_encoder_is_and_breaks_the_evidence_ever
     let tokens: String = tokens.chars().take_while(char::is_ascii_digit).collect();
     let more = line.replacen(&format!("\"tokens\":{tokens}"), "\"tokens\":9", 1);
     assert_ne!(more, line);
-    desk.write("r.jsonl", &RECORDED.replace(line, &more));
-    let (code, report) = desk.json(&["replay", "r.jsonl"]);
+    fixture.write("r.jsonl", &RECORDED.replace(line, &more));
+    let (code, report) = fixture.json(&["replay", "r.jsonl"]);
     assert_eq!((code, first(&report).2), (7, "tampered"), "{report}");
 }
 
 #[test]
 fn a_build_says_which_encoders_it_has() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let expect = if BUILT_IN {
         "cl100k_base/1, o200k_base/1"
     } else {
         "none"
     };
-    let version = desk.ok(&["--version"]);
+    let version = fixture.ok(&["--version"]);
     assert!(
         version.contains(&format!("tokenizers: {expect}\n")),
         "{version}"
     );
-    assert!(!desk.ok(&["-V"]).contains("tokenizers"));
+    assert!(!fixture.ok(&["-V"]).contains("tokenizers"));
     let nobody = "none";
     let asked = [
         "doctor",
@@ -225,7 +225,7 @@ fn a_build_says_which_encoders_it_has() {
         "--lm-studio",
         nobody,
     ];
-    let (_, report) = desk.json(&asked);
+    let (_, report) = fixture.json(&asked);
     let checks = report["checks"].as_array().unwrap();
     let found = checks
         .iter()

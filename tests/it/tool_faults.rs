@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::terminal::Terminal;
 
 mod beside;
@@ -55,8 +55,8 @@ fn tools(servers: &[(&str, &[&str])]) -> String {
     format!("tools: {{workspace: ., mcp: {{{}}}}}\n", servers.join(", "))
 }
 
-impl Desk {
-    /// As [`Desk::called`]; afterwards no process of the run is left.
+impl Fixture {
+    /// As [`Fixture::called`]; afterwards no process of the run is left.
     #[track_caller]
     fn called_and_left(&self) -> (Vec<String>, Value) {
         let called = self.called();
@@ -89,7 +89,7 @@ impl Desk {
     #[track_caller]
     fn escapes(&self, args: &[&str]) -> Left {
         let left = self.run(args);
-        let said = left.said();
+        let said = left.printed();
         assert!(!said.contains(HIDDEN), "{args:?}: {said:?}");
         left
     }
@@ -98,17 +98,17 @@ impl Desk {
 /// Two calls of one server, then the end; what each came to, and how the run ended.
 #[track_caller]
 fn two_calls(tool: &str, arguments: &str) -> (Vec<String>, Value) {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let terms = format!(
         "tool_policy: required\n{PATIENCE}{}",
         tools(&[("odd", &[])])
     );
     let first = calls(&format!("odd__{tool}"), arguments);
-    desk.script(
+    fixture.script(
         &terms,
         &[&first, &calls("odd__hello", "{}"), &says("Done.")],
     );
-    desk.called_and_left()
+    fixture.called_and_left()
 }
 
 /// A server that is given up after its call, and is there again for the next one.
@@ -127,16 +127,16 @@ fn s1_a_tool_that_changes_between_list_and_call_is_not_called_and_what_changed_i
     if !python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let (rename, hello) = (calls("odd__rename", "{}"), calls("odd__hello", "{}"));
-    desk.script(&tools(&[("odd", &[])]), &[&rename, &hello, &says("Done.")]);
-    let (texts, _) = desk.called_and_left();
+    fixture.script(&tools(&[("odd", &[])]), &[&rename, &hello, &says("Done.")]);
+    let (texts, _) = fixture.called_and_left();
     let changed = "(tool failed: tool changed since the contract was made)";
     assert_eq!(texts, ["renamed", changed]);
     let difference = "description: \"Says hello.\" → \"Says something else now.\"";
-    let shown = desk.ok(&["show", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(shown.contains(difference), "{shown}");
-    let raw = desk.ok(&["show", "r", "--raw"]);
+    let raw = fixture.ok(&["show", "r", "--raw"]);
     assert!(raw.contains("tool_changed"), "{raw}");
 }
 
@@ -145,7 +145,7 @@ fn s1_a_server_that_offers_other_tools_than_pinned_is_refused_and_what_changed_i
     if !python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let author = format!(
         "# the author's own\ntask: hi\ntargets: [{{provider: demo, model: script}}]\n\
          providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n\
@@ -156,22 +156,22 @@ fn s1_a_server_that_offers_other_tools_than_pinned_is_refused_and_what_changed_i
             .unwrap()
             .0
     );
-    desk.write("c.yaml", &author);
-    desk.write("s.jsonl", &says("Done."));
+    fixture.write("c.yaml", &author);
+    fixture.write("s.jsonl", &says("Done."));
     // The first start of the server; from the second one on it describes a tool in another way.
-    let pinned = desk.ok(&["contract", "pin", "c.yaml"]);
+    let pinned = fixture.ok(&["contract", "pin", "c.yaml"]);
     let pin = pinned.split_whitespace().nth(2).unwrap().to_owned();
     assert_eq!(pinned, format!("odd  pin {pin}  new\n"));
     let with_pin = author.replace(
         "odd: # what it is\n",
         &format!("odd: # what it is\n      pin: \"{pin}\"\n"),
     );
-    assert_eq!(desk.read("c.yaml"), with_pin);
-    assert!(desk.read("c.pins.json").contains("\"Says hello.\""));
+    assert_eq!(fixture.read("c.yaml"), with_pin);
+    assert!(fixture.read("c.pins.json").contains("\"Says hello.\""));
 
     let difference =
         "`hello` has changed: description: \"Says hello.\" → \"Says hello in another way.\"";
-    let ended = desk.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+    let ended = fixture.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
     let result = ended.document();
     assert_eq!(
         (ended.code, &result["outcome"]["code"]),
@@ -183,41 +183,41 @@ fn s1_a_server_that_offers_other_tools_than_pinned_is_refused_and_what_changed_i
         "{error}"
     );
     for proof in ["verify", "replay"] {
-        desk.ok(&[proof, "r"]);
+        fixture.ok(&[proof, "r"]);
     }
     for show in [&["show", "r"][..], &["show", "r", "--why"]] {
-        let shown = desk.ok(show).replace('\n', " ");
+        let shown = fixture.ok(show).replace('\n', " ");
         let words: Vec<&str> = shown.split_whitespace().collect();
         assert!(words.join(" ").contains(difference), "{shown}");
     }
-    let checked = desk.ends(&["contract", "check", "c.yaml", "--start-servers"], 3);
+    let checked = fixture.ends(&["contract", "check", "c.yaml", "--start-servers"], 3);
     assert!(checked.err.contains(difference), "{}", checked.err);
-    let (code, checked) = desk.json(&["contract", "check", "c.yaml", "--start-servers"]);
+    let (code, checked) = fixture.json(&["contract", "check", "c.yaml", "--start-servers"]);
     assert_eq!(code, 3);
     let faults = checked["server_faults"].to_string();
     assert!(faults.contains("`hello` has changed"), "{faults}");
 
     // A file beside it that someone has changed explains nothing away.
-    let kept = desk.read("c.pins.json");
-    desk.write(
+    let kept = fixture.read("c.pins.json");
+    fixture.write(
         "c.pins.json",
         &kept.replace("Says hello.", "Says hello in another way."),
     );
-    let (_, checked) = desk.json(&["contract", "check", "c.yaml", "--start-servers"]);
+    let (_, checked) = fixture.json(&["contract", "check", "c.yaml", "--start-servers"]);
     let faults = checked["server_faults"].to_string();
     assert!(
         faults.contains("the file of pins holds another offer"),
         "{faults}"
     );
-    desk.write("c.pins.json", &kept);
+    fixture.write("c.pins.json", &kept);
 
     // Once it was read, the change can be meant.
-    let again = desk.ends(&["contract", "pin", "c.yaml"], 0);
+    let again = fixture.ends(&["contract", "pin", "c.yaml"], 0);
     assert!(again.out.ends_with("  changed\n"), "{}", again.out);
     assert!(again.err.contains(difference), "{}", again.err);
-    let third = desk.ends(&["contract", "pin", "c.yaml"], 0);
+    let third = fixture.ends(&["contract", "pin", "c.yaml"], 0);
     assert!(third.out.ends_with("  unchanged\n"), "{}", third.out);
-    desk.ok(&["run", "--contract", "c.yaml"]);
+    fixture.ok(&["run", "--contract", "c.yaml"]);
 }
 
 #[test]
@@ -225,17 +225,17 @@ fn s2_hidden_characters_in_definitions_are_named_by_place_and_never_printed() {
     if !python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let hello = calls("odd__hello", r#"{"path":"a"}"#);
-    desk.script(&tools(&[("odd", &["hidden"])]), &[&hello, &says("Done.")]);
+    fixture.script(&tools(&[("odd", &["hidden"])]), &[&hello, &says("Done.")]);
     let says = "characters that a terminal does not show: ";
     for command in [
         &["tools", "c.yaml"][..],
         &["contract", "check", "c.yaml", "--start-servers"],
         &["contract", "pin", "c.yaml"],
     ] {
-        let left = desk.escapes(command);
-        assert_eq!(left.code, 0, "{command:?}: {}", left.said());
+        let left = fixture.escapes(command);
+        assert_eq!(left.code, 0, "{command:?}: {}", left.printed());
         for expect in [
             format!("warning: the description of odd__hello holds {says}U+200B, U+2066, U+E0053, U+E0054, in \"Says hello.\\u{{200b}}\\u{{e0053}}"),
             format!("\"/properties/path/description\" of odd__hello holds {says}U+202E, in \"A path.\\u{{202e}}evil\"\n"),
@@ -246,7 +246,7 @@ fn s2_hidden_characters_in_definitions_are_named_by_place_and_never_printed() {
             assert!(left.err.contains(&expect), "{command:?}: {expect}: {}", left.err);
         }
     }
-    let (_, listed) = desk.json(&["tools", "c.yaml"]);
+    let (_, listed) = fixture.json(&["tools", "c.yaml"]);
     assert_eq!(listed["warnings"].as_array().unwrap().len(), 3, "{listed}");
     for command in [
         &["tools", "c.yaml", "--schemas"][..],
@@ -256,12 +256,12 @@ fn s2_hidden_characters_in_definitions_are_named_by_place_and_never_printed() {
         &["show", "r", "--why"],
         &["show", "r", "--raw"],
     ] {
-        let (code, shown) = Terminal::start(desk.command(command)).end();
+        let (code, shown) = Terminal::start(fixture.command(command)).end();
         assert_eq!(code, 0, "{command:?}: {shown}");
         assert!(!shown.contains(HIDDEN), "{command:?}: {shown:?}");
     }
     for format in ["html", "cast"] {
-        desk.escapes(&["export", "r", "--format", format]);
+        fixture.escapes(&["export", "r", "--format", format]);
     }
 }
 
@@ -270,24 +270,24 @@ fn s3_a_tool_that_would_take_the_name_of_another_servers_is_refused_before_the_r
     if !python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let meeting = tools(&[("a", &["named:b__c"]), ("a__b", &["named:c"])]);
-    desk.script(&meeting, &[&says("never")]);
-    let (code, result) = desk.json(&["run", "c.yaml"]);
+    fixture.script(&meeting, &[&says("never")]);
+    let (code, result) = fixture.json(&["run", "c.yaml"]);
     let error = result["error"].as_str().unwrap_or_default();
     assert_eq!((code, &result["run_id"]), (4, &Value::Null), "{result}");
     let expect = "two tools would be called `a__b__c`: one of mcp:a, one of mcp:a__b";
     assert!(error.contains(expect), "{error}");
-    desk.is_left();
+    fixture.is_left();
     // The same names at two servers are two tools.
     let apart = tools(&[("a", &["named:hello"]), ("b", &["named:hello"])]);
-    desk.script(&apart, &[&calls("b__hello", "{}"), &says("Done.")]);
-    let (texts, _) = desk.called_and_left();
+    fixture.script(&apart, &[&calls("b__hello", "{}"), &says("Done.")]);
+    let (texts, _) = fixture.called_and_left();
     assert_eq!(texts, ["hello"]);
     // What a contract does not take stands in no other tool's way.
     let denied = meeting.replacen("health_probe", "tools_denied: [B__C], health_probe", 1);
-    desk.script(&denied, &[&says("Done.")]);
-    desk.ok(&["run", "c.yaml"]);
+    fixture.script(&denied, &[&says("Done.")]);
+    fixture.ok(&["run", "c.yaml"]);
 }
 
 #[test]
@@ -295,10 +295,10 @@ fn s4_a_server_that_asks_for_what_it_was_not_granted_gets_errors() {
     if !python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let asks = calls("odd__ask_back", "{}");
-    desk.script(&tools(&[("odd", &[])]), &[&asks, &says("Done.")]);
-    let (texts, _) = desk.called_and_left();
+    fixture.script(&tools(&[("odd", &[])]), &[&asks, &says("Done.")]);
+    let (texts, _) = fixture.called_and_left();
     // Roots, sampling, elicitation, and a method that there is not.
     assert_eq!(texts, ["[-32601, -32601, -32601, -32601]"]);
 }
@@ -308,23 +308,23 @@ fn s5_a_result_of_five_hundred_megabytes_ends_its_run_and_touches_no_other() {
     if !python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let size = json!({"size": 500 << 20}).to_string();
     let script = |name: &str, lines: &[&str]| {
         let terms = "tool_policy: required\n".to_owned() + &tools(&[(name, &[])]);
-        desk.script(&terms, lines);
-        let contract = desk
+        fixture.script(&terms, lines);
+        let contract = fixture
             .read("c.yaml")
             .replace("s.jsonl", &format!("{name}.jsonl"));
-        desk.write(&format!("{name}.yaml"), &contract);
-        desk.write(&format!("{name}.jsonl"), &lines.join("\n"));
+        fixture.write(&format!("{name}.yaml"), &contract);
+        fixture.write(&format!("{name}.jsonl"), &lines.join("\n"));
         json!({"contract": format!("{name}.yaml"), "run_id": name}).to_string() + "\n"
     };
     let done = says("Done.");
     let odd = script("odd", &[&calls("odd__huge", &size), &done]);
     let good = script("good", &[&calls("good__hello", "{}"), &done]);
-    desk.write("list.jsonl", &(odd + &good));
-    let ended = desk.ends(&["run", "--contracts", "list.jsonl"], 1);
+    fixture.write("list.jsonl", &(odd + &good));
+    let ended = fixture.ends(&["run", "--contracts", "list.jsonl"], 1);
     let ends: std::collections::BTreeMap<String, String> = ended
         .out
         .lines()
@@ -338,9 +338,9 @@ fn s5_a_result_of_five_hundred_megabytes_ends_its_run_and_touches_no_other() {
         .collect();
     assert_eq!(ends["odd"], "FAILED_VALIDATION tool_envelope");
     assert_eq!(ends["good"], "COMPLETED_WITH_TOOLS final_message");
-    let shown = desk.ok(&["show", "odd"]);
+    let shown = fixture.ok(&["show", "odd"]);
     assert!(shown.contains("more than"), "{shown}");
-    desk.is_left();
+    fixture.is_left();
 }
 
 /// Non-JSON on standard output, another id, no answer, an end in the middle of a call: `servers.rs` has the typed end of each alone. Here
@@ -402,16 +402,16 @@ fn b5_a_long_result_is_cut_with_a_marker() {
 /// Ten thousand lines, in the middle of which stands what matters, and characters that turn lines round.
 #[test]
 fn s14_an_approval_hides_nothing_of_long_arguments_and_is_bound_to_their_hash() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let mut lines = vec!["harmless".to_owned(); 10_000];
     lines[5_000] = "\u{202e}rm -rf /\u{2066}\u{200b}\u{1b}[2K".to_owned();
     let arguments = json!({"text": lines.join("\n")}).to_string();
     let hash = blake3::hash(arguments.as_bytes()).to_string();
-    desk.script(
+    fixture.script(
         "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
         &[&calls("echo", &arguments), &says("Done.")],
     );
-    let mut terminal = Terminal::start(desk.command(&["run", "c.yaml", "--run-id", "r1"]));
+    let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml", "--run-id", "r1"]));
     terminal.until("call 1 of echo asks for your approval");
     terminal.until("\\u{202e}rm -rf /");
     assert_eq!(arguments.len(), 100_027);
@@ -421,11 +421,11 @@ fn s14_an_approval_hides_nothing_of_long_arguments_and_is_bound_to_their_hash() 
         .until("allow it? [y/N]");
     // The hash of other arguments allows nothing.
     let other = blake3::hash(b"{}").to_string();
-    desk.ends(&["approve", "r1", "--yes", "--arguments", &other], 4);
+    fixture.ends(&["approve", "r1", "--yes", "--arguments", &other], 4);
     // What has scrolled away can be read again, a page at a time.
-    let asked = desk.escapes(&["approve", "r1"]);
+    let asked = fixture.escapes(&["approve", "r1"]);
     assert_eq!(asked.code, 4);
-    let whole: String = asked.said().split_whitespace().collect();
+    let whole: String = asked.printed().split_whitespace().collect();
     let expect = arguments
         .replace('\u{202e}', "\\u{202e}")
         .replace('\u{2066}', "\\u{2066}")
@@ -436,7 +436,7 @@ fn s14_an_approval_hides_nothing_of_long_arguments_and_is_bound_to_their_hash() 
     let (code, shown) = terminal.end();
     assert_eq!(code, 0, "{shown}");
     assert!(!shown.contains(HIDDEN));
-    let ran = desk.ok(&["show", "r1"]);
+    let ran = fixture.ok(&["show", "r1"]);
     assert!(ran.contains("1 call, 0 failed"), "{ran}");
 }
 
@@ -446,15 +446,15 @@ fn progress_of_a_call_is_shown_on_a_terminal_while_it_runs() {
     if !python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let call = calls("odd__progress", r#"{"until":"seen"}"#);
-    desk.script(&tools(&[("odd", &[])]), &[&call, &says("Done.")]);
-    let mut terminal = Terminal::start(desk.command(&["run", "c.yaml", "--run-id", "r"]));
+    fixture.script(&tools(&[("odd", &[])]), &[&call, &says("Done.")]);
+    let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml", "--run-id", "r"]));
     terminal.until("running odd__progress: 3 of 10: reading\\u{202e}");
-    desk.write("seen", "");
+    fixture.write("seen", "");
     let (code, shown) = terminal.end();
     assert_eq!(code, 0, "{shown}");
     assert!(!shown.contains(HIDDEN), "{shown:?}");
-    let recorded = desk.ok(&["export", "r"]);
+    let recorded = fixture.ok(&["export", "r"]);
     assert!(!recorded.contains("of 10"), "{recorded}");
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 
 const TOKEN: &str = "gTX-84c1-q7";
 
@@ -54,8 +54,8 @@ fn a_server_gets_the_values_of_its_placeholders_and_nothing_shows_them() {
         println!("skipped 1 case: python3 is not here");
         return;
     }
-    let desk = Desk::new();
-    let root = desk.path("").canonicalize().unwrap();
+    let fixture = Fixture::new();
+    let root = fixture.path("").canonicalize().unwrap();
     let layer = json!({
         "providers": {"demo": {"type": "test-llm", "file": "s.jsonl", "contextWindow": 9000, "toolsDenied": ["write"]}},
         "mcpServers": {"gh": {
@@ -63,21 +63,21 @@ fn a_server_gets_the_values_of_its_placeholders_and_nothing_shows_them() {
             "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "PATH": "${PATH}", "ROOT": "${PLACE}"},
         }},
     });
-    desk.write(".ai-agent.json", &layer.to_string());
+    fixture.write(".ai-agent.json", &layer.to_string());
     let variables = format!("GITHUB_TOKEN={TOKEN}\nPLACE={}\n", root.display());
-    desk.write(".ai-agent.env", &variables);
-    desk.write("srv.py", SERVER);
-    desk.write("agent.ai", AGENT);
+    fixture.write(".ai-agent.env", &variables);
+    fixture.write("srv.py", SERVER);
+    fixture.write("agent.ai", AGENT);
     let lines = [
         calls("gh__write", "{}"),
         calls("gh__who", "{}"),
         says("<done>"),
         says("<done>"),
     ];
-    desk.write("s.jsonl", &lines.join("\n"));
+    fixture.write("s.jsonl", &lines.join("\n"));
     let report = "--set=completion=message";
     let transport = "--set=tool_transport=native";
-    let ran = desk.run(&[
+    let ran = fixture.run(&[
         "run", "agent.ai", "hi", report, transport, "--json", "--run-id", "r",
     ]);
     let result = ran.document();
@@ -97,7 +97,7 @@ fn a_server_gets_the_values_of_its_placeholders_and_nothing_shows_them() {
     let place = format!("in {}", root.display());
     assert!(shown[1].ends_with(&place), "{}", shown[1]);
 
-    let mut printed = ran.said();
+    let mut printed = ran.printed();
     for command in [
         &["show", "r", "--full"][..],
         &["show", "r", "--why"],
@@ -109,7 +109,7 @@ fn a_server_gets_the_values_of_its_placeholders_and_nothing_shows_them() {
         &["verify", "r"],
         &["replay", "r"],
     ] {
-        printed.push_str(&desk.ok(command));
+        printed.push_str(&fixture.ok(command));
     }
     assert!(
         printed.contains("gh__write (not offered to models of demo)"),
@@ -127,26 +127,26 @@ fn a_server_gets_the_values_of_its_placeholders_and_nothing_shows_them() {
 /// What really shows a secret is refused, and the refusal does not show it.
 #[test]
 fn a_secret_in_the_path_of_an_address_is_refused() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let layer = json!({
         "providers": {"demo": {"type": "ollama", "contextWindow": 9000}},
         "mcpServers": {"gh": {"type": "http", "url": "http://127.0.0.1:9/${API_TOKEN}/mcp"}},
     });
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write(".ai-agent.env", &format!("API_TOKEN={TOKEN}\n"));
-    desk.write("agent.ai", AGENT);
-    let checked = desk.run(&["contract", "check", "agent.ai"]);
-    assert_eq!(checked.code, 4, "{}", checked.said());
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write(".ai-agent.env", &format!("API_TOKEN={TOKEN}\n"));
+    fixture.write("agent.ai", AGENT);
+    let checked = fixture.run(&["contract", "check", "agent.ai"]);
+    assert_eq!(checked.code, 4, "{}", checked.printed());
     let fault =
         "the contract shows a secret: what tools.mcp.gh.url gives is at \"/servers/gh/url\"";
     assert!(checked.err.contains(fault), "{}", checked.err);
-    assert!(!checked.said().contains(TOKEN), "{}", checked.said());
+    assert!(!checked.printed().contains(TOKEN), "{}", checked.printed());
 }
 
 /// A contract is recorded as it is: what can only be a credential is refused wherever it stands, and commands are shown masked.
 #[test]
 fn a_credential_that_is_written_out_is_refused_with_its_place() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let key = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     let check = |args: Value, more: (&str, &str), place: &str, secret: &str| {
         let layer = json!({
@@ -161,7 +161,7 @@ fn a_credential_that_is_written_out_is_refused_with_its_place() {
                 "bodyTemplate": {"password": more.1},
             }},
         });
-        desk.write(".ai-agent.json", &layer.to_string());
+        fixture.write(".ai-agent.json", &layer.to_string());
         for command in [
             &["run", "b.ai", "hi", "--dry-run"][..],
             &["run", "b.ai", "hi"],
@@ -169,14 +169,14 @@ fn a_credential_that_is_written_out_is_refused_with_its_place() {
             &["contract", "show", "b.ai"],
             &["tools", "b.ai"],
         ] {
-            let left = desk.run(command);
-            assert_eq!(left.code, 4, "{command:?}: {}", left.said());
+            let left = fixture.run(command);
+            assert_eq!(left.code, 4, "{command:?}: {}", left.printed());
             let fault = format!("what {place} gives");
             assert!(left.err.contains(&fault), "{command:?}: {}", left.err);
-            assert!(!left.said().contains(secret), "{}", left.said());
+            assert!(!left.printed().contains(secret), "{}", left.printed());
         }
     };
-    desk.write("b.ai", &AGENT.replace("[gh]", "[gh, rest__r]"));
+    fixture.write("b.ai", &AGENT.replace("[gh]", "[gh, rest__r]"));
     let first = "tools.mcp.gh.args.0";
     check(json!([key]), ("me", ""), first, key);
     let script = format!("TOKEN={key} exec x");
@@ -203,60 +203,65 @@ fn a_credential_that_is_written_out_is_refused_with_its_place() {
     check(json!([]), (key, ""), "providers.demo.provider_options", key);
     let body = "tools.rest.r.body_template.password";
     check(json!([]), ("me", "bodypw123"), body, "bodypw123");
-    desk.write("b.ai", &format!("{AGENT}Use {key} now."));
+    fixture.write("b.ai", &format!("{AGENT}Use {key} now."));
     check(json!([]), ("me", ""), "system", key);
 
     let layer = json!({
         "providers": {"demo": {"type": "ollama", "contextWindow": 9000}},
         "mcpServers": {"gh": {"type": "stdio", "command": "true", "args": ["--auth=plainword", "--token=${T}"]}},
     });
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write(".ai-agent.env", "T=x7f3k9q2m5w8\n");
-    desk.write("b.ai", AGENT);
-    let left = desk.run(&["contract", "check", "b.ai"]);
-    assert!(left.said().contains("--auth=***"), "{}", left.said());
-    assert!(!left.said().contains("plainword"), "{}", left.said());
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write(".ai-agent.env", "T=x7f3k9q2m5w8\n");
+    fixture.write("b.ai", AGENT);
+    let left = fixture.run(&["contract", "check", "b.ai"]);
+    assert!(left.printed().contains("--auth=***"), "{}", left.printed());
+    assert!(!left.printed().contains("plainword"), "{}", left.printed());
 }
 
 /// 001 §6: `${NAME}` of a word that no name calls a secret is no secret: the agent may speak of it.
 #[test]
 fn an_ordinary_word_of_a_variable_may_stand_in_a_prompt() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let layer = json!({
         "providers": {"demo": {"type": "ollama", "contextWindow": 9000}},
         "mcpServers": {"gh": {"type": "stdio", "command": "true", "env": {"MODE": "${PLAINWORD}"}}},
     });
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write("agent.ai", &format!("{AGENT}We go to production."));
-    desk.write(".ai-agent.env", "PLAINWORD=production\n");
-    let checked = desk.run(&["contract", "check", "agent.ai"]);
-    assert_eq!(checked.code, 0, "{}", checked.said());
-    desk.write(".ai-agent.env", "PLAINWORD=pr0duction7\n");
-    desk.write("agent.ai", &format!("{AGENT}We go to pr0duction7."));
-    let checked = desk.run(&["contract", "check", "agent.ai"]);
-    assert_eq!(checked.code, 4, "{}", checked.said());
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write("agent.ai", &format!("{AGENT}We go to production."));
+    fixture.write(".ai-agent.env", "PLAINWORD=production\n");
+    let checked = fixture.run(&["contract", "check", "agent.ai"]);
+    assert_eq!(checked.code, 0, "{}", checked.printed());
+    fixture.write(".ai-agent.env", "PLAINWORD=pr0duction7\n");
+    fixture.write("agent.ai", &format!("{AGENT}We go to pr0duction7."));
+    let checked = fixture.run(&["contract", "check", "agent.ai"]);
+    assert_eq!(checked.code, 4, "{}", checked.printed());
 }
 
 /// Checks of the finished contract name what the author wrote, and where.
 #[test]
 fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let provider = json!({"demo": {"type": "ollama", "contextWindow": 9000}});
     let layer = |defaults: Value| {
         let layer = json!({"providers": provider, "defaults": defaults});
-        desk.write(".ai-agent.json", &layer.to_string());
+        fixture.write(".ai-agent.json", &layer.to_string());
     };
     let check = |front: &str, options: &[&str], expect: &[&str]| {
         let text = format!("---\nmodels: [demo/m]\n{front}\n---\nHi.\n");
-        desk.write("a.ai", &text);
+        fixture.write("a.ai", &text);
         let mut words = vec!["run", "a.ai", "hi"];
         words.extend(options);
-        let ran = desk.run(&words);
-        assert_eq!(ran.code, 4, "{}", ran.said());
+        let ran = fixture.run(&words);
+        assert_eq!(ran.code, 4, "{}", ran.printed());
         let help = ran.err.lines().find(|line| line.contains("help: correct"));
         let help = help.unwrap_or_else(|| panic!("{}", ran.err));
         for text in expect {
-            let root = desk.path("").canonicalize().unwrap().display().to_string();
+            let root = fixture
+                .path("")
+                .canonicalize()
+                .unwrap()
+                .display()
+                .to_string();
             let help = help.replace(root.trim_end_matches('/'), "");
             assert!(help.contains(text), "{help} has no {text}");
         }
@@ -294,14 +299,14 @@ fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
         &["correct /.ai-agent.json (defaults.toolTimeout);"],
     );
     // The same of a value that cannot be read.
-    let unread = desk.run(&["run", "a.ai", "hi", "--max-tool-turns", "x"]);
+    let unread = fixture.run(&["run", "a.ai", "hi", "--max-tool-turns", "x"]);
     assert!(
         unread.err.contains("--> --max-tool-turns x\n"),
         "{}",
         unread.err
     );
-    desk.write("a.ai", "---\nmodels: [demo/m]\nmaxTurns: x\n---\nHi.\n");
-    let unread = desk.run(&["run", "a.ai", "hi"]);
+    fixture.write("a.ai", "---\nmodels: [demo/m]\nmaxTurns: x\n---\nHi.\n");
+    let unread = fixture.run(&["run", "a.ai", "hi"]);
     assert!(
         unread.err.contains("error: maxTurns: expected"),
         "{}",
@@ -312,20 +317,20 @@ fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
 /// A model that has its calls in its text has its report there, too.
 #[test]
 fn an_agent_whose_model_calls_in_text_needs_no_key_for_it() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let layer =
         json!({"providers": {"near": {"type": "openai", "baseUrl": "http://127.0.0.1:9/v1"}}});
-    desk.write(".ai-agent.json", &layer.to_string());
+    fixture.write(".ai-agent.json", &layer.to_string());
     for (models, transport) in [
         ("near/smollm2-135m", "native"),
         ("near/gpt-4o, near/smollm2-135m", "native"),
         ("near/gpt-4o", "xml-final"),
     ] {
         let text = format!("---\nmodels: [{models}]\n---\nHi.\n");
-        desk.write("a.ai", &text);
-        let checked = desk.run(&["contract", "check", "a.ai"]);
-        assert_eq!(checked.code, 0, "{models}: {}", checked.said());
-        let shown = desk.run(&["contract", "show", "a.ai"]).document();
+        fixture.write("a.ai", &text);
+        let checked = fixture.run(&["contract", "check", "a.ai"]);
+        assert_eq!(checked.code, 0, "{models}: {}", checked.printed());
+        let shown = fixture.run(&["contract", "show", "a.ai"]).document();
         assert_eq!(shown["tool_transport"], transport, "{models}");
     }
 }
@@ -338,16 +343,16 @@ async fn an_address_that_is_not_found_is_asked_once_and_named() {
         .respond_with(ResponseTemplate::new(404).set_body_string("404 page not found"))
         .mount(&server)
         .await;
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let provider =
         json!({"far": {"type": "openai", "baseUrl": server.uri(), "contextWindow": 9000}});
-    desk.write(
+    fixture.write(
         ".ai-agent.json",
         &json!({"providers": provider}).to_string(),
     );
-    desk.write("a.ai", "---\nmodels: [far/m]\n---\nHi.\n");
-    let ran = desk.run(&["run", "a.ai", "hi"]);
-    assert_eq!(ran.code, 4, "{}", ran.said());
+    fixture.write("a.ai", "---\nmodels: [far/m]\n---\nHi.\n");
+    let ran = fixture.run(&["run", "a.ai", "hi"]);
+    assert_eq!(ran.code, 4, "{}", ran.printed());
     let asked = server.received_requests().await.unwrap();
     let asked = asked
         .iter()
@@ -365,15 +370,15 @@ async fn an_address_that_is_not_found_is_asked_once_and_named() {
 /// 001/3.prompt.3
 #[test]
 fn an_include_through_a_link_reads_no_hidden_file_and_no_variables() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let layer = json!({"providers": {"near": {"type": "ollama", "contextWindow": 9000}}});
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write("open/.keys/id", TOKEN);
-    desk.write("open/text/ai-agent.env", &format!("A={TOKEN}\n"));
-    desk.write("open/text/plain.md", "Be brief.");
-    std::os::unix::fs::symlink("../.keys", desk.path("open/text/linked")).unwrap();
-    std::os::unix::fs::symlink("../.keys/id", desk.path("open/text/readme.txt")).unwrap();
-    std::os::unix::fs::symlink("ai-agent.env", desk.path("open/text/notes.md")).unwrap();
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write("open/.keys/id", TOKEN);
+    fixture.write("open/text/ai-agent.env", &format!("A={TOKEN}\n"));
+    fixture.write("open/text/plain.md", "Be brief.");
+    std::os::unix::fs::symlink("../.keys", fixture.path("open/text/linked")).unwrap();
+    std::os::unix::fs::symlink("../.keys/id", fixture.path("open/text/readme.txt")).unwrap();
+    std::os::unix::fs::symlink("ai-agent.env", fixture.path("open/text/notes.md")).unwrap();
     for (name, rule) in [
         ("text/readme.txt", "is hidden"),
         ("text/linked/id", "is hidden"),
@@ -381,17 +386,17 @@ fn an_include_through_a_link_reads_no_hidden_file_and_no_variables() {
         ("text/notes.md", "is a file of variables"),
     ] {
         let text = format!("---\nmodels: [near/m]\n---\n${{include:{name}}}\n");
-        desk.write("open/a.ai", &text);
-        let checked = desk.run(&["contract", "show", "open/a.ai"]);
-        assert_eq!(checked.code, 4, "{name}: {}", checked.said());
+        fixture.write("open/a.ai", &text);
+        let checked = fixture.run(&["contract", "show", "open/a.ai"]);
+        assert_eq!(checked.code, 4, "{name}: {}", checked.printed());
         assert!(checked.err.contains(rule), "{name}: {}", checked.err);
-        assert!(!checked.said().contains(TOKEN), "{name}");
+        assert!(!checked.printed().contains(TOKEN), "{name}");
     }
-    desk.write(
+    fixture.write(
         "open/a.ai",
         "---\nmodels: [near/m]\n---\n${include:text/plain.md}\n",
     );
-    let shown = desk.run(&["contract", "show", "open/a.ai"]).document();
+    let shown = fixture.run(&["contract", "show", "open/a.ai"]).document();
     assert_eq!(shown["system"], "Be brief.");
 }
 
@@ -399,18 +404,18 @@ fn an_include_through_a_link_reads_no_hidden_file_and_no_variables() {
 /// 001/11.direct.2
 #[test]
 fn texts_come_from_files_everywhere_and_kept_files_are_written_each_for_itself() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let layer = json!({"providers": {"demo": {"type": "test-llm", "file": "s.jsonl", "contextWindow": 9000}}});
-    desk.write(".ai-agent.json", &layer.to_string());
-    desk.write("s.jsonl", &[says("one"), says("two")].join("\n"));
+    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.write("s.jsonl", &[says("one"), says("two")].join("\n"));
     let message = "--set=completion=message --set=tool_transport=native";
     let more: Vec<&str> = message.split(' ').collect();
-    desk.write("a.ai", "---\nmodels: [demo/script]\n---\nHi.\n");
-    desk.write("task.txt", "from the file\n");
-    desk.write("taken", "a file");
+    fixture.write("a.ai", "---\nmodels: [demo/script]\n---\nHi.\n");
+    fixture.write("task.txt", "from the file\n");
+    fixture.write("taken", "a file");
     let task = |words: &[&str]| {
         let words = [words, &more, &["--json"]].concat();
-        let ran = desk.run(&words);
+        let ran = fixture.run(&words);
         let result = ran.document();
         let messages = result["conversation"].as_array().unwrap().clone();
         let mut users = messages.iter().filter(|one| one["role"] == "user");
@@ -420,14 +425,14 @@ fn texts_come_from_files_everywhere_and_kept_files_are_written_each_for_itself()
     let kept = ["--sessions-dir", "taken", "--save", "kept.json"];
     let (text, ran) = task(&[&["run", "a.ai", "@task.txt", "--run-id", "r"][..], &kept].concat());
     assert_eq!(text, "from the file");
-    assert_ne!(ran.code, 0, "{}", ran.said());
-    assert!(desk.read("kept.json").contains("from the file"));
+    assert_ne!(ran.code, 0, "{}", ran.printed());
+    assert!(fixture.read("kept.json").contains("from the file"));
     assert_eq!(task(&["a.ai", "@task.txt"]).0, "from the file");
     assert_eq!(task(&["run", "a.ai", "@you there"]).0, "@you there");
     let again = task(&["continue", "r", "@task.txt", "--contract", "a.ai"]);
     assert_eq!(again.0, "from the file", "{}", again.1.err);
     // A system prompt may be in a file of any name.
-    desk.write("system.json", "You are brief.\n");
+    fixture.write("system.json", "You are brief.\n");
     let direct = [
         "run",
         "@system.json",
@@ -441,8 +446,8 @@ fn texts_come_from_files_everywhere_and_kept_files_are_written_each_for_itself()
 /// A description is read from a regular file, as everything else is.
 #[test]
 fn a_pipe_is_no_description_of_a_service() {
-    let desk = Desk::new();
-    let pipe = desk.path("spec.json");
+    let fixture = Fixture::new();
+    let pipe = fixture.path("spec.json");
     if !Command::new("mkfifo")
         .arg(&pipe)
         .status()
@@ -451,15 +456,15 @@ fn a_pipe_is_no_description_of_a_service() {
         println!("skipped 1 case: mkfifo is not here");
         return;
     }
-    desk.write(
+    fixture.write(
         "c.yaml",
         "task: t\ntargets: [{provider: d, model: m, context_window: 9000}]\nproviders: {d: {type: ollama}}\n\
          tools: {openapi: {s: {spec: spec.json}}}\n",
     );
-    let listed = desk.run(&["tools", "c.yaml"]);
+    let listed = fixture.run(&["tools", "c.yaml"]);
     assert!(
-        listed.said().contains("it is a pipe, not a file"),
+        listed.printed().contains("it is a pipe, not a file"),
         "{}",
-        listed.said()
+        listed.printed()
     );
 }

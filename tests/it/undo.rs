@@ -6,33 +6,33 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 use crate::sandbox_faults::sandbox;
 
-/// A desk with a workspace `w` of three files, and a contract whose model makes these calls.
-fn desk(made: &[(&str, serde_json::Value)]) -> Desk {
-    let desk = Desk::new();
-    desk.write("w/changed.txt", "one\ntwo\n");
-    desk.write("w/gone.txt", "gone\n");
-    desk.write("w/same.txt", "same\n");
+/// A fixture with a workspace `w` of three files, and a contract whose model makes these calls.
+fn fixture(made: &[(&str, serde_json::Value)]) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("w/changed.txt", "one\ntwo\n");
+    fixture.write("w/gone.txt", "gone\n");
+    fixture.write("w/same.txt", "same\n");
     let mut lines: Vec<String> = made
         .iter()
         .map(|(tool, arguments)| calls(tool, &arguments.to_string()))
         .collect();
     lines.push(says("Done."));
-    desk.write("s.jsonl", &lines.join("\n"));
-    desk.write(
+    fixture.write("s.jsonl", &lines.join("\n"));
+    fixture.write(
         "c.yaml",
         "task: Change it.\ntool_policy: optional\nmax_turns: 20\ntargets: [{provider: demo, model: m}]\n\
          providers: {demo: {type: scripted, file: s.jsonl}}\n\
          tools: {builtin: [apply_patch, edit_file, write_file], workspace: w}\n",
     );
-    desk
+    fixture
 }
 
 /// Every file of the workspace, with its text.
-fn files(desk: &Desk) -> BTreeMap<String, String> {
-    below(&desk.path("w"))
+fn files(fixture: &Fixture) -> BTreeMap<String, String> {
+    below(&fixture.path("w"))
 }
 
 fn below(folder: &Path) -> BTreeMap<String, String> {
@@ -59,8 +59,8 @@ fn patch(body: &str) -> (&'static str, serde_json::Value) {
     ("apply_patch", json!({"patch": patch}))
 }
 
-fn changing() -> Desk {
-    desk(&[
+fn changing() -> Fixture {
+    fixture(&[
         (
             "edit_file",
             json!({"path": "./changed.txt", "edits": [{"old": "two", "new": "2"}]}),
@@ -74,16 +74,16 @@ fn changing() -> Desk {
 
 #[test]
 fn a_run_shows_what_it_changed_and_undo_restores_it() {
-    let desk = changing();
-    let before = files(&desk);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    let after = files(&desk);
+    let fixture = changing();
+    let before = files(&fixture);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let after = files(&fixture);
     assert_eq!(after["changed.txt"], "one\n2\nthree\n");
     assert!(!after.contains_key("gone.txt"));
     // From the transcript alone, also where nothing is kept.
-    desk.ok(&["export", "r", "-o", "r.jsonl"]);
+    fixture.ok(&["export", "r", "-o", "r.jsonl"]);
     for run in ["r", "r.jsonl"] {
-        let shown = desk.ok(&["show", run]);
+        let shown = fixture.ok(&["show", run]);
         assert!(
             shown.contains("3 files of the workspace changed"),
             "{shown}"
@@ -105,33 +105,33 @@ fn a_run_shows_what_it_changed_and_undo_restores_it() {
         )));
         assert!(!shown.contains("passing.txt  +"), "{shown}");
     }
-    let exported = desk.read("r.jsonl");
+    let exported = fixture.read("r.jsonl");
     assert!(!exported.contains("gone\\n") && exported.contains("lines_removed"));
 
-    let said = desk.ok(&["undo", "r", "--dry-run"]);
+    let said = fixture.ok(&["undo", "r", "--dry-run"]);
     assert!(said.contains("restored       changed.txt"), "{said}");
-    assert_eq!(files(&desk), after);
-    let said = desk.ok(&["undo", "r"]);
+    assert_eq!(files(&fixture), after);
+    let said = fixture.ok(&["undo", "r"]);
     assert_eq!(
         said,
         "restored       changed.txt\nrestored       gone.txt\nremoved        new/made.txt\n"
     );
-    assert_eq!(files(&desk), before);
-    let again = desk.ok(&["undo", "r"]);
+    assert_eq!(files(&fixture), before);
+    let again = fixture.ok(&["undo", "r"]);
     assert_eq!(
         again,
         "as before      changed.txt\nas before      gone.txt\nas before      new/made.txt\n"
     );
-    assert_eq!(files(&desk), before);
-    assert_eq!(desk.run(&["verify", "r"]).code, 0);
+    assert_eq!(files(&fixture), before);
+    assert_eq!(fixture.run(&["verify", "r"]).code, 0);
 }
 
 #[test]
 fn what_something_else_changed_since_stays_and_is_named() {
-    let desk = changing();
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    desk.write("w/changed.txt", "a person's\n");
-    let left = desk.ends(&["undo", "r"], 1);
+    let fixture = changing();
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    fixture.write("w/changed.txt", "a person's\n");
+    let left = fixture.ends(&["undo", "r"], 1);
     assert!(
         left.out
             .contains("NOT RESTORED   changed.txt: something else has changed it since the run"),
@@ -143,13 +143,13 @@ fn what_something_else_changed_since_stays_and_is_named() {
         "{}",
         left.err
     );
-    let now = files(&desk);
+    let now = files(&fixture);
     assert_eq!(now["changed.txt"], "a person's\n");
     assert_eq!(now["gone.txt"], "gone\n");
     // Back to what the run left, it can be restored.
-    desk.write("w/changed.txt", "one\n2\nthree\n");
-    desk.ok(&["undo", "r"]);
-    assert_eq!(files(&desk)["changed.txt"], "one\ntwo\n");
+    fixture.write("w/changed.txt", "one\n2\nthree\n");
+    fixture.ok(&["undo", "r"]);
+    assert_eq!(files(&fixture)["changed.txt"], "one\ntwo\n");
 }
 
 /// Whatever was restored before the process was killed, the next undo restores the rest.
@@ -165,27 +165,27 @@ fn an_undo_that_was_killed_is_made_again() {
             patch(&updates.collect::<Vec<_>>().join("\n"))
         })
         .collect();
-    let desk = desk(&made);
+    let fixture = fixture(&made);
     for n in 0..count {
-        desk.write(&format!("w/f{n:03}"), &format!("before {n}\n"));
+        fixture.write(&format!("w/f{n:03}"), &format!("before {n}\n"));
     }
-    let before = files(&desk);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    assert_eq!(files(&desk)["f000"], "after 0\n");
-    let mut child = desk
+    let before = files(&fixture);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    assert_eq!(files(&fixture)["f000"], "after 0\n");
+    let mut child = fixture
         .command(&["undo", "r"])
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
     // As soon as the first file is restored, in the middle of the others.
-    while fs::read_to_string(desk.path("w/f002")).unwrap() != "before 2\n" {
-        assert!(child.try_wait().unwrap().is_none() || files(&desk)["f002"] == "before 2\n");
+    while fs::read_to_string(fixture.path("w/f002")).unwrap() != "before 2\n" {
+        assert!(child.try_wait().unwrap().is_none() || files(&fixture)["f002"] == "before 2\n");
         std::thread::yield_now();
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    desk.ok(&["undo", "r"]);
-    let mut after = files(&desk);
+    fixture.ok(&["undo", "r"]);
+    let mut after = files(&fixture);
     // A file that was about to take its name may be left.
     after.retain(|name, _| !name.starts_with(".monolith-"));
     assert_eq!(after, before);
@@ -193,64 +193,64 @@ fn an_undo_that_was_killed_is_made_again() {
 
 #[test]
 fn what_was_kept_goes_with_the_run_and_can_be_erased() {
-    let desk = changing();
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    let kept = desk.path("home/runs.db.files/r");
+    let fixture = changing();
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let kept = fixture.path("home/runs.db.files/r");
     assert!(kept.is_file());
     let hash = blake3::hash(b"gone\n").to_hex().to_string();
-    let said = desk.ok(&["erase", "r", "--blob", &hash[..16], "--yes"]);
+    let said = fixture.ok(&["erase", "r", "--blob", &hash[..16], "--yes"]);
     assert!(said.contains("undo restores it no more"), "{said}");
-    let left = desk.ends(&["undo", "r"], 1);
+    let left = fixture.ends(&["undo", "r"], 1);
     assert!(
         left.out
             .contains("NOT RESTORED   gone.txt: what it held was not kept, or was erased"),
         "{}",
         left.out
     );
-    assert_eq!(files(&desk)["changed.txt"], "one\ntwo\n");
-    desk.ok(&["delete", "r", "--yes"]);
+    assert_eq!(files(&fixture)["changed.txt"], "one\ntwo\n");
+    fixture.ok(&["delete", "r", "--yes"]);
     assert!(!kept.exists());
     // A run of that name keeps its own.
-    desk.ok(&["run", "c.yaml", "--run-id", "r", "--set", "max_turns=19"]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r", "--set", "max_turns=19"]);
     fs::remove_file(&kept).unwrap();
-    let left = desk.ends(&["undo", "r"], 4);
+    let left = fixture.ends(&["undo", "r"], 4);
     assert!(left.err.contains("is not kept here"), "{}", left.err);
 }
 
 #[test]
 fn a_folder_that_took_the_workspaces_place_is_not_written() {
-    let desk = changing();
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    let after = files(&desk);
-    fs::rename(desk.path("w"), desk.path("elsewhere")).unwrap();
-    let left = desk.ends(&["undo", "r"], 1);
+    let fixture = changing();
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let after = files(&fixture);
+    fs::rename(fixture.path("w"), fixture.path("elsewhere")).unwrap();
+    let left = fixture.ends(&["undo", "r"], 1);
     assert!(left.err.contains("open its workspace"), "{}", left.err);
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink("elsewhere", desk.path("w")).unwrap();
-        let left = desk.ends(&["undo", "r"], 1);
+        std::os::unix::fs::symlink("elsewhere", fixture.path("w")).unwrap();
+        let left = fixture.ends(&["undo", "r"], 1);
         assert!(
             left.err.contains("a link stands in its place now"),
             "{}",
             left.err
         );
     }
-    assert_eq!(below(&desk.path("elsewhere")), after);
-    let nothing = Desk::new();
+    assert_eq!(below(&fixture.path("elsewhere")), after);
+    let nothing = Fixture::new();
     nothing.script("", &[&says("Hello.")]);
     nothing.ok(&["run", "c.yaml", "--run-id", "quiet"]);
     let said = nothing.ok(&["undo", "quiet"]);
     assert!(said.contains("left every file as it was"), "{said}");
 }
 
-/// A desk whose model runs these commands in its workspace `w`, beside the calls of [`desk`].
-fn commands(made: &[(&str, serde_json::Value)]) -> Desk {
-    let desk = desk(made);
-    let contract = desk
+/// A fixture whose model runs these commands in its workspace `w`, beside the calls of [`fixture`].
+fn commands(made: &[(&str, serde_json::Value)]) -> Fixture {
+    let fixture = fixture(made);
+    let contract = fixture
         .read("c.yaml")
         .replace("write_file]", "write_file, shell]");
-    desk.write("c.yaml", &contract);
-    desk
+    fixture.write("c.yaml", &contract);
+    fixture
 }
 
 fn shell(command: &str) -> (&'static str, serde_json::Value) {
@@ -262,7 +262,7 @@ fn what_a_command_changed_is_listed_and_undo_restores_it() {
     if !sandbox() {
         return;
     }
-    let desk = commands(&[
+    let fixture = commands(&[
         shell(
             "sed -i s/two/2/ changed.txt; rm gone.txt; mkdir -p new; echo made > new/made.txt; echo x > .hidden",
         ),
@@ -270,11 +270,11 @@ fn what_a_command_changed_is_listed_and_undo_restores_it() {
         shell("echo four >> changed.txt; rm .hidden; touch same.txt"),
         shell("echo built > target/out; echo more >> target/there"),
     ]);
-    desk.write("w/.gitignore", "target\n");
-    desk.write("w/target/there", "not compared\n");
-    let before = files(&desk);
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    let shown = desk.ok(&["show", "r"]);
+    fixture.write("w/.gitignore", "target\n");
+    fixture.write("w/target/there", "not compared\n");
+    let before = files(&fixture);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(
         shown.contains("3 files of the workspace changed\n"),
         "{shown}"
@@ -292,15 +292,15 @@ fn what_a_command_changed_is_listed_and_undo_restores_it() {
         assert!(shown.contains(&line), "no {line}: {shown}");
     }
     assert!(!shown.contains("there may be more"), "{shown}");
-    desk.ok(&["undo", "r"]);
-    let mut after = files(&desk);
+    fixture.ok(&["undo", "r"]);
+    let mut after = files(&fixture);
     // What ignore rules name is neither compared nor restored.
     assert_eq!(after.remove("target/out").as_deref(), Some("built\n"));
     let there = after.insert("target/there".to_owned(), "not compared\n".to_owned());
     assert_eq!(there.as_deref(), Some("not compared\nmore\n"));
     assert_eq!(after, before);
-    desk.ok(&["verify", "r"]);
-    desk.ok(&["replay", "r"]);
+    fixture.ok(&["verify", "r"]);
+    fixture.ok(&["replay", "r"]);
 }
 
 /// Were it taken for made, `undo` would remove what the run never saw.
@@ -309,19 +309,19 @@ fn a_file_that_is_ignored_no_longer_does_not_count_as_made() {
     if !sandbox() {
         return;
     }
-    let desk = commands(&[shell("rm .gitignore; echo x > made.txt")]);
-    desk.write("w/.gitignore", "*.key\n");
-    desk.write("w/own.key", "a person's\n");
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    let shown = desk.ok(&["show", "r"]);
+    let fixture = commands(&[shell("rm .gitignore; echo x > made.txt")]);
+    fixture.write("w/.gitignore", "*.key\n");
+    fixture.write("w/own.key", "a person's\n");
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(shown.contains("removed  .gitignore"), "{shown}");
     assert!(
         !shown.contains("own.key") && shown.contains("there may be more"),
         "{shown}"
     );
-    let said = desk.ok(&["undo", "r"]);
+    let said = fixture.ok(&["undo", "r"]);
     assert!(said.contains("More files may have been changed"), "{said}");
-    let now = files(&desk);
+    let now = files(&fixture);
     assert_eq!(now["own.key"], "a person's\n");
     assert_eq!(now[".gitignore"], "*.key\n");
 }
@@ -331,8 +331,8 @@ fn what_a_command_changed_that_has_no_result_is_not_denied() {
     if !sandbox() {
         return;
     }
-    let desk = commands(&[shell("echo x >> changed.txt; sleep 600")]);
-    desk.ok(&[
+    let fixture = commands(&[shell("echo x >> changed.txt; sleep 600")]);
+    fixture.ok(&[
         "run",
         "c.yaml",
         "--run-id",
@@ -340,8 +340,8 @@ fn what_a_command_changed_that_has_no_result_is_not_denied() {
         "--set",
         "tool_timeout_ms=400",
     ]);
-    let shown = desk.ok(&["show", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(shown.contains("there may be more"), "{shown}");
-    let said = desk.ok(&["undo", "r"]);
+    let said = fixture.ok(&["undo", "r"]);
     assert!(said.contains("More files may have been changed"), "{said}");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::http::serving;
 use crate::terminal::Terminal;
 
@@ -11,7 +11,7 @@ const REQUIRED: &str = "tool_policy: required\ntools: {builtin: [echo]}\n";
 /// Advice for a model that made no call.
 const NO_CALL: &str = "ask for something that needs a tool";
 
-impl Desk {
+impl Fixture {
     /// What a pipe and `--why` say of the run `r`, which failed.
     fn advice(&self, error: &Left) -> [String; 2] {
         let why = self.run(&["show", "r", "--why"]).out;
@@ -26,16 +26,16 @@ fn a_call_that_did_not_come_back_names_its_tool_server() {
         return;
     }
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         &format!(
             "tool_policy: required\ntools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}]}}}}}}\n",
             server.display()
         ),
         &[&calls("odd__die", "{}"), &says("I tried.")],
     );
-    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
-    for said in desk.advice(&ended) {
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    for said in fixture.advice(&ended) {
         assert!(said.contains("connection lost"), "{said}");
         assert!(
             said.contains("monolith doctor --contract c.yaml starts it"),
@@ -48,13 +48,13 @@ fn a_call_that_did_not_come_back_names_its_tool_server() {
 
 #[test]
 fn refused_arguments_name_what_the_tool_takes() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         REQUIRED,
         &[&calls("echo", "{\"file\":\"x\"}"), &says("I tried.")],
     );
-    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
-    for said in desk.advice(&ended) {
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    for said in fixture.advice(&ended) {
         assert!(
             said.contains("monolith tools c.yaml --schemas shows what each tool takes")
                 && said.contains("monolith continue r \"…\" asks again")
@@ -67,8 +67,8 @@ fn refused_arguments_name_what_the_tool_takes() {
 
 #[test]
 fn a_call_that_a_person_refused_is_not_called_missing() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         &format!("{REQUIRED}require_approval: [echo]\n"),
         &[
             &calls("echo", "{\"text\":\"x\"}"),
@@ -77,21 +77,21 @@ fn a_call_that_a_person_refused_is_not_called_missing() {
             &says("Done."),
         ],
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r", "--no-wait"], 8);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r", "--no-wait"], 8);
     // There is nothing to continue as long as it has not ended.
-    let left = desk.ends(&["continue", "r", "And?"], 4);
+    let left = fixture.ends(&["continue", "r", "And?"], 4);
     assert!(
         left.err.contains("monolith resume r brings it to its end"),
         "{}",
         left.err
     );
     let deny = ["deny", "r", "--reason", "not on a Friday"];
-    let shown = desk.ends(&deny, 4).err;
+    let shown = fixture.ends(&deny, 4).err;
     let (_, hash) = shown.split_once("--arguments ").expect(&shown);
     let hash: String = hash.chars().take_while(char::is_ascii_hexdigit).collect();
-    desk.ok(&[&deny[..], &["--yes", "--arguments", &hash]].concat());
-    let ended = desk.ends(&["resume", "r"], 1);
-    for said in desk.advice(&ended) {
+    fixture.ok(&[&deny[..], &["--yes", "--arguments", &hash]].concat());
+    let ended = fixture.ends(&["resume", "r"], 1);
+    for said in fixture.advice(&ended) {
         assert!(
             said.contains("allow it when it is asked for again: monolith continue r \"…\""),
             "{said}"
@@ -103,12 +103,12 @@ fn a_call_that_a_person_refused_is_not_called_missing() {
 /// The number that is printed is one with which the run gets on.
 #[test]
 fn a_higher_limit_of_tokens_holds_the_request_that_did_not_fit() {
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         "tools: {builtin: [echo]}\nsampling: {max_output_tokens: 512}\n",
         &[&calls("echo", "{\"text\":\"x\"}"), &says("Done.")],
     );
-    let ended = desk.ends(
+    let ended = fixture.ends(
         &[
             "run",
             "c.yaml",
@@ -119,7 +119,7 @@ fn a_higher_limit_of_tokens_holds_the_request_that_did_not_fit() {
         ],
         1,
     );
-    let said = desk.advice(&ended);
+    let said = fixture.advice(&ended);
     let limit = |said: &str| -> u64 {
         let (_, rest) = said.split_once("--set max_tokens_consumed=").expect(said);
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
@@ -129,7 +129,7 @@ fn a_higher_limit_of_tokens_holds_the_request_that_did_not_fit() {
     assert_eq!(here, why);
     assert!(here > 200, "{here}");
     let set = format!("max_tokens_consumed={here}");
-    desk.ends(
+    fixture.ends(
         &[
             "continue",
             "r",
@@ -151,20 +151,20 @@ fn a_key_that_is_refused_is_named_by_its_variable() {
             "{}".to_owned(),
         )
     });
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "c.yaml",
         &format!(
             "task: hi\ntargets: [{{provider: web, model: m, context_window: 9000}}]\n\
              providers: {{web: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1', api_key_env: MY_KEY}}}}\n"
         ),
     );
-    let mut command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+    let mut command = fixture.command(&["run", "c.yaml", "--run-id", "r"]);
     let ended = command
         .env("MY_KEY", "canary-key-0123456789")
         .output()
         .unwrap();
-    for said in desk.advice(&Left::from(ended)) {
+    for said in fixture.advice(&Left::from(ended)) {
         let way =
             "put a key that the provider accepts into MY_KEY: monolith continue r \"…\" goes on";
         assert!(said.contains(way), "{said}");
@@ -174,9 +174,9 @@ fn a_key_that_is_refused_is_named_by_its_variable() {
 /// The place in the file, and what may help: in a pipe, too.
 #[test]
 fn a_tool_server_that_does_not_come_up_has_its_line_and_the_way_out() {
-    let desk = Desk::new();
-    desk.script("tools: {mcp: {near: {command: ./nope}}}\n", &[&says("x")]);
-    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 3);
+    let fixture = Fixture::new();
+    fixture.script("tools: {mcp: {near: {command: ./nope}}}\n", &[&says("x")]);
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 3);
     for part in [
         "= help: correct c.yaml:4:",
         "; install what `command` of tools.mcp.near names",
@@ -184,15 +184,15 @@ fn a_tool_server_that_does_not_come_up_has_its_line_and_the_way_out() {
     ] {
         assert!(ended.err.contains(part), "{part}: {}", ended.err);
     }
-    let left = desk.ends(&["show", "r", "--step", "99"], 4);
+    let left = fixture.ends(&["show", "r", "--step", "99"], 4);
     assert!(
         left.err.contains("monolith show r lists them"),
         "{}",
         left.err
     );
     // What the command line changes is a place, too.
-    desk.script(REQUIRED, &[&says("x")]);
-    let left = desk.ends(&["run", "c.yaml", "--set", "max_inferences=1"], 4);
+    fixture.script(REQUIRED, &[&says("x")]);
+    let left = fixture.ends(&["run", "c.yaml", "--set", "max_inferences=1"], 4);
     assert!(
         left.err
             .contains("correct --set max_inferences=1, c.yaml:4:14; "),
@@ -204,9 +204,9 @@ fn a_tool_server_that_does_not_come_up_has_its_line_and_the_way_out() {
 #[test]
 fn a_terminal_that_cannot_wipe_a_line_is_shown_none_that_changes() {
     let shown = |term: &str| {
-        let desk = Desk::new();
-        desk.script("", &[&says("x")]);
-        let mut command = desk.command(&["doctor", "--contract", "c.yaml"]);
+        let fixture = Fixture::new();
+        fixture.script("", &[&says("x")]);
+        let mut command = fixture.command(&["doctor", "--contract", "c.yaml"]);
         command.env("TERM", term);
         Terminal::sized(command, 100).end().1
     };

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 use crate::http::serving;
 use crate::terminal::Terminal;
 
@@ -21,7 +21,7 @@ fn body_of(content: &str) -> String {
     line["response"].to_string()
 }
 
-impl Desk {
+impl Fixture {
     /// `c.yaml` for a provider `web` of that form.
     fn web(&self, provider: &str, more: &str) {
         self.write(
@@ -40,10 +40,10 @@ const DOCTOR: &str = "monolith doctor --contract c.yaml asks the server";
 fn a_request_without_a_key_that_is_refused_says_that_none_was_sent_and_how_one_is_named() {
     for status in ["401 X", "403 X"] {
         let address = answering(status, "{}");
-        let desk = Desk::new();
-        desk.web(&format!("base_url: '{address}/v1'"), "");
-        let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
-        let why = desk.run(&["show", "r", "--why"]).out;
+        let fixture = Fixture::new();
+        fixture.web(&format!("base_url: '{address}/v1'"), "");
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+        let why = fixture.run(&["show", "r", "--why"]).out;
         for said in [&ended.err, &why] {
             assert!(said.contains("no key was sent"), "{said}");
             assert!(!said.contains("did not accept the key"), "{said}");
@@ -52,13 +52,13 @@ fn a_request_without_a_key_that_is_refused_says_that_none_was_sent_and_how_one_i
         }
         // A key that was sent, and a header that may hold one.
         let with = |provider: &str| {
-            desk.web(&format!("base_url: '{address}/v1', {provider}"), "");
-            let mut command = desk.command(&["run", "c.yaml"]);
+            fixture.web(&format!("base_url: '{address}/v1', {provider}"), "");
+            let mut command = fixture.command(&["run", "c.yaml"]);
             let ended = command
                 .env("A_KEY", "canary-key-0123456789")
                 .output()
                 .unwrap();
-            let said = crate::desk::Left::from(ended).err;
+            let said = crate::fixture::Left::from(ended).err;
             assert!(said.contains("did not accept the key"), "{said}");
             assert!(!said.contains("doctor"), "{said}");
         };
@@ -70,11 +70,11 @@ fn a_request_without_a_key_that_is_refused_says_that_none_was_sent_and_how_one_i
 #[test]
 fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks() {
     let address = answering("404 X", r#"{"error": {"message": "Not Found"}}"#);
-    let desk = Desk::new();
-    desk.web(&format!("base_url: '{address}'"), "");
+    let fixture = Fixture::new();
+    fixture.web(&format!("base_url: '{address}'"), "");
     let lacks = format!("HTTP 404 from {address}, which does not end in /v1");
-    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 4);
-    let why = desk.run(&["show", "r", "--why"]).out;
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 4);
+    let why = fixture.run(&["show", "r", "--why"]).out;
     for said in [&ended.err, &why] {
         assert!(said.contains(&lacks), "{said}");
         assert!(
@@ -83,7 +83,7 @@ fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks
         );
         assert!(said.contains(DOCTOR), "{said}");
     }
-    let doctor = desk.run(&["doctor", "--contract", "c.yaml"]);
+    let doctor = fixture.run(&["doctor", "--contract", "c.yaml"]);
     assert_eq!(doctor.code, 1, "{}", doctor.out);
     let wrong = doctor.out.lines().find(|line| line.contains("HTTP 404"));
     let wrong = wrong.expect(&doctor.out);
@@ -93,8 +93,8 @@ fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks
         "{wrong}"
     );
     // With it the address alone is named; a server may list no models.
-    desk.web(&format!("base_url: '{address}/v1'"), "");
-    let said = desk.ends(&["run", "c.yaml"], 4).err;
+    fixture.web(&format!("base_url: '{address}/v1'"), "");
+    let said = fixture.ends(&["run", "c.yaml"], 4).err;
     assert!(
         said.starts_with(&format!(
             "error: FAILED_PREFLIGHT (model_unavailable): HTTP 404 from {address}/v1 ("
@@ -106,9 +106,9 @@ fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks
 #[test]
 fn a_run_that_a_corrected_contract_lets_go_on_names_the_file_to_continue_under() {
     let address = answering("404 X", r#"{"error": {"message": "Not Found"}}"#);
-    let desk = Desk::new();
-    desk.web(&format!("base_url: '{address}'"), "");
-    let command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+    let fixture = Fixture::new();
+    fixture.web(&format!("base_url: '{address}'"), "");
+    let command = fixture.command(&["run", "c.yaml", "--run-id", "r"]);
     let (code, shown) = Terminal::sized(command, 200).end();
     assert_eq!(code, 4, "{shown}");
     // What happened comes first, the code behind it.
@@ -120,10 +120,10 @@ fn a_run_that_a_corrected_contract_lets_go_on_names_the_file_to_continue_under()
 
 #[test]
 fn a_server_that_refuses_the_connection_is_to_be_started_or_its_address_corrected() {
-    let desk = Desk::new();
-    desk.web("base_url: 'http://127.0.0.1:9/v1'", "");
-    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 3);
-    let why = desk.run(&["show", "r", "--why"]).out;
+    let fixture = Fixture::new();
+    fixture.web("base_url: 'http://127.0.0.1:9/v1'", "");
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 3);
+    let why = fixture.run(&["show", "r", "--why"]).out;
     for said in [&ended.err, &why] {
         assert!(said.contains("start the server of providers.web"), "{said}");
         assert!(said.contains(DOCTOR), "{said}");
@@ -132,14 +132,14 @@ fn a_server_that_refuses_the_connection_is_to_be_started_or_its_address_correcte
 
 #[test]
 fn a_run_without_a_call_that_succeeded_names_the_way_out() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let call = calls("read_file", r#"{"path": "nope.txt"}"#);
-    desk.script(
+    fixture.script(
         "tool_policy: required\ntool_proof: succeeded\n\
          tools: {builtin: [read_file], workspace: .}\n",
         &[&call, &says("It is not there.")],
     );
-    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
     assert!(ended.err.contains("proof_not_succeeded"), "{}", ended.err);
     let way = "monolith continue r \"…\" --contract c.yaml --set tool_proof=executed";
     assert!(ended.err.contains(way), "{}", ended.err);
@@ -147,15 +147,19 @@ fn a_run_without_a_call_that_succeeded_names_the_way_out() {
 
 #[test]
 fn a_held_back_text_in_the_form_of_a_call_names_the_text_profile() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let held = |text: &str| {
-        desk.script(
+        fixture.script(
             "tool_policy: required\ntools: {builtin: [echo]}\n",
             &[&says(text)],
         );
-        let ended = desk.run(&["run", "c.yaml"]);
+        let ended = fixture.run(&["run", "c.yaml"]);
         assert_eq!(ended.code, 1, "{}", ended.err);
-        format!("{}{}", ended.err, desk.run(&["show", "last", "--why"]).out)
+        format!(
+            "{}{}",
+            ended.err,
+            fixture.run(&["show", "last", "--why"]).out
+        )
     };
     let call = "<tool_call>\n{\"name\": \"echo\", \"arguments\": {\"text\": \"x\"}}\n</tool_call>";
     let said = held(call);
@@ -173,15 +177,15 @@ fn a_held_back_text_in_the_form_of_a_call_names_the_text_profile() {
 
 #[test]
 fn turns_that_are_used_up_by_failing_calls_name_the_calls() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let call = calls("read_file", r#"{"path": "nope.txt"}"#);
-    desk.script(
+    fixture.script(
         "tool_policy: required\ntool_proof: succeeded\nmax_turns: 3\nmax_identical_calls: 9\n\
          tools: {builtin: [read_file], workspace: .}\n",
         &[&call, &call, &call],
     );
-    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
-    let why = desk.run(&["show", "r", "--why"]).out;
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let why = fixture.run(&["show", "r", "--why"]).out;
     for said in [&ended.err, &why] {
         assert!(said.contains("synthesis_without_tools"), "{said}");
         assert!(
@@ -196,13 +200,13 @@ fn turns_that_are_used_up_by_failing_calls_name_the_calls() {
 #[test]
 fn a_run_that_was_begun_with_changed_values_is_continued_with_them() {
     let address = answering("200 OK", &body_of("Yes."));
-    let desk = Desk::new();
-    desk.web(
+    let fixture = Fixture::new();
+    fixture.web(
         "base_url: 'http://127.0.0.1:9/v1'",
         "tool_policy: optional\n",
     );
     let set = format!("providers.web.base_url={address}/v1");
-    desk.ends(
+    fixture.ends(
         &[
             "run",
             "c.yaml",
@@ -215,33 +219,33 @@ fn a_run_that_was_begun_with_changed_values_is_continued_with_them() {
         ],
         0,
     );
-    let left = desk.ends(&["continue", "r1", "And then?", "--run-id", "r2"], 0);
-    assert!(left.out.contains("Yes."), "{}", left.said());
+    let left = fixture.ends(&["continue", "r1", "And then?", "--run-id", "r2"], 0);
+    assert!(left.out.contains("Yes."), "{}", left.printed());
     // What may hold a secret is not recorded, and the fault says so.
     let whole = format!("providers={{web: {{type: openai, base_url: '{address}/v1'}}}}");
-    desk.ends(&["run", "c.yaml", "--set", &whole, "--run-id", "r3"], 0);
-    let left = desk.ends(&["continue", "r3", "And then?"], 4);
+    fixture.ends(&["run", "c.yaml", "--set", &whole, "--run-id", "r3"], 0);
+    let left = fixture.ends(&["continue", "r3", "And then?"], 4);
     assert!(
         left.err
             .contains("give again each --set that is not recorded"),
         "{}",
         left.err
     );
-    desk.ends(&["continue", "r3", "And then?", "--set", &whole], 0);
+    fixture.ends(&["continue", "r3", "And then?", "--set", &whole], 0);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_piped_task_beside_the_files_is_noted_and_swapped_arguments_are_named() {
-    let desk = Desk::new();
-    desk.script("", &[&says("Yes.")]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Yes.")]);
     let piped = |args: &[&str], text: &str| {
         // What is in the pipe before the program begins is there when it looks.
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(text.as_bytes()).unwrap();
         drop(writer);
-        let mut command = desk.command(args);
-        crate::desk::Left::from(command.stdin(reader).output().unwrap())
+        let mut command = fixture.command(args);
+        crate::fixture::Left::from(command.stdin(reader).output().unwrap())
     };
     let note = "note: standard input is not read: the task is in c.yaml";
     let left = piped(&["run", "c.yaml"], "another task\n");
@@ -251,7 +255,7 @@ fn a_piped_task_beside_the_files_is_noted_and_swapped_arguments_are_named() {
     assert!(!left.err.contains("standard input"), "{}", left.err);
     let left = piped(&["run", "c.yaml", "--quiet"], "another task\n");
     assert!(!left.err.contains("standard input"), "{}", left.err);
-    let left = desk.ends(&["run", "Say hi to me.", "c.yaml"], 4);
+    let left = fixture.ends(&["run", "Say hi to me.", "c.yaml"], 4);
     assert!(left.err.contains("the file comes first"), "{}", left.err);
     assert!(
         left.err.contains("monolith run c.yaml 'Say hi to me.'"),
@@ -264,14 +268,14 @@ fn a_piped_task_beside_the_files_is_noted_and_swapped_arguments_are_named() {
 fn a_tool_server_that_is_not_there_is_refused_at_its_address() {
     let address = answering("200 OK", "{}");
     let https = address.replace("http:", "https:");
-    let desk = Desk::new();
-    desk.script(
+    let fixture = Fixture::new();
+    fixture.script(
         &format!(
             "tools: {{mcp: {{gone: {{url: 'http://127.0.0.1:1/mcp'}}, plain: {{url: '{https}/mcp'}}}}}}\n"
         ),
         &[&says("Yes.")],
     );
-    let said = desk.run(&["run", "c.yaml"]).err;
+    let said = fixture.run(&["run", "c.yaml"]).err;
     assert!(
         said.contains("http://127.0.0.1:1/mcp: connection refused"),
         "{said}"
@@ -285,8 +289,8 @@ fn a_tool_server_that_is_not_there_is_refused_at_its_address() {
 #[cfg(unix)]
 #[test]
 fn the_commands_of_completions_help_are_whole_lines_on_a_terminal_of_80_columns() {
-    let desk = Desk::new();
-    let command = desk.command(&["completions", "--help"]);
+    let fixture = Fixture::new();
+    let command = fixture.command(&["completions", "--help"]);
     let (_, shown) = Terminal::sized(command, 80).end();
     let whole = "monolith completions bash > ~/.local/share/bash-completion/completions/monolith";
     assert!(shown.lines().any(|line| line.trim() == whole), "{shown}");
@@ -295,22 +299,22 @@ fn the_commands_of_completions_help_are_whole_lines_on_a_terminal_of_80_columns(
 #[test]
 fn a_run_that_did_not_begin_for_its_servers_names_the_file_to_continue_under() {
     let check = |more: &str, way: &str| {
-        let desk = Desk::new();
-        desk.web("base_url: 'http://127.0.0.1:9/v1'", more);
-        let command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+        let fixture = Fixture::new();
+        fixture.web("base_url: 'http://127.0.0.1:9/v1'", more);
+        let command = fixture.command(&["run", "c.yaml", "--run-id", "r"]);
         let (code, shown) = Terminal::sized(command, 200).end();
         assert_eq!(code, 3, "{shown}");
         let next = "monolith show r --why   ·   monolith continue r \"…\" --contract c.yaml";
         for expect in [way, DOCTOR, next] {
             assert!(shown.contains(expect), "{expect}: {shown}");
         }
-        let why = desk.ok(&["show", "r", "--why"]);
+        let why = fixture.ok(&["show", "r", "--why"]);
         let helps = format!("\nWhat may help: {way}");
         assert!(why.contains(&helps), "{why}");
         assert!(why.contains(DOCTOR), "{why}");
         // What is named works once the file is corrected.
-        desk.script("", &[&says("Here.")]);
-        desk.ends(&["continue", "r", "Again.", "--contract", "c.yaml"], 0);
+        fixture.script("", &[&says("Here.")]);
+        fixture.ends(&["continue", "r", "Again.", "--contract", "c.yaml"], 0);
     };
     check("", "start the server of providers.web");
     check(
@@ -325,13 +329,13 @@ fn a_web_server_in_the_place_of_a_models_is_named_with_what_the_address_lacks() 
     let page = "<!DOCTYPE HTML>\n<html><body>Unsupported method ('POST')</body></html>";
     for status in ["501 X", "405 X"] {
         let address = answering(status, page);
-        let desk = Desk::new();
-        desk.web(&format!("base_url: '{address}'"), "");
-        let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 4);
+        let fixture = Fixture::new();
+        fixture.web(&format!("base_url: '{address}'"), "");
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 4);
         let (status, _) = status.split_once(' ').unwrap();
         let lacks = format!("HTTP {status} from {address}, which does not end in /v1 (a web page)");
         let help = "correct `base_url` of providers.web";
-        for said in [&ended.err, &desk.run(&["show", "r", "--why"]).out] {
+        for said in [&ended.err, &fixture.run(&["show", "r", "--why"]).out] {
             assert!(said.contains(&lacks) && said.contains(help), "{said}");
         }
         assert!(!ended.err.contains("Unsupported"), "{}", ended.err);
@@ -340,8 +344,8 @@ fn a_web_server_in_the_place_of_a_models_is_named_with_what_the_address_lacks() 
 
 #[test]
 fn a_model_that_is_slower_than_the_contract_allows_names_the_limit() {
-    let desk = Desk::new();
-    desk.script("", &["{\"fault\":\"hang\"}"]);
+    let fixture = Fixture::new();
+    fixture.script("", &["{\"fault\":\"hang\"}"]);
     let more = [
         "--set",
         "max_attempts_per_turn=1",
@@ -349,7 +353,7 @@ fn a_model_that_is_slower_than_the_contract_allows_names_the_limit() {
         "llm_timeout_ms=50",
     ];
     let run = ["run", "c.yaml", "--run-id", "r"];
-    let ended = desk.ends(&[&run[..], &more].concat(), 1);
+    let ended = fixture.ends(&[&run[..], &more].concat(), 1);
     let way = "monolith continue r \"…\" --contract c.yaml --set llm_timeout_ms=100";
     assert!(ended.err.contains(way), "{}", ended.err);
     let first = "error: FAILED_BUDGET_EXHAUSTED (attempts_exhausted): ";
@@ -361,16 +365,16 @@ fn a_model_that_is_slower_than_the_contract_allows_names_the_limit() {
 fn a_model_that_a_server_with_a_key_does_not_have_is_to_be_corrected_and_the_run_goes_on() {
     let body = r#"{"error": {"code": "model_not_found", "message": "no such model"}}"#;
     let address = answering("404 X", body);
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let ends = |provider: &str| {
-        desk.web(&format!("base_url: '{address}/v1'{provider}"), "");
-        let mut command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+        fixture.web(&format!("base_url: '{address}/v1'{provider}"), "");
+        let mut command = fixture.command(&["run", "c.yaml", "--run-id", "r"]);
         command.env("A_KEY", "canary-key-0123456789");
         let (code, shown) = Terminal::sized(command, 200).end();
         assert_eq!(code, 4, "{shown}");
         let next = "monolith continue r \"…\" --contract c.yaml";
         assert!(shown.contains(next), "{shown}");
-        desk.ok(&["delete", "r", "--yes"]);
+        fixture.ok(&["delete", "r", "--yes"]);
         shown
     };
     let shown = ends(", api_key_env: A_KEY");
@@ -381,22 +385,22 @@ fn a_model_that_a_server_with_a_key_does_not_have_is_to_be_corrected_and_the_run
 
 #[test]
 fn a_call_that_was_refused_is_among_what_failed() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let tools = "tool_policy: optional\ntools: {builtin: [echo]}\n";
-    desk.script(tools, &[&calls("ekko", "{}"), &says("Never mind.")]);
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
-    let why = desk.ok(&["show", "r", "--why"]);
+    fixture.script(tools, &[&calls("ekko", "{}"), &says("Never mind.")]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let why = fixture.ok(&["show", "r", "--why"]);
     let (_, failed) = why.split_once("\nWhat failed:\n").expect(&why);
     let (failed, _) = failed.split_once("\n\n").unwrap();
     assert!(failed.contains("TOOL_NOT_FOUND: ekko"), "{why}");
     // What is noted of a call that was made is no failure.
     let progress = calls("agent__progress_report", "{\"progress\":\"half\"}");
-    desk.script(
+    fixture.script(
         &format!("{tools}progress_report: true\n"),
         &[&progress, &says("Done.")],
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r2"], 0);
-    let why = desk.ok(&["show", "r2", "--why"]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r2"], 0);
+    let why = fixture.ok(&["show", "r2", "--why"]);
     assert!(why.contains("progress: "), "{why}");
     assert!(!why.contains("What failed"), "{why}");
 }
@@ -404,13 +408,13 @@ fn a_call_that_was_refused_is_among_what_failed() {
 /// The first thing that a person continues may be the demo, whose script knows one task.
 #[test]
 fn a_script_without_a_line_left_says_what_it_is_and_how_a_contract_with_a_model_is_had() {
-    let desk = Desk::new();
-    desk.ok(&["demo"]);
-    let ended = desk.ends(&["continue", "last", "And which file says so?"], 1);
+    let fixture = Fixture::new();
+    fixture.ok(&["demo"]);
+    let ended = fixture.ends(&["continue", "last", "And which file says so?"], 1);
     let said = "the script of providers.demo has a line for each answer, and none is left";
     assert!(ended.err.contains(said), "{}", ended.err);
     assert!(ended.err.contains("monolith init writes"), "{}", ended.err);
-    let why = desk.ok(&["show", "last", "--why"]);
+    let why = fixture.ok(&["show", "last", "--why"]);
     assert!(why.contains(said), "{why}");
 }
 
@@ -418,19 +422,19 @@ fn a_script_without_a_line_left_says_what_it_is_and_how_a_contract_with_a_model_
 #[test]
 fn a_tool_that_is_not_there_is_named_by_the_end_of_the_run() {
     let check = |more: &str, lines: &[&str], code: i32| {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         let contract = format!("tools: {{builtin: [echo]}}\n{more}");
-        desk.script(&contract, lines);
-        let left = desk.ends(&["run", "c.yaml", "--run-id", "r"], code);
+        fixture.script(&contract, lines);
+        let left = fixture.ends(&["run", "c.yaml", "--run-id", "r"], code);
         let reason = "TOOL_NOT_FOUND: git__push (nearest: echo)";
         assert!(left.err.contains(reason), "{}", left.err);
-        let why = desk.ok(&["show", "r", "--why"]);
+        let why = fixture.ok(&["show", "r", "--why"]);
         let helps = "\nWhat may help: monolith tools c.yaml lists what the model may call";
         for expect in [helps, &format!("({reason}")] {
             let expect = expect.replace("(TOOL", "(refused git__push: TOOL");
             assert!(why.contains(&expect), "{expect}: {why}");
         }
-        desk.ok(&["tools", "c.yaml"]);
+        fixture.ok(&["tools", "c.yaml"]);
     };
     let push = calls("git__push", "{}");
     let gives_up = says("I cannot push.");

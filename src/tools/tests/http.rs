@@ -309,11 +309,11 @@ async fn a_text_id_on_the_stream_beside_the_calls_answers_nothing_of_ours() {
             .await;
         let root = tempfile::tempdir().unwrap();
         let specs = [("h", at(server.uri(), "secret"))];
-        let mut bench = Fixture::bring_up(specs, root.path()).await;
-        bench.timeout_ms = 3_000;
-        let outcome = bench.call("h__say", "{}").await;
+        let mut fixture = Fixture::bring_up(specs, root.path()).await;
+        fixture.timeout_ms = 3_000;
+        let outcome = fixture.call("h__say", "{}").await;
         let returned = matches!(outcome, ToolOutcome::Returned(_));
         assert_eq!(returned, answers, "{id}: {outcome:?}");
-        bench.up.servers.close().await;
+        fixture.up.servers.close().await;
     }
 }

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tempfile::TempDir;
 
-use crate::desk::{Desk, Left, monolith};
+use crate::fixture::{Fixture, Left, monolith};
 use crate::golden::file_of;
 
 const BROWSERS: [&str; 4] = [
@@ -247,15 +247,15 @@ fn a_run_without_a_seal_is_unfinished_and_not_tampered() {
 
 #[test]
 fn an_erased_blob_is_told_with_its_reason_and_whoever_signed() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let golden = golden("core.oversized_result");
-    desk.ok(&["import", &golden]);
+    fixture.ok(&["import", &golden]);
     let text = std::fs::read_to_string(&golden).unwrap();
     let (_, hash) = text.split_once("\"full\":\"").unwrap();
-    let name = desk.ok(&["list", "--json"]);
+    let name = fixture.ok(&["list", "--json"]);
     let name: serde_json::Value = serde_json::from_str(&name).unwrap();
     let name = name["runs"][0]["run_id"].as_str().unwrap();
-    desk.ok(&[
+    fixture.ok(&[
         "erase",
         name,
         "--blob",
@@ -266,7 +266,7 @@ fn an_erased_blob_is_told_with_its_reason_and_whoever_signed() {
     ]);
     let (before, _) = text.split_once("\"full\":\"").unwrap();
     let seq = before.matches("\"seq\":").count() / 2;
-    let page = desk.ok(&["export", name, "--format", "html"]);
+    let page = fixture.ok(&["export", name, "--format", "html"]);
     let Some(document) = opened(&page, &format!("#entry-{seq}")) else {
         return;
     };
@@ -282,7 +282,7 @@ fn an_erased_blob_is_told_with_its_reason_and_whoever_signed() {
 
 #[test]
 fn what_a_model_or_a_tool_wrote_never_becomes_an_element() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let hostile = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\
                    <style>*{display:none}</style>\u{1b}[31m\u{202e}evil\u{2066}\u{200b}--><!--";
     let call = serde_json::json!({"id": "<b id=call>", "type": "function",
@@ -294,13 +294,13 @@ fn what_a_model_or_a_tool_wrote_never_becomes_an_element() {
         serde_json::json!({"response": {"choices": [choice]}}).to_string()
     };
     let script = format!("{}\n{}\n", body(asks, "tool_calls"), body(ends, "stop"));
-    desk.write("s.jsonl", &script);
+    fixture.write("s.jsonl", &script);
     let contract = serde_json::json!({"task": hostile, "system": hostile, "tools": {"builtin": ["echo"]},
         "targets": [{"provider": "demo", "model": "script"}],
         "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}});
-    desk.write("c.json", &contract.to_string());
-    desk.ok(&["run", "c.json", "--run-id", "hostile"]);
-    let page = desk.ok(&["export", "hostile", "--format", "html"]);
+    fixture.write("c.json", &contract.to_string());
+    fixture.ok(&["run", "c.json", "--run-id", "hostile"]);
+    let page = fixture.ok(&["export", "hostile", "--format", "html"]);
     assert!(
         !page.contains("<img") && !page.contains('\u{202e}'),
         "it is base64"
@@ -330,11 +330,11 @@ fn what_a_model_or_a_tool_wrote_never_becomes_an_element() {
 
 #[test]
 fn the_page_of_another_run_is_refused_where_it_does_not_verify() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let text = std::fs::read_to_string(golden("core.valid_call")).unwrap();
-    desk.write("t.jsonl", &text.replacen("\"at_ms\":0", "\"at_ms\":1", 1));
+    fixture.write("t.jsonl", &text.replacen("\"at_ms\":0", "\"at_ms\":1", 1));
     for format in ["html", "atif", "cast"] {
-        let refused = desk.ends(&["export", "--format", format, "t.jsonl"], 7);
+        let refused = fixture.ends(&["export", "--format", format, "t.jsonl"], 7);
         assert!(refused.out.is_empty(), "{format}");
         let said = refused.err;
         assert!(
@@ -356,10 +356,10 @@ fn by_force(format: &str) -> [&str; 5] {
 
 #[test]
 fn what_is_made_by_force_says_of_itself_that_it_does_not_verify() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let text = std::fs::read_to_string(golden("core.valid_call")).unwrap();
     let forced = |format: &str| {
-        let left = desk.ends(&by_force(format), 7);
+        let left = fixture.ends(&by_force(format), 7);
         assert!(
             left.err.contains("NOT VERIFIED: tampered at entry 0"),
             "{}",
@@ -367,7 +367,7 @@ fn what_is_made_by_force_says_of_itself_that_it_does_not_verify() {
         );
         left.out
     };
-    desk.write("t.jsonl", &text.replacen("\"at_ms\":0", "\"at_ms\":1", 1));
+    fixture.write("t.jsonl", &text.replacen("\"at_ms\":0", "\"at_ms\":1", 1));
     let atif: serde_json::Value = serde_json::from_str(&forced("atif")).unwrap();
     let mark = atif["extra"]["not_verified"].as_str().unwrap();
     assert!(
@@ -385,11 +385,11 @@ fn what_is_made_by_force_says_of_itself_that_it_does_not_verify() {
     forced("html");
     // What cannot be read to its end is not begun.
     let cut = text.lines().take(3).collect::<Vec<_>>().join("\n");
-    desk.write("t.jsonl", &format!("{cut}\n{{\"action\":\n"));
+    fixture.write("t.jsonl", &format!("{cut}\n{{\"action\":\n"));
     for format in ["atif", "cast"] {
-        assert_eq!(desk.ends(&by_force(format), 7).out, "", "{format}");
+        assert_eq!(fixture.ends(&by_force(format), 7).out, "", "{format}");
     }
-    desk.write("whole.jsonl", &text);
-    let out = desk.ok(&["export", "--format", "atif", "whole.jsonl"]);
+    fixture.write("whole.jsonl", &text);
+    let out = fixture.ok(&["export", "--format", "atif", "whole.jsonl"]);
     assert!(!out.contains("not_verified"), "{out}");
 }

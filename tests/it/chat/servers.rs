@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::bench::Bench;
+use crate::harness::Harness;
 
 const COUNTING: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -18,21 +18,21 @@ fn counting() -> String {
 }
 
 /// A chat whose model calls the server in each answer.
-fn calling(desk: &Desk) -> Terminal {
+fn calling(fixture: &Fixture) -> Terminal {
     let call = calls("fs__count", "{}");
     let said = ["One.", "Two.", "Three."].map(says);
     let lines: Vec<&str> = said.iter().flat_map(|said| [&*call, &**said]).collect();
-    chat(desk, &counting(), &lines)
+    chat(fixture, &counting(), &lines)
 }
 
 /// How often the server was started.
-fn starts(desk: &Desk) -> usize {
-    desk.read("starts").lines().count()
+fn starts(fixture: &Fixture) -> usize {
+    fixture.read("starts").lines().count()
 }
 
 /// What entry 0 of a run holds of its tool servers.
-fn stated(desk: &Desk, run: &str) -> Value {
-    let raw = desk.ok(&["show", run, "--raw"]);
+fn stated(fixture: &Fixture, run: &str) -> Value {
+    let raw = fixture.ok(&["show", run, "--raw"]);
     let first: Value = serde_json::from_str(raw.lines().next().unwrap()).unwrap();
     let started = &first["event"]["event"]["value"];
     assert!(started.get("tool_servers").is_some(), "{first}");
@@ -42,11 +42,11 @@ fn stated(desk: &Desk, run: &str) -> Value {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tool_server_is_started_once_for_a_whole_conversation_and_ends_with_it() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let desk = Desk::new();
-    let mut chat = calling(&desk);
+    let fixture = Fixture::new();
+    let mut chat = calling(&fixture);
     for (message, answer) in [("first", "One."), ("second", "Two."), ("third", "Three.")] {
         chat.types(&format!("{message}\r"))
             .until(answer)
@@ -54,57 +54,63 @@ fn a_tool_server_is_started_once_for_a_whole_conversation_and_ends_with_it() {
             .until("> ");
     }
     chat.types("/tools\r").until("fs__count").until("> ");
-    assert_eq!(starts(&desk), 1);
-    assert_eq!(desk.processes().len(), 1, "it is up between messages");
+    assert_eq!(starts(&fixture), 1);
+    assert_eq!(fixture.processes().len(), 1, "it is up between messages");
     chat.types("/quit\r");
     assert_eq!(chat.end().0, 0);
-    assert!(desk.processes().is_empty(), "it outlives the conversation");
-    assert_eq!(desk.read("executions").lines().count(), 3);
+    assert!(
+        fixture.processes().is_empty(),
+        "it outlives the conversation"
+    );
+    assert_eq!(fixture.read("executions").lines().count(), 3);
     // Each run has the records that it has alone.
-    let runs = runs(&desk);
+    let runs = runs(&fixture);
     assert_eq!(runs.len(), 3);
-    desk.ok(&["continue", &runs[2], "aside"]);
-    let alone = stated(&desk, "last");
+    fixture.ok(&["continue", &runs[2], "aside"]);
+    let alone = stated(&fixture, "last");
     for run in &runs {
-        desk.ok(&["verify", run]);
-        desk.ok(&["replay", run]);
-        assert_eq!(stated(&desk, run), alone, "{run}");
+        fixture.ok(&["verify", run]);
+        fixture.ok(&["replay", run]);
+        assert_eq!(stated(&fixture, run), alone, "{run}");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_tool_server_that_died_between_two_messages_is_started_again() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let desk = Desk::new();
-    let mut chat = calling(&desk);
+    let fixture = Fixture::new();
+    let mut chat = calling(&fixture);
     chat.types("first\r")
         .until("COMPLETED_WITH_TOOLS")
         .until("> ");
     let killed = Command::new("kill")
         .arg("-KILL")
-        .args(desk.processes())
+        .args(fixture.processes())
         .status();
     assert!(killed.unwrap().success());
-    desk.has_no_processes();
+    fixture.has_no_processes();
     chat.types("second\r")
         .until("Two.")
         .until("COMPLETED_WITH_TOOLS")
         .until("> ");
-    assert_eq!(starts(&desk), 2);
+    assert_eq!(starts(&fixture), 2);
     // A process that is asked to end takes them along, too.
     chat.signal("TERM");
     assert_eq!(chat.end().0, 0);
-    assert!(desk.processes().is_empty(), "it outlives the conversation");
+    assert!(
+        fixture.processes().is_empty(),
+        "it outlives the conversation"
+    );
 }
 
 #[test]
 fn a_chat_shows_the_text_that_was_held_back_and_why() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let more = "tool_policy: required\ntools: {builtin: [echo]}\n";
-    let mut chat = chat(&desk, more, &[&says("A held reply."), &says("Another.")]);
+    let mut chat = chat(&fixture, more, &[&says("A held reply."), &says("Another.")]);
     chat.types("Thanks!\r")
         .until("were held back, for no call had been validated yet: /show prints them")
         .until("> ");

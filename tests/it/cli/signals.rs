@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::*;
-use crate::desk::calls;
+use crate::fixture::calls;
 
 /// More than anything here takes, on however slow a machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// Starts a run of `c.yaml`.
-fn started(desk: &Desk) -> Child {
-    desk.command(&["run", "--contract", "c.yaml", "--run-id", "r", "--json"])
+fn started(fixture: &Fixture) -> Child {
+    fixture
+        .command(&["run", "--contract", "c.yaml", "--run-id", "r", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -25,28 +26,28 @@ fn started(desk: &Desk) -> Child {
 }
 
 /// Starts a run whose model never answers, and waits until it has been asked.
-fn hanging(desk: &Desk) -> Child {
-    desk.script("", &["{\"fault\":\"hang\"}"]);
-    let child = started(desk);
-    entries(desk, 2);
+fn hanging(fixture: &Fixture) -> Child {
+    fixture.script("", &["{\"fault\":\"hang\"}"]);
+    let child = started(fixture);
+    entries(fixture, 2);
     child
 }
 
 /// Starts a run that waits for an approval of its first call.
-fn parked(desk: &Desk, more: &str) -> Child {
-    desk.script(
+fn parked(fixture: &Fixture, more: &str) -> Child {
+    fixture.script(
         &format!("tools: {{builtin: [echo]}}\nrequire_approval: [echo]\n{more}"),
         &[&calls("echo", "{\"text\":\"hi\"}"), &says("that is all")],
     );
-    let child = started(desk);
-    entries(desk, 4);
+    let child = started(fixture);
+    entries(fixture, 4);
     child
 }
 
 /// Asks until the run has that many entries.
-fn entries(desk: &Desk, wanted: u64) {
+fn entries(fixture: &Fixture, wanted: u64) {
     for _ in 0..2_000 {
-        let left = desk.run(&["show", "r", "--json"]);
+        let left = fixture.run(&["show", "r", "--json"]);
         let result: Value = serde_json::from_str(&left.out).unwrap_or_default();
         if result["entries"].as_u64() >= Some(wanted) {
             return;
@@ -71,11 +72,11 @@ fn end(child: Child) -> (i32, Value) {
 
 #[test]
 fn asking_once_is_a_stop_and_twice_an_abort() {
-    let desk = Desk::new();
-    let child = hanging(&desk);
+    let fixture = Fixture::new();
+    let child = hanging(&fixture);
     signal(&child, "INT");
     // The request in flight may finish, and this one never does: only the entry of the stop is added.
-    entries(&desk, 3);
+    entries(&fixture, 3);
     signal(&child, "INT");
     let (code, result) = end(child);
     assert_eq!(code, 1);
@@ -85,8 +86,8 @@ fn asking_once_is_a_stop_and_twice_an_abort() {
 
 #[test]
 fn a_stop_while_an_approval_is_waited_for_starts_nothing_and_closes_the_run() {
-    let desk = Desk::new();
-    let child = parked(&desk, "tool_policy: optional\n");
+    let fixture = Fixture::new();
+    let child = parked(&fixture, "tool_policy: optional\n");
     signal(&child, "INT");
     let (code, result) = end(child);
     assert_eq!((code, &result["outcome"]["code"]), (0, &"synthesis".into()));
@@ -100,13 +101,13 @@ fn a_stop_while_an_approval_is_waited_for_starts_nothing_and_closes_the_run() {
         answered["content"],
         "(tool failed: not started: stop requested)"
     );
-    assert_eq!(desk.run(&["replay", "r"]).code, 0);
+    assert_eq!(fixture.run(&["replay", "r"]).code, 0);
 }
 
 #[test]
 fn a_run_that_succeeds_after_it_was_stopped_says_so() {
-    let desk = Desk::new();
-    let child = parked(&desk, "tool_policy: optional\n");
+    let fixture = Fixture::new();
+    let child = parked(&fixture, "tool_policy: optional\n");
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
@@ -117,37 +118,37 @@ fn a_run_that_succeeds_after_it_was_stopped_says_so() {
 
 #[test]
 fn where_no_closing_turn_is_possible_the_stop_ends_the_approval_and_the_run() {
-    let desk = Desk::new();
-    let child = parked(&desk, "tool_policy: required\n");
+    let fixture = Fixture::new();
+    let child = parked(&fixture, "tool_policy: required\n");
     signal(&child, "INT");
     let (code, result) = end(child);
     assert_eq!((code, &result["outcome"]["code"]), (1, &"stop".into()));
-    assert_eq!(desk.run(&["replay", "r"]).code, 0);
+    assert_eq!(fixture.run(&["replay", "r"]).code, 0);
 }
 
 #[test]
 fn the_end_of_the_process_while_an_approval_is_waited_for_leaves_the_run_to_be_resumed() {
-    let desk = Desk::new();
-    let child = parked(&desk, "tool_policy: optional\n");
+    let fixture = Fixture::new();
+    let child = parked(&fixture, "tool_policy: optional\n");
     signal(&child, "TERM");
     let (code, result) = end(child);
     assert_eq!((code, &result["error"]), (8, &"suspended".into()));
     assert_eq!(result["counters"]["inferences"], 1);
     for command in ["verify", "replay"] {
-        assert_eq!(desk.run(&[command, "r", "--open"]).code, 0);
+        assert_eq!(fixture.run(&[command, "r", "--open"]).code, 0);
     }
 }
 
 /// Starts a run whose tool server never says a word, and waits until that one is up; gives its process.
-fn in_bring_up(desk: &Desk) -> (Child, PathBuf) {
-    desk.script(
+fn in_bring_up(fixture: &Fixture) -> (Child, PathBuf) {
+    fixture.script(
         "tools: {workspace: ., mcp: {mute: {command: sh, args: [-c, 'echo $$ > pid.new; mv pid.new pid; exec sleep 600']}}}\n",
         &[&says("never")],
     );
-    let child = started(desk);
+    let child = started(fixture);
     let until = Instant::now() + LONGEST;
     let process = loop {
-        if let Ok(pid) = std::fs::read_to_string(desk.path("pid")) {
+        if let Ok(pid) = std::fs::read_to_string(fixture.path("pid")) {
             break PathBuf::from(format!("/proc/{}/cmdline", pid.trim()));
         }
         assert!(Instant::now() < until, "the server was never started");
@@ -159,8 +160,8 @@ fn in_bring_up(desk: &Desk) -> (Child, PathBuf) {
 #[test]
 fn a_signal_during_bring_up_ends_the_process_at_once_and_its_servers_with_it() {
     for name in ["INT", "TERM", "HUP"] {
-        let desk = Desk::new();
-        let (child, server) = in_bring_up(&desk);
+        let fixture = Fixture::new();
+        let (child, server) = in_bring_up(&fixture);
         let began = Instant::now();
         signal(&child, name);
         let (code, result) = end(child);
@@ -185,7 +186,11 @@ fn a_signal_during_bring_up_ends_the_process_at_once_and_its_servers_with_it() {
             );
             std::thread::yield_now();
         }
-        assert_ne!(desk.run(&["show", "r"]).code, 0, "{name}: no run was begun");
+        assert_ne!(
+            fixture.run(&["show", "r"]).code,
+            0,
+            "{name}: no run was begun"
+        );
     }
 }
 
@@ -193,24 +198,24 @@ fn a_signal_during_bring_up_ends_the_process_at_once_and_its_servers_with_it() {
 #[cfg(target_os = "linux")]
 #[test]
 fn after_the_second_interrupt_no_server_is_waited_for_and_the_end_is_printed() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let server =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-    desk.script(
+    fixture.script(
         &format!(
             "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, stubborn]}}}}}}\n",
             server.display()
         ),
         &["{\"fault\":\"hang\"}"],
     );
-    let child = started(&desk);
-    entries(&desk, 2);
+    let child = started(&fixture);
+    entries(&fixture, 2);
     signal(&child, "INT");
-    entries(&desk, 3);
+    entries(&fixture, 3);
     signal(&child, "INT");
     let (code, result) = end(child);
     assert_eq!((code, &result["outcome"]["code"]), (1, &"abort".into()));
-    assert_eq!(desk.run(&["verify", "r"]).code, 0);
+    assert_eq!(fixture.run(&["verify", "r"]).code, 0);
 }
 
 /// Also where nothing listens for it: the first is enough there.
@@ -220,9 +225,9 @@ fn an_interrupt_ends_every_command() {
         &["import", "-"][..],
         &["run", "--contract", "c.yaml", "--task", "-"],
     ] {
-        let desk = Desk::new();
-        desk.script("", &[&says("never")]);
-        let mut child = desk
+        let fixture = Fixture::new();
+        fixture.script("", &[&says("never")]);
+        let mut child = fixture
             .command(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -294,11 +299,11 @@ fn interrupt(child: &Child) {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_second_interrupt_ends_a_command_that_hangs_in_a_write() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     // More than a pipe takes.
     let long = "x".repeat(1 << 21);
-    desk.script("", &[&says(&long), &says(&long), &says(&long)]);
-    desk.ok(&["run", "--contract", "c.yaml", "--run-id", "r"]);
+    fixture.script("", &[&says(&long), &says(&long), &says(&long)]);
+    fixture.ok(&["run", "--contract", "c.yaml", "--run-id", "r"]);
     for (command, first_ends) in [
         (&["run", "--contract", "c.yaml"][..], false),
         (&["run", "--contract", "c.yaml", "--json"], false),
@@ -306,7 +311,7 @@ fn the_second_interrupt_ends_a_command_that_hangs_in_a_write() {
         (&["show", "r", "--raw"], true),
         (&["export", "r"], true),
     ] {
-        let mut child = desk
+        let mut child = fixture
             .command(command)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -343,9 +348,9 @@ fn the_second_interrupt_ends_a_command_that_hangs_in_a_write() {
 #[cfg(target_os = "linux")]
 #[test]
 fn two_interrupts_end_a_chat_on_a_pipe_that_waits_for_a_line() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&says("One.")]);
-    let mut command = desk.command(&["chat", "c.yaml"]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("One.")]);
+    let mut command = fixture.command(&["chat", "c.yaml"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut chat = command.stderr(Stdio::null()).spawn().unwrap();
     let mut typed = chat.stdin.take().unwrap();
@@ -373,11 +378,11 @@ fn two_interrupts_end_a_chat_on_a_pipe_that_waits_for_a_line() {
 
 #[test]
 fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let long = "x".repeat(1 << 20);
     for (run, json) in [("plain", None), ("json", Some("--json"))] {
-        desk.script("", &[&says(&long)]);
-        let mut child = desk
+        fixture.script("", &[&says(&long)]);
+        let mut child = fixture
             .command(&["run", "--contract", "c.yaml", "--run-id", run])
             .args(json)
             .stdout(Stdio::piped())
@@ -389,12 +394,12 @@ fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "{run}: {printed}");
         assert!(!printed.contains("panic"), "{run}: {printed}");
-        assert_eq!(desk.run(&["verify", run]).code, 0);
-        let billed = std::fs::read_to_string(desk.path("home/accounting.jsonl")).unwrap();
+        assert_eq!(fixture.run(&["verify", run]).code, 0);
+        let billed = std::fs::read_to_string(fixture.path("home/accounting.jsonl")).unwrap();
         assert!(billed.contains(&format!("\"txnId\":\"{run}\"")), "{billed}");
     }
     // The same where there is no run to tell of.
-    let mut child = desk
+    let mut child = fixture
         .command(&["run", "--contract", "no.yaml", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

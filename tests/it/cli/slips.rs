@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 use crate::terminal::Terminal;
 
 /// A contract whose tools all come from a server, behind the token gate.
@@ -13,15 +13,15 @@ const GATED: &str = "task: hi\ntool_policy: required\ngrammar_profile: gbnf/1\n\
 
 #[test]
 fn a_gate_over_tools_that_are_not_known_is_no_fault() {
-    let desk = Desk::new();
-    desk.write("c.yaml", GATED);
-    let out = desk.ok(&["contract", "check", "c.yaml"]);
+    let fixture = Fixture::new();
+    fixture.write("c.yaml", GATED);
+    let out = fixture.ok(&["contract", "check", "c.yaml"]);
     assert!(!out.contains("FAILED"), "{out}");
     assert!(
         out.contains("?       the token gate is made of the tools"),
         "{out}"
     );
-    let (code, report) = desk.json(&["contract", "check", "c.yaml"]);
+    let (code, report) = fixture.json(&["contract", "check", "c.yaml"]);
     let checks = report["checks"].as_array().unwrap();
     let gate = checks
         .iter()
@@ -31,8 +31,8 @@ fn a_gate_over_tools_that_are_not_known_is_no_fault() {
     // What is wrong whatever the tools are stays wrong.
     let plain = GATED.replace("text_profile: hermes, ", "");
     let plain = plain.replace("tools: {", "tools: {builtin: [echo], ");
-    desk.write("c.yaml", &plain);
-    let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+    fixture.write("c.yaml", &plain);
+    let left = fixture.ends(&["contract", "check", "c.yaml"], 4);
     assert!(
         left.out.contains("FAILED  grammar_profile gbnf/1"),
         "{}",
@@ -42,12 +42,12 @@ fn a_gate_over_tools_that_are_not_known_is_no_fault() {
 
 #[test]
 fn a_path_that_leads_to_no_contract_is_never_the_task_of_another() {
-    let desk = Desk::new();
-    desk.script("", &[&says("Hello.")]);
-    std::fs::rename(desk.path("c.yaml"), desk.path("agent.yaml")).unwrap();
-    desk.write("bad/notes.txt", "x");
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Hello.")]);
+    std::fs::rename(fixture.path("c.yaml"), fixture.path("agent.yaml")).unwrap();
+    fixture.write("bad/notes.txt", "x");
     let check = |given: &str, why: &str| {
-        let left = desk.ends(&["run", given], 4);
+        let left = fixture.ends(&["run", given], 4);
         let said = left.err;
         assert!(said.contains(&format!("run {given}: {why}")), "{said}");
         assert!(said.contains("--task"), "{said}");
@@ -57,40 +57,40 @@ fn a_path_that_leads_to_no_contract_is_never_the_task_of_another() {
     check("bad/nosuch/agent.yaml", "there is no such file");
     check("bad/notes.txt", "it is no .yaml, .yml, .json or .ai file");
     check("bad", "it is a folder");
-    assert!(desk.ok(&["list"]).is_empty() || !desk.ok(&["list"]).contains("COMPLETED"));
-    desk.ok(&["run", "--task", "bad"]);
-    desk.ok(&["run", "Is it this and/or that?"]);
-    std::fs::rename(desk.path("agent.yaml"), desk.path("contract.yml")).unwrap();
-    desk.ok(&["run", "contract.yml", "bye"]);
+    assert!(fixture.ok(&["list"]).is_empty() || !fixture.ok(&["list"]).contains("COMPLETED"));
+    fixture.ok(&["run", "--task", "bad"]);
+    fixture.ok(&["run", "Is it this and/or that?"]);
+    std::fs::rename(fixture.path("agent.yaml"), fixture.path("contract.yml")).unwrap();
+    fixture.ok(&["run", "contract.yml", "bye"]);
 }
 
 #[test]
 fn a_change_that_the_recorded_run_says_nothing_of_is_refused() {
-    let desk = Desk::new();
-    desk.script("", &[&says("Hello.")]);
-    desk.ok(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Hello.")]);
+    fixture.ok(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
     let check = |set: &str, why: &str| {
-        let left = desk.ends(&["replay", "r1", "--set", set], 4);
+        let left = fixture.ends(&["replay", "r1", "--set", set], 4);
         assert!(left.err.contains(why), "{}", left.err);
     };
     check("task=foo", "answers to the recorded task");
     check("tools.workspace=sub", "of the recorded folder");
     check("providers.demo.api_key_env=K", "the recorded key");
-    desk.ok(&["replay", "r1", "--set", "max_turns=9"]);
+    fixture.ok(&["replay", "r1", "--set", "max_turns=9"]);
 }
 
 #[test]
 fn a_verification_below_the_required_level_ends_with_that_word() {
-    let desk = Desk::new();
-    desk.script("", &[&says("Hello.")]);
-    desk.ok(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
-    let left = desk.ends(&["verify", "r1", "--require", "L2"], 7);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Hello.")]);
+    fixture.ok(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    let left = fixture.ends(&["verify", "r1", "--require", "L2"], 7);
     let last = left.out.lines().last().unwrap();
     assert!(
         last.starts_with("FAILED: not the required level; verified at level L1: "),
         "{last}"
     );
-    let out = desk.ok(&["verify", "r1", "--require", "L1"]);
+    let out = fixture.ok(&["verify", "r1", "--require", "L1"]);
     assert!(
         out.lines()
             .last()
@@ -103,9 +103,9 @@ fn a_verification_below_the_required_level_ends_with_that_word() {
 #[test]
 fn a_fault_of_the_surroundings_is_at_its_line_of_the_file() {
     let check = |line: &str, command: &[&str], expect: &[&str]| {
-        let desk = Desk::new();
-        desk.script(line, &[&says("Hello.")]);
-        let left = desk.ends(command, 4);
+        let fixture = Fixture::new();
+        fixture.script(line, &[&says("Hello.")]);
+        let left = fixture.ends(command, 4);
         for part in expect {
             assert!(left.err.contains(part), "{part:?} in {}", left.err);
         }
@@ -119,25 +119,25 @@ fn a_fault_of_the_surroundings_is_at_its_line_of_the_file() {
     ];
     check(folder, &["contract", "check", "c.yaml"], &expect);
     check(folder, &["run", "c.yaml"], &expect);
-    let desk = Desk::new();
-    desk.script(folder, &[]);
-    let (_, report) = desk.json(&["contract", "check", "c.yaml"]);
+    let fixture = Fixture::new();
+    fixture.script(folder, &[]);
+    let (_, report) = fixture.json(&["contract", "check", "c.yaml"]);
     let fault = &report["errors"][0];
     assert_eq!(
         (&fault["line"], &fault["path"]),
         (&json!(4), &json!("tools.workspace")),
         "{report}"
     );
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let contract = GATED.replace("/v1'", "/v1', api_key_env: NO_SUCH_KEY_HERE");
-    desk.write(
+    fixture.write(
         "c.yaml",
         &contract.replace(
             "tools: {mcp: {fs: {command: no-such-command-anywhere}}}",
             "tools: {builtin: [echo]}",
         ),
     );
-    let left = desk.ends(&["run", "c.yaml"], 4);
+    let left = fixture.ends(&["run", "c.yaml"], 4);
     for part in [
         "providers.p.api_key_env: ",
         "NO_SUCH_KEY_HERE is not set",
@@ -146,7 +146,7 @@ fn a_fault_of_the_surroundings_is_at_its_line_of_the_file() {
     ] {
         assert!(left.err.contains(part), "{part:?} in {}", left.err);
     }
-    let left = desk.ends(&["run", "--contract", "nosuch.yaml"], 4);
+    let left = fixture.ends(&["run", "--contract", "nosuch.yaml"], 4);
     assert!(
         left.err.contains("monolith init writes one"),
         "{}",
@@ -157,9 +157,9 @@ fn a_fault_of_the_surroundings_is_at_its_line_of_the_file() {
 #[test]
 fn every_fault_of_a_file_has_its_way_out() {
     let check = |text: &str, rule: &str, help: &str| {
-        let desk = Desk::new();
-        desk.write("c.yaml", text);
-        let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+        let fixture = Fixture::new();
+        fixture.write("c.yaml", text);
+        let left = fixture.ends(&["contract", "check", "c.yaml"], 4);
         assert!(left.err.contains(rule), "{rule:?} in {}", left.err);
         assert!(
             left.err.contains(&format!("= help: {help}")),
@@ -186,18 +186,18 @@ fn every_fault_of_a_file_has_its_way_out() {
 
 #[test]
 fn a_tool_that_waits_for_approval_and_is_not_offered_is_suggested() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let more = "tools: {builtin: [echo]}\nrequire_approval: [ehco]\n";
-    desk.script(more, &[&calls("echo", "{}")]);
-    let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+    fixture.script(more, &[&calls("echo", "{}")]);
+    let left = fixture.ends(&["contract", "check", "c.yaml"], 4);
     assert!(left.out.contains("did you mean `echo`?"), "{}", left.out);
 }
 
 #[test]
 fn a_window_that_is_too_small_names_the_keys_that_the_author_can_change() {
-    let desk = Desk::new();
-    desk.write("c.yaml", &GATED.replace("8192", "512"));
-    let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+    let fixture = Fixture::new();
+    fixture.write("c.yaml", &GATED.replace("8192", "512"));
+    let left = fixture.ends(&["contract", "check", "c.yaml"], 4);
     for part in ["raise context_window", "sampling.max_output_tokens"] {
         assert!(left.out.contains(part), "{part:?} in {}", left.out);
     }
@@ -205,11 +205,11 @@ fn a_window_that_is_too_small_names_the_keys_that_the_author_can_change() {
 
 #[test]
 fn an_option_like_a_key_of_the_contract_is_a_change_of_it() {
-    let desk = Desk::new();
-    let left = desk.ends(&["run", "a.yaml", "--maxturns", "3"], 4);
+    let fixture = Fixture::new();
+    let left = fixture.ends(&["run", "a.yaml", "--maxturns", "3"], 4);
     assert!(left.err.contains("'--set max_turns=3'"), "{}", left.err);
     assert!(!left.err.contains("-- --maxturns"), "{}", left.err);
-    let left = desk.ends(&["chekc", "a.yaml"], 4);
+    let left = fixture.ends(&["chekc", "a.yaml"], 4);
     assert!(
         left.err.contains("'monolith contract check'"),
         "{}",
@@ -220,15 +220,15 @@ fn an_option_like_a_key_of_the_contract_is_a_change_of_it() {
 /// A tool server that cannot be started says nothing: everything here is found without one.
 #[test]
 fn what_names_a_server_or_a_variable_that_is_not_there_is_found_before_a_server_starts() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let contract = GATED.replace("grammar_profile: gbnf/1\n", "");
     let server =
         "{command: no-such-command-anywhere, env: {T: 'a ${NO_SUCH_VARIABLE}', U: '${NOR_THIS}'}}";
     let rules =
         "require_approval:\n  - fs__write\n  - nope__x\nallowed_tools: [fs__read, gone__y]\n";
     let faulty = contract.replace("{command: no-such-command-anywhere}", server) + rules;
-    desk.write("c.yaml", &faulty);
-    let check = desk.ends(&["contract", "check", "c.yaml"], 4);
+    fixture.write("c.yaml", &faulty);
+    let check = fixture.ends(&["contract", "check", "c.yaml"], 4);
     for part in [
         "require_approval.1: `nope__x` is a tool of the server `nope`, and tools.mcp defines fs alone",
         "allowed_tools.1: `gone__y`",
@@ -246,7 +246,7 @@ fn what_names_a_server_or_a_variable_that_is_not_there_is_found_before_a_server_
         "{}",
         check.out
     );
-    let (code, report) = desk.json(&["contract", "check", "c.yaml"]);
+    let (code, report) = fixture.json(&["contract", "check", "c.yaml"]);
     assert_eq!((code, &report["ok"]), (4, &json!(false)), "{report}");
     let errors = report["errors"].as_array().unwrap();
     let lines: Vec<_> = errors
@@ -254,24 +254,24 @@ fn what_names_a_server_or_a_variable_that_is_not_there_is_found_before_a_server_
         .map(|error| error["line"].as_u64().unwrap())
         .collect();
     assert_eq!(lines, [9, 8, 5, 5], "{report}");
-    let run = desk.ends(&["run", "c.yaml"], 4);
+    let run = fixture.ends(&["run", "c.yaml"], 4);
     assert!(
         run.err.contains("allowed_tools.1: `gone__y`"),
         "{}",
         run.err
     );
-    assert!(desk.ok(&["list", "--json"]).contains("\"runs\":[]"));
+    assert!(fixture.ok(&["list", "--json"]).contains("\"runs\":[]"));
 }
 
 #[test]
 fn a_command_line_in_the_place_of_a_command_is_refused_with_its_arguments() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let check = |server: &str, code: i32| {
-        desk.write(
+        fixture.write(
             "c.yaml",
             &GATED.replace("command: no-such-command-anywhere", server),
         );
-        desk.ends(&["contract", "check", "c.yaml"], code).err
+        fixture.ends(&["contract", "check", "c.yaml"], code).err
     };
     let said = check("command: npx -y foo", 4);
     let help = "command: npx, args: [\"-y\",\"foo\"]";
@@ -283,8 +283,8 @@ fn a_command_line_in_the_place_of_a_command_is_refused_with_its_arguments() {
 
 #[test]
 fn a_chat_without_a_contract_names_its_own_command() {
-    let desk = Desk::new();
-    let said = desk.ends(&["chat"], 4).err;
+    let fixture = Fixture::new();
+    let said = fixture.ends(&["chat"], 4).err;
     assert!(said.contains("monolith chat FILE"), "{said}");
 }
 
@@ -292,22 +292,22 @@ fn a_chat_without_a_contract_names_its_own_command() {
 #[cfg(unix)]
 #[test]
 fn a_tool_server_that_writes_something_else_is_quoted_and_the_way_to_see_more_starts_it() {
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "server.sh",
         "printf 'Listening on \\033[1mport 80\\n'; echo 'no token' >&2; exit 3\n",
     );
     let command = "command: sh, args: [server.sh]";
-    desk.write(
+    fixture.write(
         "c.yaml",
         &GATED.replace("command: no-such-command-anywhere", command),
     );
-    let checked = desk.run(&["contract", "check", "c.yaml", "--start-servers"]);
+    let checked = fixture.run(&["contract", "check", "c.yaml", "--start-servers"]);
     let quoted =
         "it wrote \"Listening on [1mport 80\" to its standard output, which is for MCP alone";
     assert!(checked.err.contains(quoted), "{}", checked.err);
     let set = ["--set", "max_turns=3"];
-    let doctor = desk.run(&[&["doctor", "--contract", "c.yaml"][..], &set].concat());
+    let doctor = fixture.run(&[&["doctor", "--contract", "c.yaml"][..], &set].concat());
     let hint = "monolith contract check c.yaml --set max_turns=3 --start-servers says more";
     assert!(doctor.out.contains(hint), "{}", doctor.out);
     assert!(
@@ -318,10 +318,10 @@ fn a_tool_server_that_writes_something_else_is_quoted_and_the_way_to_see_more_st
         doctor.out
     );
 
-    desk.write("server.sh", "exec sleep 60\n");
+    fixture.write("server.sh", "exec sleep 60\n");
     let slow = ["--set", "total_timeout_ms=900"];
     let check = ["contract", "check", "c.yaml", "--start-servers"];
-    let said = desk.run(&[&check[..], &slow].concat()).err;
+    let said = fixture.run(&[&check[..], &slow].concat()).err;
     assert!(
         said.contains("within 600 ms (total_timeout_ms allows it, at most 60000)"),
         "{said}"
@@ -331,13 +331,13 @@ fn a_tool_server_that_writes_something_else_is_quoted_and_the_way_to_see_more_st
 /// The author's fault, so no server is started for it and no run is recorded.
 #[test]
 fn a_target_without_a_known_window_is_a_fault_of_the_file_at_its_line() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let contract = GATED.replace(", context_window: 8192", "");
     let contract = contract.replace("grammar_profile: gbnf/1\n", "");
     let contract = contract.replace(", text_profile: hermes", "");
-    let starts = desk.path("started").display().to_string();
+    let starts = fixture.path("started").display().to_string();
     let server = format!("{{command: sh, args: [-c, 'touch {starts}; cat']}}");
-    desk.write(
+    fixture.write(
         "c.yaml",
         &contract.replace("{command: no-such-command-anywhere}", &server),
     );
@@ -349,36 +349,36 @@ fn a_target_without_a_known_window_is_a_fault_of_the_file_at_its_line() {
         "qwen (32768)",
     ];
     for command in [&["run", "c.yaml"][..], &["contract", "check", "c.yaml"]] {
-        let left = desk.ends(command, 4);
+        let left = fixture.ends(command, 4);
         for part in expect {
             assert!(left.err.contains(part), "{part:?} in {}", left.err);
         }
         // It is one fault, reported once.
         assert!(!left.out.contains("FAILED"), "{}", left.out);
-        assert!(!desk.path("started").exists(), "a server was started");
+        assert!(!fixture.path("started").exists(), "a server was started");
     }
-    let (code, report) = desk.json(&["contract", "check", "c.yaml"]);
+    let (code, report) = fixture.json(&["contract", "check", "c.yaml"]);
     assert_eq!((code, &report["ok"]), (4, &json!(false)), "{report}");
     assert_eq!(report["errors"][0]["path"], "targets.0", "{report}");
-    assert!(desk.ok(&["list", "--json"]).contains("\"runs\":[]"));
-    desk.write("c.yaml", &contract.replace("model: m", "model: qwen2.5-7b"));
-    desk.ends(&["contract", "check", "c.yaml"], 0);
+    assert!(fixture.ok(&["list", "--json"]).contains("\"runs\":[]"));
+    fixture.write("c.yaml", &contract.replace("model: m", "model: qwen2.5-7b"));
+    fixture.ends(&["contract", "check", "c.yaml"], 0);
 }
 
 /// Where a fault is does not stand in its text.
 #[test]
 fn a_failed_check_names_the_line_of_what_it_is_about_and_no_other() {
     let check = |more: &str, expect: &[&str]| {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         let more = format!("max_turns: 3\ntools: {{builtin: [echo]}}\n{more}");
-        desk.script(&more, &[&says("Hello.")]);
-        let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+        fixture.script(&more, &[&says("Hello.")]);
+        let left = fixture.ends(&["contract", "check", "c.yaml"], 4);
         let places = left
             .out
             .lines()
             .filter_map(|line| line.trim().strip_prefix("at "));
         assert_eq!(places.collect::<Vec<_>>(), expect, "{}", left.out);
-        let run = desk.ends(&["run", "c.yaml"], 4);
+        let run = fixture.ends(&["run", "c.yaml"], 4);
         for place in expect {
             assert!(run.err.contains(place), "{place} in {}", run.err);
         }
@@ -389,22 +389,22 @@ fn a_failed_check_names_the_line_of_what_it_is_about_and_no_other() {
 
 #[test]
 fn a_page_is_not_printed_on_a_terminal() {
-    let desk = Desk::new();
-    desk.script("", &[&says("Hello.")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Hello.")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
     let page = ["export", "r1", "--format", "html"];
-    let (code, shown) = Terminal::start(desk.command(&page)).end();
+    let (code, shown) = Terminal::start(fixture.command(&page)).end();
     assert_eq!(code, 4, "{shown}");
     assert!(shown.contains("-o run.html"), "{shown}");
-    assert!(desk.ok(&page).contains("<html"));
+    assert!(fixture.ok(&page).contains("<html"));
 }
 
 #[test]
 fn a_message_without_a_run_says_which_run_could_be_meant() {
-    let desk = Desk::new();
-    desk.script("", &[&says("Hello.")]);
-    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
-    let left = desk.ends(&["continue", "And then?"], 4);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Hello.")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let left = fixture.ends(&["continue", "And then?"], 4);
     for said in [
         "names none",
         "monolith continue last 'And then?'",
@@ -412,27 +412,27 @@ fn a_message_without_a_run_says_which_run_could_be_meant() {
     ] {
         assert!(left.err.contains(said), "{}", left.err);
     }
-    let left = desk.ends(&["continue", "nosuch", "And then?"], 4);
+    let left = fixture.ends(&["continue", "nosuch", "And then?"], 4);
     assert!(!left.err.contains("comes first"), "{}", left.err);
 }
 
 #[test]
 fn an_address_in_the_place_of_the_file_names_its_option() {
-    let desk = Desk::new();
-    let left = desk.ends(&["init", "http://127.0.0.1:1/v1"], 4);
+    let fixture = Fixture::new();
+    let left = fixture.ends(&["init", "http://127.0.0.1:1/v1"], 4);
     let option = "--base-url http://127.0.0.1:1/v1";
     assert!(left.err.contains(option), "{}", left.err);
 }
 
 #[test]
 fn an_option_that_is_unknown_is_never_offered_as_a_text() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for (args, tip) in [
         (&["export", "last", "--html"][..], "'--format html'"),
         (&["run", "--tool-polcy", "x"], "'--set tool_policy=x'"),
         (&["show", "last", "--frobnicate"], ""),
     ] {
-        let left = desk.ends(args, 4);
+        let left = fixture.ends(args, 4);
         assert!(left.err.contains(tip), "{args:?}: {}", left.err);
         assert!(!left.err.contains("use '-- "), "{args:?}: {}", left.err);
     }
@@ -440,9 +440,9 @@ fn an_option_that_is_unknown_is_never_offered_as_a_text() {
 
 #[test]
 fn short_help_has_the_options_of_a_run_and_the_terms_of_evidence() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let check = |command: &str, words: &[&str]| {
-        let page = desk.ok(&[command, "-h"]);
+        let page = fixture.ok(&[command, "-h"]);
         for word in words {
             assert!(page.contains(word), "{command}: {word}: {page}");
         }
@@ -458,7 +458,7 @@ fn short_help_has_the_options_of_a_run_and_the_terms_of_evidence() {
             "--from <LINE|FILE>",
         ],
     );
-    let page = desk.ok(&["run", "-h"]);
+    let page = fixture.ok(&["run", "-h"]);
     assert!(page.lines().count() <= 24, "it fits a screen: {page}");
     check("export", &["atif", "trajectory", "cast", "held back"]);
     check("verify", &["The head is", "A witness is", "L2:"]);
@@ -466,24 +466,24 @@ fn short_help_has_the_options_of_a_run_and_the_terms_of_evidence() {
 
 #[test]
 fn tools_of_servers_that_were_not_started_are_not_counted_as_none() {
-    let desk = Desk::new();
-    desk.write("c.yaml", GATED);
-    let out = desk.ok(&["contract", "check", "c.yaml"]);
+    let fixture = Fixture::new();
+    fixture.write("c.yaml", GATED);
+    let out = fixture.ok(&["contract", "check", "c.yaml"]);
     assert!(!out.contains("0 tools"), "{out}");
     assert!(out.contains("not started (fs)"), "{out}");
 }
 
 #[test]
 fn doctor_names_on_a_terminal_what_it_waits_for() {
-    let desk = Desk::new();
-    desk.write("c.yaml", GATED);
-    let command = desk.command(&["doctor", "--contract", "c.yaml"]);
+    let fixture = Fixture::new();
+    fixture.write("c.yaml", GATED);
+    let command = fixture.command(&["doctor", "--contract", "c.yaml"]);
     let (_, shown) = Terminal::start(command).end();
     let at = |text: &str| shown.find(text).expect(&shown);
     assert!(at("looking for model servers") < at("starting tool servers: fs"));
     assert!(at("starting tool servers: fs") < at("asking the servers of its models"));
     assert!(
-        !desk
+        !fixture
             .run(&["doctor", "--contract", "c.yaml"])
             .err
             .contains("starting")
@@ -492,19 +492,19 @@ fn doctor_names_on_a_terminal_what_it_waits_for() {
 
 #[test]
 fn an_entry_stands_once_in_the_reasons() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let hang = "{\"fault\":\"refused\"}";
-    desk.script("max_attempts_per_turn: 1\n", &[hang]);
-    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 1);
-    let why = desk.ok(&["show", "r1", "--why"]);
+    fixture.script("max_attempts_per_turn: 1\n", &[hang]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r1"], 1);
+    let why = fixture.ok(&["show", "r1", "--why"]);
     let failed = why.lines().filter(|line| line.contains("INFER → COMMIT"));
     assert_eq!(failed.count(), 1, "{why}");
 }
 
 #[test]
 fn on_a_narrow_terminal_what_commands_are_for_stays_in_its_column() {
-    let desk = Desk::new();
-    let (code, shown) = Terminal::sized(desk.command(&["-h"]), 60).end();
+    let fixture = Fixture::new();
+    let (code, shown) = Terminal::sized(fixture.command(&["-h"]), 60).end();
     assert_eq!(code, 0, "{shown}");
     let (_, commands) = shown.split_once("monolith --help):").unwrap();
     let (commands, _) = commands.split_once("Options:").unwrap();
@@ -524,30 +524,30 @@ fn on_a_narrow_terminal_what_commands_are_for_stays_in_its_column() {
 
 #[test]
 fn a_run_in_the_place_of_a_contract_is_named_with_its_option() {
-    let desk = Desk::new();
-    desk.script("", &[&says("One.")]);
-    desk.ends(&["run", "c.yaml", "--run-id", "nightly"], 0);
-    let left = desk.ends(&["chat", "nightly"], 4);
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("One.")]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "nightly"], 0);
+    let left = fixture.ends(&["chat", "nightly"], 4);
     assert!(
         left.err.contains("monolith chat --run nightly"),
         "{}",
         left.err
     );
     // A file of that name is a file.
-    desk.write("nightly", &desk.read("c.yaml"));
-    desk.ends(&["chat", "nightly"], 0);
+    fixture.write("nightly", &fixture.read("c.yaml"));
+    fixture.ends(&["chat", "nightly"], 0);
 }
 
 #[test]
 fn the_doctor_states_first_what_the_contract_needs_and_its_commands_can_be_copied() {
     use std::os::unix::fs::PermissionsExt as _;
-    let desk = Desk::new();
-    desk.script("", &[&says("One.")]);
-    desk.ok(&["run", "c.yaml"]);
-    let key = desk.path("home/keys/local.key");
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("One.")]);
+    fixture.ok(&["run", "c.yaml"]);
+    let key = fixture.path("home/keys/local.key");
     assert!(key.exists());
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let command = desk.command(&["doctor", "--contract", "c.yaml"]);
+    let command = fixture.command(&["doctor", "--contract", "c.yaml"]);
     let (code, shown) = Terminal::sized(command, 80).end();
     assert_eq!(code, 1, "{shown}");
     let at = |text: &str| {
@@ -561,6 +561,6 @@ fn the_doctor_states_first_what_the_contract_needs_and_its_commands_can_be_copie
     // A command is never broken over lines, however long it is.
     at(&format!("chmod 600 {}", key.display()));
     at(&format!("chmod go-rwx {}", key.display()));
-    let (_, document) = desk.json(&["doctor", "--contract", "c.yaml"]);
+    let (_, document) = fixture.json(&["doctor", "--contract", "c.yaml"]);
     assert!(!document.to_string().contains("\\u001f"), "{document}");
 }

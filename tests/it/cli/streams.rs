@@ -10,11 +10,11 @@ use serde_json::json;
 use super::*;
 
 /// What a command prints into a pipe that does not wait (`O_NONBLOCK`), whose reader begins once something stands in it.
-fn slowly_read(desk: &Desk, args: &[&str]) -> (i32, String) {
+fn slowly_read(fixture: &Fixture, args: &[&str]) -> (i32, String) {
     let (mut reader, writer) = pipe().unwrap();
     let flags = fcntl_getfl(&writer).unwrap();
     fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
-    let mut command = desk.command(args);
+    let mut command = fixture.command(args);
     command.stdout(writer).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     // It holds the other end open.
@@ -29,24 +29,24 @@ fn slowly_read(desk: &Desk, args: &[&str]) -> (i32, String) {
 
 #[test]
 fn a_slow_reader_of_a_stream_that_does_not_wait_gets_everything() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let long = "x".repeat(1 << 20);
-    desk.script("", &[&says(&long)]);
-    desk.ok(&["run", "--contract", "c.yaml", "--run-id", "r"]);
+    fixture.script("", &[&says(&long)]);
+    fixture.ok(&["run", "--contract", "c.yaml", "--run-id", "r"]);
     for args in [
         &["run", "c.yaml"][..],
         &["run", "c.yaml", "--json"],
         &["show", "r", "--raw"],
         &["export", "r"],
     ] {
-        let (code, printed) = slowly_read(&desk, args);
+        let (code, printed) = slowly_read(&fixture, args);
         assert_eq!(code, 0, "{args:?}");
         assert!(printed.contains(&long), "{args:?}: {}", printed.len());
         assert!(printed.ends_with('\n'), "{args:?}");
     }
     // Results that wait for their reader are no results that cannot be written.
     let line = |run| json!({"contract": "c.yaml", "run_id": run}).to_string() + "\n";
-    desk.write("list.jsonl", &(line("a") + &line("b")));
-    let (code, printed) = slowly_read(&desk, &["run", "--contracts", "list.jsonl"]);
+    fixture.write("list.jsonl", &(line("a") + &line("b")));
+    let (code, printed) = slowly_read(&fixture, &["run", "--contracts", "list.jsonl"]);
     assert_eq!((code, printed.lines().count()), (0, 2));
 }

@@ -1,6 +1,6 @@
 //! `monolith tools`: what a contract's servers offer.
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 const CONTRACT: &str = "
 task: hi
@@ -12,9 +12,9 @@ tools: {builtin: [read_file, echo]}
 
 #[test]
 fn tools_are_listed_with_their_arguments_and_the_pins_of_the_contract() {
-    let desk = Desk::new();
-    desk.write("agent.yaml", CONTRACT);
-    let shown = desk.ok(&["tools"]);
+    let fixture = Fixture::new();
+    fixture.write("agent.yaml", CONTRACT);
+    let shown = fixture.ok(&["tools"]);
     assert!(
         shown.starts_with("builtin  inside monolith  pin "),
         "{shown}"
@@ -31,14 +31,14 @@ fn tools_are_listed_with_their_arguments_and_the_pins_of_the_contract() {
         shown.contains("    path: string  Path of the file"),
         "{shown}"
     );
-    let schemas = desk.ok(&["tools", "--schemas"]);
+    let schemas = fixture.ok(&["tools", "--schemas"]);
     assert!(
         schemas.contains("    {\"additionalProperties\":false,"),
         "{schemas}"
     );
 
-    let (_, listed) = desk.json(&["tools", "agent.yaml"]);
-    let contract = desk.ok(&["contract", "show", "agent.yaml"]);
+    let (_, listed) = fixture.json(&["tools", "agent.yaml"]);
+    let contract = fixture.ok(&["contract", "show", "agent.yaml"]);
     let contract: serde_json::Value = serde_json::from_str(&contract).unwrap();
     for (listed, pinned) in listed["tools"]
         .as_array()
@@ -55,12 +55,12 @@ fn tools_are_listed_with_their_arguments_and_the_pins_of_the_contract() {
 
 #[test]
 fn a_server_that_does_not_come_up_is_named_and_the_command_fails() {
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "agent.yaml",
         &CONTRACT.replace("echo]", "echo], mcp: {gone: {command: no-such-command}}"),
     );
-    let left = desk.ends(&["tools", "agent.yaml"], 3);
+    let left = fixture.ends(&["tools", "agent.yaml"], 3);
     assert!(
         left.out
             .contains("gone  no-such-command  did not come up\n"),

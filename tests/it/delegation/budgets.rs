@@ -3,21 +3,21 @@
 use serde_json::json;
 
 use super::{asks, prompt, shown};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 /// An agent gets what its file states, at most what is left; one that states nothing half of what is left, and several equal parts.
 #[test]
 fn an_agent_gets_what_it_states_and_else_its_part_of_what_is_left() {
     let granted = |calls: usize, stated: &str| {
-        let desk = Desk::new();
-        desk.agent("scout", stated, &asks(&[], "found")[1..]);
+        let fixture = Fixture::new();
+        fixture.agent("scout", stated, &asks(&[], "found")[1..]);
         let ask = ("agent__scout", prompt("go"));
         let asked = vec![ask; calls];
         let lead = "agents: [scout.yaml]\nmax_tokens_consumed: 10060\n";
-        desk.agent("lead", lead, &asks(&asked, "told"));
-        desk.leads();
+        fixture.agent("lead", lead, &asks(&asked, "told"));
+        fixture.leads();
         let of = |call: usize| {
-            let contract = desk.contract_of(&format!("lead.{call}"));
+            let contract = fixture.contract_of(&format!("lead.{call}"));
             contract.max_tokens_consumed.0
         };
         (1..=calls).map(of).collect::<Vec<_>>()
@@ -34,9 +34,9 @@ fn an_agent_gets_what_it_states_and_else_its_part_of_what_is_left() {
 /// B3: an agent ends within its own budget, and the run above is charged for what it used.
 #[test]
 fn an_agent_that_uses_its_budget_up_fails_alone_and_is_charged() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let says = asks(&[("clock", json!({}))], "Noon.");
-    desk.agent(
+    fixture.agent(
         "clock",
         "tools: {builtin: [clock]}\nmax_tokens_consumed: 100\n",
         &says,
@@ -45,13 +45,13 @@ fn an_agent_that_uses_its_budget_up_fails_alone_and_is_charged() {
         &[("agent__clock", prompt("What time is it?"))],
         "It failed.",
     );
-    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
-    let result = desk.leads();
+    fixture.agent("lead", "agents: [clock.yaml]\n", &calls);
+    let result = fixture.leads();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
     );
-    let [child] = desk.children_of("lead").try_into().unwrap();
+    let [child] = fixture.children_of("lead").try_into().unwrap();
     assert_eq!(
         child.outcome.to_string(),
         "FAILED_BUDGET_EXHAUSTED (max_tokens)"
@@ -64,8 +64,8 @@ fn an_agent_that_uses_its_budget_up_fails_alone_and_is_charged() {
 /// A budget that agents together would pass is refused before the one that would pass it.
 #[test]
 fn the_agent_that_would_pass_the_budget_is_not_begun() {
-    let desk = Desk::new();
-    desk.agent(
+    let fixture = Fixture::new();
+    fixture.agent(
         "scout",
         "max_tokens_consumed: 100\n",
         &asks(&[], "found")[1..],
@@ -73,10 +73,10 @@ fn the_agent_that_would_pass_the_budget_is_not_begun() {
     let ask = ("agent__scout", prompt("go"));
     // 60 for the message, 60 for each of the first three; then less is left than a prompt takes.
     let lead = "agents: [scout.yaml]\nmax_tokens_consumed: 245\n";
-    desk.agent("lead", lead, &asks(&vec![ask; 5], "told"));
-    let result = desk.leads();
+    fixture.agent("lead", lead, &asks(&vec![ask; 5], "told"));
+    let result = fixture.leads();
     let shown = shown(&result);
-    assert_eq!(desk.children_of("lead").len(), 3, "{shown:?}");
+    assert_eq!(fixture.children_of("lead").len(), 3, "{shown:?}");
     assert!(shown[3].starts_with("(tool failed: budget: "), "{shown:?}");
     assert!(shown[3].ends_with(" needed, 5 left)"), "{shown:?}");
 }
@@ -86,8 +86,8 @@ fn the_agent_that_would_pass_the_budget_is_not_begun() {
 fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {
     /// A message holds at most 128 calls.
     const MANY: usize = 100;
-    let desk = Desk::new();
-    desk.agent("scout", "", &asks(&[], "found")[1..]);
+    let fixture = Fixture::new();
+    fixture.agent("scout", "", &asks(&[], "found")[1..]);
     let beside = |agent: &str| {
         format!(
             "agents: [{agent}.yaml]\nmax_tool_calls_per_turn: {MANY}\nparallel_tool_calls: true\n\
@@ -95,28 +95,31 @@ fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {
         )
     };
     let ask = ("agent__scout", prompt("go"));
-    desk.agent("middle", &beside("scout"), &asks(&vec![ask; MANY], "told"));
+    fixture.agent("middle", &beside("scout"), &asks(&vec![ask; MANY], "told"));
     let lead = format!("{}max_tokens_consumed: 100000\n", beside("middle"));
     let ask = ("agent__middle", prompt("go"));
-    desk.agent("lead", &lead, &asks(&[ask.clone(), ask], "told"));
-    let ended = desk.run(&super::lead(&["--json"]));
+    fixture.agent("lead", &lead, &asks(&[ask.clone(), ask], "told"));
+    let ended = fixture.run(&super::lead(&["--json"]));
     let result = ended.document();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
     );
-    let middle = desk.children_of("lead");
+    let middle = fixture.children_of("lead");
     let used: Vec<u64> = middle.iter().map(|child| child.tokens).collect();
     assert_eq!(used, [60 * 102; 2]);
     for call in 1..=2 {
         let run = format!("lead.{call}");
-        let below = desk.children_of(&run);
+        let below = fixture.children_of(&run);
         assert_eq!(below.len(), MANY);
         // An equal part of what its message had left.
-        let given = desk.contract_of(&run).max_tokens_consumed.0;
-        let part = desk.contract_of(&format!("{run}.7")).max_tokens_consumed.0;
+        let given = fixture.contract_of(&run).max_tokens_consumed.0;
+        let part = fixture
+            .contract_of(&format!("{run}.7"))
+            .max_tokens_consumed
+            .0;
         assert_eq!(part, (given - 60) / 100);
     }
-    let (code, tree) = desk.json(&["verify", "lead", "--tree"]);
-    assert_eq!((code, Desk::tree_names(&tree).len()), (0, 2 * MANY + 3));
+    let (code, tree) = fixture.json(&["verify", "lead", "--tree"]);
+    assert_eq!((code, Fixture::tree_names(&tree).len()), (0, 2 * MANY + 3));
 }

@@ -1,7 +1,7 @@
 //! Runs below a run and `continue`: it is refused with its reason, and the command that is named instead works.
 
 use super::{asks, prompt};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 /// The command that the help of a fault begins with, without the program: `continue lead.1 … --contract FILE`.
 #[track_caller]
@@ -15,12 +15,12 @@ fn named<'h>(said: &'h str, ends: &str) -> Vec<&'h str> {
 
 #[test]
 fn the_run_of_an_agent_is_not_continued_and_what_is_named_instead_works() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let mut says = asks(&[], "found");
     says.push(says[1].clone());
-    desk.agent("scout", "", &says[1..]);
+    fixture.agent("scout", "", &says[1..]);
     // One that cannot be run alone: its model is the caller's.
-    desk.write(
+    fixture.write(
         "bare.ai",
         "---\noutput: {format: text}\n---\nYou are bare.\n",
     );
@@ -30,11 +30,11 @@ fn the_run_of_an_agent_is_not_continued_and_what_is_named_instead_works() {
     ];
     let mut says = asks(&calls, "answered");
     says.push(says[1].clone());
-    desk.agent("lead", "agents: [scout.yaml, bare.ai]\n", &says);
-    desk.leads();
+    fixture.agent("lead", "agents: [scout.yaml, bare.ai]\n", &says);
+    fixture.leads();
 
     let refused = |run: &str| {
-        let left = desk.ends(&["continue", run, "more"], 4);
+        let left = fixture.ends(&["continue", run, "more"], 4);
         let reason = format!("continue run {run}: it is the run of an agent that lead called");
         assert!(left.err.contains(&reason), "{}", left.err);
         left.err
@@ -45,39 +45,39 @@ fn the_run_of_an_agent_is_not_continued_and_what_is_named_instead_works() {
         go_on,
         ["continue", "lead.1", "…", "--contract", "scout.yaml"]
     );
-    desk.ok(&go_on);
+    fixture.ok(&go_on);
     let said = refused("lead.2");
     assert!(said.contains("bare.ai cannot be run alone: "), "{said}");
     assert!(said.contains("no model is named"), "{said}");
     let go_on = named(&said, " goes on with the first run of its tree");
     assert_eq!(go_on, ["continue", "lead", "…"]);
-    desk.ok(&go_on);
+    fixture.ok(&go_on);
     // A fork would use what the call gave beside the call, too.
-    let fork = desk.ends(&["replay", "lead.1", "--fork-at", "1"], 4).err;
+    let fork = fixture.ends(&["replay", "lead.1", "--fork-at", "1"], 4).err;
     let reason = "fork run lead.1: it is the run of an agent that lead called";
     assert!(fork.contains(reason), "{fork}");
 
     // The hint is there where the command works, and nowhere else.
-    let hint = |run: &str| desk.ok(&["show", run]).contains("Continue it: ");
+    let hint = |run: &str| fixture.ok(&["show", run]).contains("Continue it: ");
     assert_eq!(["lead", "lead.1"].map(hint), [true, false]);
 }
 
 #[test]
 fn a_step_of_a_workflow_is_continued_where_it_has_a_file_of_its_own() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let mut says = asks(&[], "found");
     says.push(says[1].clone());
-    desk.agent("scout", "", &says[1..]);
+    fixture.agent("scout", "", &says[1..]);
     let contract = "  targets: [{provider: demo, model: script, context_window: 32768}]\n\
                     \x20 providers: {demo: {type: scripted, file: scout.jsonl}}\n";
     let steps = "steps: [{id: ask, prompt: hi}, {id: give, delegate: scout.yaml, task: go}]\n";
-    desk.write(
+    fixture.write(
         "w.yaml",
         &format!("workflow: tried\ncontract:\n{contract}{steps}"),
     );
-    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
 
-    let left = desk.ends(&["continue", "w.1", "more"], 4);
+    let left = fixture.ends(&["continue", "w.1", "more"], 4);
     let reason =
         "continue run w.1: it is a step of the workflow w, and its contract is no file of its own";
     assert!(left.err.contains(reason), "{}", left.err);
@@ -88,32 +88,32 @@ fn a_step_of_a_workflow_is_continued_where_it_has_a_file_of_its_own() {
     );
     let mut go_on = named(&left.err, "\n");
     assert_eq!(go_on, ["continue", "w.1", "…", "--contract", "FILE"]);
-    desk.write("own.yaml", contract.replace("\n  ", "\n").trim_start());
+    fixture.write("own.yaml", contract.replace("\n  ", "\n").trim_start());
     go_on[4] = "own.yaml";
-    desk.ok(&go_on);
-    desk.ok(&["continue", "w.2", "more"]);
+    fixture.ok(&go_on);
+    fixture.ok(&["continue", "w.2", "more"]);
 
-    let hint = |run: &str| desk.ok(&["show", run]).contains("Continue it: ");
+    let hint = |run: &str| fixture.ok(&["show", run]).contains("Continue it: ");
     assert_eq!(["w.1", "w.2"].map(hint), [false, true]);
 }
 
 /// The run of an agent whose caller is not in the store: that one is named, and what brings it back.
 #[test]
 fn a_run_whose_caller_is_not_in_the_store_names_the_caller() {
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "bare.ai",
         "---\noutput: {format: text}\n---\nYou are bare.\n",
     );
     let calls = [("agent__bare", prompt("go"))];
     let mut says = asks(&calls, "answered");
     says.push(says[1].clone());
-    desk.agent("lead", "agents: [bare.ai]\n", &says);
-    desk.leads();
-    desk.ok(&["export", "lead.1", "-o", "below.jsonl"]);
+    fixture.agent("lead", "agents: [bare.ai]\n", &says);
+    fixture.leads();
+    fixture.ok(&["export", "lead.1", "-o", "below.jsonl"]);
     let other = ["--store", "other.db"];
-    desk.ok(&[&["import", "below.jsonl"], &other[..]].concat());
-    let said = desk
+    fixture.ok(&[&["import", "below.jsonl"], &other[..]].concat());
+    let said = fixture
         .ends(&[&["continue", "lead.1", "more"], &other[..]].concat(), 4)
         .err;
     assert!(

@@ -4,11 +4,11 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::{asks, named, prompt};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 use crate::verifier::forge::forged;
 use monolith::{Counters, StoreReader};
 
-impl Desk {
+impl Fixture {
     /// An agent `worker` whose second answer does not come, below `middle`, below `lead`.
     fn works_for_ever(&self, middle: &str, lead: &str) {
         let says = asks(&[("clock", json!({}))], "Late.");
@@ -89,17 +89,17 @@ fn tokens(counters: &Counters) -> u64 {
 /// What runs below an agent used that was ended is charged to the first run, and each end is recorded.
 #[test]
 fn a_run_that_times_out_is_charged_for_what_its_agents_used() {
-    let desk = Desk::new();
-    desk.works_for_ever("total_timeout_ms: 3000\n", "");
-    desk.leads();
-    let [middle] = desk.children_of("lead").try_into().unwrap();
+    let fixture = Fixture::new();
+    fixture.works_for_ever("total_timeout_ms: 3000\n", "");
+    fixture.leads();
+    let [middle] = fixture.children_of("lead").try_into().unwrap();
     assert_eq!(middle.outcome.to_string(), "FAILED_TIMEOUT (total_timeout)");
-    let [worker] = desk.children_of("lead.1").try_into().unwrap();
+    let [worker] = fixture.children_of("lead.1").try_into().unwrap();
     // Its own time is what was left of the one above: either may be over first.
     let ends = ["INTERRUPTED (parent)", "FAILED_TIMEOUT (total_timeout)"];
     let end = worker.outcome.to_string();
     assert!(ends.contains(&end.as_str()), "{end}");
-    let own = |run: &str| tokens(&desk.used_by(run).unwrap());
+    let own = |run: &str| tokens(&fixture.used_by(run).unwrap());
     assert_eq!(worker.tokens, own("lead.1.1"));
     assert_eq!(middle.tokens, own("lead.1") + own("lead.1.1"));
     assert!(worker.tokens > 0, "the worker was ended before it answered");
@@ -108,105 +108,109 @@ fn a_run_that_times_out_is_charged_for_what_its_agents_used() {
 /// A run that was killed too often ends, and so do all below it.
 #[test]
 fn what_is_below_a_run_that_has_ended_is_ended_too() {
-    let desk = Desk::new();
-    desk.works_for_ever("", "max_resumes: 0\n");
-    desk.killed_while_it_works();
-    let (code, result) = desk.json(&["resume", "lead"]);
+    let fixture = Fixture::new();
+    fixture.works_for_ever("", "max_resumes: 0\n");
+    fixture.killed_while_it_works();
+    let (code, result) = fixture.json(&["resume", "lead"]);
     assert_eq!(result["outcome"]["class"], "INTERRUPTED", "{code} {result}");
     assert_eq!(result["outcome"]["code"], "shutdown");
-    let [middle] = desk.children_of("lead").try_into().unwrap();
+    let [middle] = fixture.children_of("lead").try_into().unwrap();
     assert_eq!(middle.tokens, 120);
-    let tree = desk.proves_tree("lead");
-    assert_eq!(Desk::tree_names(&tree), ["lead", "lead.1", "lead.1.1"]);
+    let tree = fixture.proves_tree("lead");
+    assert_eq!(Fixture::tree_names(&tree), ["lead", "lead.1", "lead.1.1"]);
 }
 
 /// Only a run whose caller has ended is ended: where that one is not in the store, it is not known. It needs neither its file nor its models
 /// to end.
 #[test]
 fn an_agent_whose_parent_has_ended_is_ended_by_its_stored_contract() {
-    let desk = Desk::new();
-    desk.works_for_ever("", "max_resumes: 0\n");
-    desk.killed_while_it_works();
+    let fixture = Fixture::new();
+    fixture.works_for_ever("", "max_resumes: 0\n");
+    fixture.killed_while_it_works();
     let rename = |from: &str, to: &str| {
         let renames = "UPDATE runs SET run_id = ?2 WHERE run_id = ?1";
-        let store = Connection::open(desk.path("home/runs.db")).unwrap();
+        let store = Connection::open(fixture.path("home/runs.db")).unwrap();
         assert_eq!(store.execute(renames, [from, to]).unwrap(), 1);
     };
     rename("lead", "away");
-    let refused = desk.ends(&["resume", "lead.1"], 4).err;
+    let refused = fixture.ends(&["resume", "lead.1"], 4).err;
     let expected = "failed to resume run lead.1: run lead, which began it, is not in this store";
     assert!(refused.contains(expected), "{refused}");
-    desk.run(&["resume", "--all", "--no-wait"]);
-    assert_eq!(desk.end_of("lead.1"), None);
+    fixture.run(&["resume", "--all", "--no-wait"]);
+    assert_eq!(fixture.end_of("lead.1"), None);
     rename("away", "lead");
 
-    desk.has_ended_runs(&["lead"]);
+    fixture.has_ended_runs(&["lead"]);
     for file in ["lead.yaml", "middle.yaml", "worker.yaml"] {
-        std::fs::remove_file(desk.path(file)).unwrap();
+        std::fs::remove_file(fixture.path(file)).unwrap();
     }
-    let (_, result) = desk.json(&["resume", "lead.1"]);
+    let (_, result) = fixture.json(&["resume", "lead.1"]);
     assert_eq!(result["outcome"]["code"], "shutdown", "{result}");
-    let (code, tree) = desk.json(&["verify", "lead.1", "--tree"]);
+    let (code, tree) = fixture.json(&["verify", "lead.1", "--tree"]);
     assert_eq!(code, 0, "{tree}");
-    assert_eq!(Desk::tree_names(&tree), ["lead.1", "lead.1.1"]);
+    assert_eq!(Fixture::tree_names(&tree), ["lead.1", "lead.1.1"]);
 }
 
 /// One run below that cannot be ended keeps neither the recorded result back nor the others open.
 #[test]
 fn what_cannot_be_ended_below_a_run_is_reported_after_its_result() {
-    let desk = Desk::new();
-    desk.works_for_ever("", "");
+    let fixture = Fixture::new();
+    fixture.works_for_ever("", "");
     let call = ("agent__worker", prompt("go"));
     let terms = "agents: [worker.yaml]\nparallel_tool_calls: true\n\
                  parallel_safe: [agent__worker]\nmax_resumes: 0\n";
-    desk.agent("lead", terms, &asks(&[call.clone(), call], "Done."));
+    fixture.agent("lead", terms, &asks(&[call.clone(), call], "Done."));
     let run = ["run", "lead.yaml", "--task", "go", "--run-id", "lead"];
-    desk.killed_while(&run, &["lead.1", "lead.2"]);
-    desk.has_ended_runs(&["lead"]);
+    fixture.killed_while(&run, &["lead.1", "lead.2"]);
+    fixture.has_ended_runs(&["lead"]);
     let damage = "UPDATE entries SET state = 'STOPPING' \
          WHERE seq = 1 AND run = (SELECT id FROM runs WHERE run_id = 'lead.1')";
-    let store = Connection::open(desk.path("home/runs.db")).unwrap();
+    let store = Connection::open(fixture.path("home/runs.db")).unwrap();
     assert_eq!(store.execute(damage, []).unwrap(), 1);
     drop(store);
-    let left = desk.run(&["resume", "lead", "--json"]);
-    assert_eq!(left.code, 7, "{}", left.said());
+    let left = fixture.run(&["resume", "lead", "--json"]);
+    assert_eq!(left.code, 7, "{}", left.printed());
     assert_eq!(left.document()["outcome"]["code"], "shutdown");
-    assert!(left.err.contains("run lead.1, entry 1"), "{}", left.said());
+    assert!(
+        left.err.contains("run lead.1, entry 1"),
+        "{}",
+        left.printed()
+    );
     // It may be resumed no more often than the one above it.
-    let ended = desk.end_of("lead.2");
+    let ended = fixture.end_of("lead.2");
     assert_eq!(ended.as_deref(), Some("INTERRUPTED (shutdown)"));
-    assert_eq!(desk.end_of("lead.1"), None);
+    assert_eq!(fixture.end_of("lead.1"), None);
 }
 
 /// A workflow that has ended, too: what is open below its steps is ended by its name.
 #[test]
 fn what_is_open_below_an_ended_workflow_is_ended_by_its_name() {
-    let desk = Desk::new();
-    desk.works_for_ever("max_resumes: 0\n", "");
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.works_for_ever("max_resumes: 0\n", "");
+    fixture.write(
         "w.yaml",
         "workflow: tried\nsteps: [{id: give, delegate: middle.yaml, task: go}]\n",
     );
-    desk.killed_while(&["run", "w.yaml", "--run-id", "w"], &["w.1.1"]);
-    desk.has_ended_runs(&["w", "w.1"]);
-    assert_eq!(desk.end_of("w.1.1"), None);
-    let left = desk.run(&["resume", "w", "--json"]);
-    assert_eq!(left.document()["run_id"], "w", "{}", left.said());
+    fixture.killed_while(&["run", "w.yaml", "--run-id", "w"], &["w.1.1"]);
+    fixture.has_ended_runs(&["w", "w.1"]);
+    assert_eq!(fixture.end_of("w.1.1"), None);
+    let left = fixture.run(&["resume", "w", "--json"]);
+    assert_eq!(left.document()["run_id"], "w", "{}", left.printed());
     // It may be resumed no more often than the one above it.
-    let ended = desk.end_of("w.1.1");
+    let ended = fixture.end_of("w.1.1");
     assert_eq!(ended.as_deref(), Some("INTERRUPTED (shutdown)"));
 }
 
 /// A sealed run that recorded no end of a run that it began does not verify without that run.
 #[test]
 fn a_run_below_that_is_gone_is_missed_where_its_end_was_not_recorded() {
-    let desk = Desk::new();
-    desk.worker("clock");
+    let fixture = Fixture::new();
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
-    desk.leads();
-    desk.ok(&["export", "lead", "-o", "recorded.jsonl"]);
-    let recorded = std::fs::read(desk.path("recorded.jsonl")).unwrap();
+    fixture.agent("lead", "agents: [clock.yaml]\n", &calls);
+    fixture.leads();
+    fixture.ok(&["export", "lead", "-o", "recorded.jsonl"]);
+    let recorded = std::fs::read(fixture.path("recorded.jsonl")).unwrap();
     let without_end = forged(&recorded, &|lines: &mut Vec<Value>| {
         lines.retain(|line| line.get("checkpoint").is_none());
         for line in lines.iter_mut() {
@@ -217,10 +221,10 @@ fn a_run_below_that_is_gone_is_missed_where_its_end_was_not_recorded() {
             }
         }
     });
-    std::fs::write(desk.path("recorded.jsonl"), without_end).unwrap();
+    std::fs::write(fixture.path("recorded.jsonl"), without_end).unwrap();
     let store = ["--store", "other.db"];
-    desk.ok(&[&["import", "recorded.jsonl"], &store[..]].concat());
-    let (code, tree) = desk.json(&[&["verify", "lead", "--tree"], &store[..]].concat());
+    fixture.ok(&[&["import", "recorded.jsonl"], &store[..]].concat());
+    let (code, tree) = fixture.json(&[&["verify", "lead", "--tree"], &store[..]].concat());
     assert_eq!(code, 7, "{tree}");
     assert_eq!(
         tree["runs"][1]["first_bad"]["actual"],

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::{asks, named, prompt, shown};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 use monolith::{EventKind, StoreReader};
 
 /// The lead calls that agent, sees that its run ended so, and goes on.
-fn lead_sees_failure(desk: &Desk, agent: &str, class: &str) {
+fn lead_sees_failure(fixture: &Fixture, agent: &str, class: &str) {
     let ask = (&*format!("agent__{agent}"), prompt("Do it."));
     let terms = format!("agents: [{agent}.yaml]\n");
-    desk.agent("lead", &terms, &asks(&[ask], "It failed."));
-    let result = desk.leads();
+    fixture.agent("lead", &terms, &asks(&[ask], "It failed."));
+    let result = fixture.leads();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
@@ -25,11 +25,11 @@ fn lead_sees_failure(desk: &Desk, agent: &str, class: &str) {
 /// other.
 #[test]
 fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other() {
-    let desk = Desk::new();
-    desk.worker("clock");
+    let fixture = Fixture::new();
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
-    let result = desk.leads();
+    fixture.agent("lead", "agents: [clock.yaml]\n", &calls);
+    let result = fixture.leads();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
@@ -39,16 +39,16 @@ fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other(
     assert_eq!(answer["outcome"], "COMPLETED_WITH_TOOLS");
     assert_eq!(answer["report"], "Noon.");
 
-    let tree = desk.proves_tree("lead");
-    assert_eq!(Desk::tree_names(&tree), ["lead", "lead.1"]);
-    let (above, below) = (desk.contract_of("lead"), desk.contract_of("lead.1"));
+    let tree = fixture.proves_tree("lead");
+    assert_eq!(Fixture::tree_names(&tree), ["lead", "lead.1"]);
+    let (above, below) = (fixture.contract_of("lead"), fixture.contract_of("lead.1"));
     assert_eq!(below.parent_contract_hash, Some(above.contract_hash()));
-    let [child] = desk.children_of("lead").try_into().unwrap();
+    let [child] = fixture.children_of("lead").try_into().unwrap();
     assert_eq!(answer["head"], child.head.to_string());
     // Two answers of the agent, 60 tokens each, and one ok result of a tool.
     assert_eq!((child.tokens, child.tools_ok), (120, 1));
 
-    let mut reader = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+    let mut reader = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
     let first = reader.read_run(&named("lead.1")).unwrap().next().unwrap();
     let event = first.unwrap().decode_event().unwrap().unwrap().event;
     let EventKind::RunStarted(started) = event else {
@@ -56,9 +56,9 @@ fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other(
     };
     let parent = started.parent.unwrap();
     assert_eq!((parent.run_id, parent.call.unwrap().0), (named("lead"), 1));
-    let listed = desk.ok(&["list"]);
+    let listed = fixture.ok(&["list"]);
     assert!(listed.contains("delegated by lead (call 1)"), "{listed}");
-    let drawn = desk.ok(&["show", "lead", "--tree"]);
+    let drawn = fixture.ok(&["show", "lead", "--tree"]);
     assert!(drawn.contains("└─ lead.1"), "{drawn}");
 }
 
@@ -66,10 +66,10 @@ fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other(
 /// `invalid_parameters`, and the run goes on.
 #[test]
 fn arguments_that_break_the_input_of_an_agent_are_told_as_invalid_parameters() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let says = asks(&[], "Found.");
-    desk.agent("scout", "", &says[1..]);
-    desk.write(
+    fixture.agent("scout", "", &says[1..]);
+    fixture.write(
         "scout.ai",
         "---\nmodels: [demo/script]\ninput: {format: json, schema: {type: object, properties: {company: {type: string}}, required: [company]}}\n\
          output: {format: text}\n---\nYou scout.\n",
@@ -80,12 +80,12 @@ fn arguments_that_break_the_input_of_an_agent_are_told_as_invalid_parameters() {
         &[("agent__scout", json!({"company": "ACME"}))],
         "Done.",
     ));
-    desk.agent("lead", "agents: [scout.ai]\nstrict_mode: false\n", &calls);
-    desk.write(
+    fixture.agent("lead", "agents: [scout.ai]\nstrict_mode: false\n", &calls);
+    fixture.write(
         ".ai-agent.json",
         r#"{"providers": {"demo": {"type": "scripted", "file": "scout.jsonl"}}}"#,
     );
-    let result = desk.leads();
+    let result = fixture.leads();
     let shown = shown(&result);
     let refused =
         "(tool failed: invalid_parameters: the arguments: required: \"company\" is missing)";
@@ -94,8 +94,8 @@ fn arguments_that_break_the_input_of_an_agent_are_told_as_invalid_parameters() {
         "{shown:?} {refused}"
     );
     // The second was begun: it is call 1, since the first was none.
-    assert_eq!(desk.children_of("lead").len(), 1, "{result}");
-    let task = desk.ok(&["show", "lead.1", "--conversation"]);
+    assert_eq!(fixture.children_of("lead").len(), 1, "{result}");
+    let task = fixture.ok(&["show", "lead.1", "--conversation"]);
     assert!(task.contains("{\"company\":\"ACME\"}"), "{task}");
 }
 
@@ -103,16 +103,16 @@ fn arguments_that_break_the_input_of_an_agent_are_told_as_invalid_parameters() {
 #[test]
 fn the_word_of_an_agent_proves_nothing_where_lineage_is_asked_for() {
     let check = |proof: &str, worker: bool, expect: &str| {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         if worker {
-            desk.worker("clock");
+            fixture.worker("clock");
         } else {
-            desk.agent("clock", "", &asks(&[], "Noon.")[1..]);
+            fixture.agent("clock", "", &asks(&[], "Noon.")[1..]);
         }
         let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
         let policy = format!("tool_policy: required\ntool_proof: {proof}\nagents: [clock.yaml]\n");
-        desk.agent("lead", &policy, &calls);
-        let result = desk.leads();
+        fixture.agent("lead", &policy, &calls);
+        let result = fixture.leads();
         let outcome = &result["outcome"];
         assert_eq!(
             format!(
@@ -137,13 +137,13 @@ fn a_run_without_a_proof_of_lineage_names_what_was_wanted_and_what_there_was() {
     let wanted = "an ok result of a tool that is no agent, in this run or one below it (tool_proof: lineage)";
     let there = "(agent__clock: run lead.1 ended COMPLETED_CHAT_ONLY (final_message), without such a result)";
     let check = |then: &[Value], more: &str, first: &str| {
-        let desk = Desk::new();
-        desk.agent("clock", "", &asks(&[], "Noon.")[1..]);
+        let fixture = Fixture::new();
+        fixture.agent("clock", "", &asks(&[], "Noon.")[1..]);
         let policy =
             format!("tool_policy: required\ntool_proof: lineage\nagents: [clock.yaml]\n{more}");
-        desk.agent("lead", &policy, then);
-        desk.leads();
-        let why = desk.run(&["show", "lead", "--why"]).out;
+        fixture.agent("lead", &policy, then);
+        fixture.leads();
+        let why = fixture.run(&["show", "lead", "--why"]).out;
         let first = format!("{first} {wanted}");
         for part in [&*first, there, "--set tool_proof=succeeded"] {
             assert!(why.contains(part), "{part}\n{why}");
@@ -168,44 +168,44 @@ fn a_run_without_a_proof_of_lineage_names_what_was_wanted_and_what_there_was() {
 /// 001/5.hierarchies.10: an agent that fails is a result with an error, not the end of the run above it; what it used is charged.
 #[test]
 fn an_agent_that_fails_is_an_error_and_is_charged() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let narrates = &asks(&[], "I did it.")[1..];
-    desk.agent(
+    fixture.agent(
         "liar",
         "tool_policy: required\ntools: {builtin: [clock]}\n",
         narrates,
     );
-    lead_sees_failure(&desk, "liar", "FAILED_PROTOCOL_NO_TOOLS");
-    let [child] = desk.children_of("lead").try_into().unwrap();
+    lead_sees_failure(&fixture, "liar", "FAILED_PROTOCOL_NO_TOOLS");
+    let [child] = fixture.children_of("lead").try_into().unwrap();
     assert_eq!((child.tokens, child.outcome.exit_code()), (60, 1));
 }
 
 /// 003/INV-AGT-ABL-001, 003/INV-AGT-ABL-002: the task of a call chooses the abilities of a called profile, and its contract records them.
 #[test]
 fn a_called_profile_has_the_abilities_that_its_task_names() {
-    let desk = Desk::new();
-    desk.agent("scout", "", &asks(&[], "found")[1..]);
+    let fixture = Fixture::new();
+    fixture.agent("scout", "", &asks(&[], "found")[1..]);
     let profile = "id: scout\nversion: '1'\ncoreAbilities: [style]\nabilities: [sql, http]\nabilityTokens: 40\nsystem: You scout.\n\
                    contract:\n  completion: message\n  targets: [{provider: demo, model: script, context_window: 32768}]\n  \
                    providers: {demo: {type: scripted, file: scout.jsonl}}\n";
-    desk.write("scout.agent.yaml", profile);
-    desk.write("abilities/style.md", "Be brief.");
+    fixture.write("scout.agent.yaml", profile);
+    fixture.write("abilities/style.md", "Be brief.");
     let long = format!(
         "---\nkeywords: [database]\n---\n{}",
         "Bind values. ".repeat(40)
     );
-    desk.write("abilities/sql.md", &long);
-    desk.write("abilities/http.md", "Ask once.");
+    fixture.write("abilities/sql.md", &long);
+    fixture.write("abilities/http.md", "Ask once.");
     let calls = [("agent__scout", prompt("Look into the database."))];
-    desk.agent(
+    fixture.agent(
         "lead",
         "agents: [scout.agent.yaml]\n",
         &asks(&calls, "answered"),
     );
-    let left = desk.run(&super::lead(&[]));
-    assert_eq!(left.code, 0, "{}", left.said());
-    desk.proves_tree("lead");
-    let contract = desk.contract_of("lead.1");
+    let left = fixture.run(&super::lead(&[]));
+    assert_eq!(left.code, 0, "{}", left.printed());
+    fixture.proves_tree("lead");
+    let contract = fixture.contract_of("lead.1");
     let given = contract.agent.as_ref().unwrap().abilities.iter();
     let given: Vec<_> = given
         .map(|one| (one.name.to_string(), one.core, one.kept_bytes.is_some()))
@@ -227,28 +227,28 @@ fn a_called_profile_has_the_abilities_that_its_task_names() {
 /// 001/5.hierarchies.10: a run below that takes too long is a result with an error, too.
 #[test]
 fn an_agent_that_takes_too_long_is_an_error() {
-    let desk = Desk::new();
-    desk.agent("slow", "total_timeout_ms: 200\n", &asks(&[], "Late.")[1..]);
-    let line = desk
+    let fixture = Fixture::new();
+    fixture.agent("slow", "total_timeout_ms: 200\n", &asks(&[], "Late.")[1..]);
+    let line = fixture
         .read("slow.jsonl")
         .replace("{\"response\"", "{\"delay_ms\":60000,\"response\"");
-    desk.write("slow.jsonl", &line);
-    lead_sees_failure(&desk, "slow", "FAILED_TIMEOUT");
+    fixture.write("slow.jsonl", &line);
+    lead_sees_failure(&fixture, "slow", "FAILED_TIMEOUT");
 }
 
 /// 001/5.hierarchies.1, 001/5.hierarchies.7, 001/5.hierarchies.11: the path of an agent is relative to the file that names it, or absolute; what
 /// it names is defined in the layers of the first run, its own folder's included; and the same file is run alone.
 #[test]
 fn an_agent_of_another_folder_is_read_with_the_layers_of_the_first_run() {
-    let desk = Desk::new();
-    desk.agent("scout", "", &asks(&[], "found")[1..]);
-    let says = desk.read("scout.jsonl");
+    let fixture = Fixture::new();
+    fixture.agent("scout", "", &asks(&[], "found")[1..]);
+    let says = fixture.read("scout.jsonl");
     let provider = |name: &str| {
         let providers = json!({name: {"type": "scripted", "file": "scout.jsonl"}});
         json!({"providers": providers}).to_string()
     };
-    desk.write(".ai-agent.json", &provider("here"));
-    desk.write("team/.ai-agent.json", &provider("there"));
+    fixture.write(".ai-agent.json", &provider("here"));
+    fixture.write("team/.ai-agent.json", &provider("there"));
     for (name, model, agents) in [
         ("first", "here/script", "agents: [../scout.yaml]\n"),
         ("second", "there/script", ""),
@@ -256,29 +256,29 @@ fn an_agent_of_another_folder_is_read_with_the_layers_of_the_first_run() {
         let text = format!(
             "---\nmodels: [{model}]\noutput: {{format: text}}\n{agents}---\nYou are {name}.\n"
         );
-        desk.write(&format!("team/{name}.ai"), &text);
+        fixture.write(&format!("team/{name}.ai"), &text);
     }
-    desk.write("team/scout.jsonl", &says);
+    fixture.write("team/scout.jsonl", &says);
     let calls = [
         ("agent__first", prompt("go")),
         ("agent__second", prompt("go")),
     ];
-    let absolute = desk.path("team/second.ai");
+    let absolute = fixture.path("team/second.ai");
     let agents = format!("agents: [team/first.ai, {}]\n", json!(absolute));
-    desk.agent("lead", &agents, &asks(&calls, "answered"));
-    let result = desk.leads();
+    fixture.agent("lead", &agents, &asks(&calls, "answered"));
+    let result = fixture.leads();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
     );
     let providers = |run: &str| {
-        let contract = desk.contract_of(run);
+        let contract = fixture.contract_of(run);
         contract.providers.keys().cloned().collect::<Vec<_>>()
     };
     assert_eq!(providers("lead.1"), ["here"]);
     assert_eq!(providers("lead.2"), ["there"]);
-    let named = &desk.contract_of("lead.1").agents;
+    let named = &fixture.contract_of("lead.1").agents;
     assert_eq!(named["agent__scout"].file, "../scout.yaml");
-    let alone = desk.ok(&["run", "scout.yaml", "--task", "go"]);
+    let alone = fixture.ok(&["run", "scout.yaml", "--task", "go"]);
     assert!(alone.contains("found"), "{alone}");
 }

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::tree::tree;
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 use crate::verifier::forge::{forged, rehash_contract};
 
 /// Verifies the tree of `lead` in a store of its own, whose owner, who may write all of it, has made `change` to the lines of `lead`, and every hash
 /// that follows from it anew, in the run below, too.
-fn verified_after(desk: &Desk, change: &dyn Fn(&mut Vec<Value>)) -> Value {
+fn verified_after(fixture: &Fixture, change: &dyn Fn(&mut Vec<Value>)) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    desk.ok(&["export", "lead", "--tree", "-o", &path("tree")]);
+    fixture.ok(&["export", "lead", "--tree", "-o", &path("tree")]);
     let files = ["lead", "lead.1", "lead.1.1"].map(|run| path(&format!("tree/{run}.jsonl")));
     let unsigned = |lines: &mut Vec<Value>| lines.retain(|line| line.get("checkpoint").is_none());
     let [parent, child] = [0, 1].map(|n: usize| std::fs::read(&files[n]).unwrap());
@@ -38,8 +38,9 @@ fn verified_after(desk: &Desk, change: &dyn Fn(&mut Vec<Value>)) -> Value {
     std::fs::write(&files[1], child).unwrap();
     let files = files.each_ref().map(String::as_str);
     let store = ["--store", &path("other.db")];
-    desk.ok(&[&["import"], &files[..], &store[..]].concat());
-    desk.json(&[&["verify", "lead", "--tree"], &store[..]].concat())
+    fixture.ok(&[&["import"], &files[..], &store[..]].concat());
+    fixture
+        .json(&[&["verify", "lead", "--tree"], &store[..]].concat())
         .1
 }
 
@@ -92,7 +93,7 @@ fn replace(lines: &mut [Value], from: &str, to: &str) {
 #[test]
 fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds() {
     type Lie<'l> = (&'l str, &'l dyn Fn(&mut Vec<Value>));
-    let desk = tree();
+    let fixture = tree();
     let lies: [Lie<'_>; 16] = [
         ("", &|_| {}),
         ("tokens", &|l| {
@@ -152,7 +153,7 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
         }),
     ];
     for (field, lie) in lies {
-        let verified = verified_after(&desk, lie);
+        let verified = verified_after(&fixture, lie);
         let runs = verified["runs"].as_array().unwrap();
         assert_eq!(runs[0]["first_bad"], Value::Null, "{field}: {verified}");
         if field.is_empty() {
@@ -169,9 +170,9 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
 /// another run of that name, and that is said.
 #[test]
 fn a_run_below_that_the_one_above_does_not_record_is_found() {
-    let desk = tree();
-    desk.ok(&["export", "lead.1", "-o", "child.jsonl"]);
-    let child = std::fs::read(desk.path("child.jsonl")).unwrap();
+    let fixture = tree();
+    fixture.ok(&["export", "lead.1", "-o", "child.jsonl"]);
+    let child = std::fs::read(fixture.path("child.jsonl")).unwrap();
     let store = ["--store", "other.db"];
     let verified_with = |change: &dyn Fn(&mut Value)| {
         let stranger = forged(&child, &|lines| {
@@ -181,13 +182,13 @@ fn a_run_below_that_the_one_above_does_not_record_is_found() {
             started["run_id"] = json!("lead.2");
             change(&mut started["parent"]);
         });
-        std::fs::write(desk.path("stranger.jsonl"), stranger).unwrap();
-        std::fs::remove_file(desk.path("other.db")).ok();
-        std::fs::remove_dir_all(desk.path("out")).ok();
-        desk.ok(&["export", "lead", "--tree", "-o", "out"]);
+        std::fs::write(fixture.path("stranger.jsonl"), stranger).unwrap();
+        std::fs::remove_file(fixture.path("other.db")).ok();
+        std::fs::remove_dir_all(fixture.path("out")).ok();
+        fixture.ok(&["export", "lead", "--tree", "-o", "out"]);
         let files = ["out/lead.jsonl", "out/lead.1.jsonl", "out/lead.1.1.jsonl"];
-        desk.ok(&[&["import", "stranger.jsonl"], &files[..], &store[..]].concat());
-        desk.json(&[&["verify", "lead", "--tree"], &store[..]].concat())
+        fixture.ok(&[&["import", "stranger.jsonl"], &files[..], &store[..]].concat());
+        fixture.json(&[&["verify", "lead", "--tree"], &store[..]].concat())
     };
     let (code, tree) = verified_with(&|parent| parent["call"] = json!(2));
     assert_eq!(code, 7, "{tree}");

@@ -14,7 +14,7 @@ mod tree;
 use monolith::{ChildEnd, EventKind, ExecutionContract, RunId, StoreReader};
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 /// A model that calls these tools in one message, each with its arguments, and then says that.
 pub fn asks(calls: &[(&str, Value)], then: &str) -> Vec<Value> {
@@ -34,7 +34,7 @@ pub fn prompt(text: &str) -> Value {
     json!({"prompt": text})
 }
 
-impl Desk {
+impl Fixture {
     /// The contract file `NAME.yaml`, whose scripted model says that; each answer uses 60 tokens.
     pub fn agent(&self, name: &str, more: &str, says: &[Value]) {
         let contract = format!(

@@ -10,23 +10,23 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{asks, lead, prompt};
-use crate::bench::Bench;
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
+use crate::harness::Harness;
 
 /// An agent that waits for an approval of its call, below another one.
-fn waiting() -> Desk {
-    let desk = Desk::new();
-    desk.middle_that_waits();
+fn waiting() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.middle_that_waits();
     let calls = asks(&[("agent__middle", prompt("have it said"))], "Done.");
-    desk.agent("lead", "agents: [middle.yaml]\n", &calls);
-    desk
+    fixture.agent("lead", "agents: [middle.yaml]\n", &calls);
+    fixture
 }
 
 /// How long a process may take for what should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(60);
 
-fn begins(desk: &Desk, args: &[&str]) -> Child {
-    let mut command = desk.command(args);
+fn begins(fixture: &Fixture, args: &[&str]) -> Child {
+    let mut command = fixture.command(args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
@@ -44,11 +44,11 @@ fn waits(child: &mut Child) {
 }
 
 /// A person answers from elsewhere.
-fn answers(desk: &Desk, verb: &str) {
-    let asked = desk.ends(&[verb, "lead.1.1"], 4).said();
+fn answers(fixture: &Fixture, verb: &str) {
+    let asked = fixture.ends(&[verb, "lead.1.1"], 4).printed();
     let hash = asked.split_once("--arguments ").unwrap().1;
     let hash = hash.split('`').next().unwrap();
-    desk.ok(&[verb, "lead.1.1", "--yes", "--arguments", hash]);
+    fixture.ok(&[verb, "lead.1.1", "--yes", "--arguments", hash]);
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -60,8 +60,8 @@ fn left(child: Child) -> Left {
 }
 
 /// Waits until that is in an event of the run.
-fn until(desk: &Desk, child: &mut Child, run: &str, what: &str) {
-    let (began, store) = (Instant::now(), desk.path("home/runs.db"));
+fn until(fixture: &Fixture, child: &mut Child, run: &str, what: &str) {
+    let (began, store) = (Instant::now(), fixture.path("home/runs.db"));
     loop {
         assert!(
             began.elapsed() < SOON && child.try_wait().unwrap().is_none(),
@@ -84,8 +84,8 @@ fn until(desk: &Desk, child: &mut Child, run: &str, what: &str) {
 }
 
 /// The classes and codes of the tree, or that a run is open.
-fn ends(desk: &Desk) -> Vec<String> {
-    let (_, listed) = desk.json(&["list"]);
+fn ends(fixture: &Fixture) -> Vec<String> {
+    let (_, listed) = fixture.json(&["list"]);
     let mut runs: Vec<(String, String)> = listed["runs"]
         .as_array()
         .unwrap()
@@ -101,19 +101,19 @@ fn ends(desk: &Desk) -> Vec<String> {
 
 #[test]
 fn an_answer_to_an_agent_below_lets_the_whole_tree_go_on() {
-    let desk = waiting();
-    let mut child = begins(&desk, &lead(&[]));
+    let fixture = waiting();
+    let mut child = begins(&fixture, &lead(&[]));
     waits(&mut child);
-    answers(&desk, "approve");
+    answers(&fixture, "approve");
     let left = left(child);
-    assert_eq!(left.code, 0, "{}", left.said());
-    desk.proves_tree("lead");
-    assert_eq!(ends(&desk), ["final_message"; 3]);
+    assert_eq!(left.code, 0, "{}", left.printed());
+    fixture.proves_tree("lead");
+    assert_eq!(ends(&fixture), ["final_message"; 3]);
 }
 
 /// When the last event of a run came, on the clock of that run, in milliseconds.
-fn last_ms(desk: &Desk, run: &str) -> u64 {
-    let mut reader = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+fn last_ms(fixture: &Fixture, run: &str) -> u64 {
+    let mut reader = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
     let entries = reader.read_run(&super::named(run)).unwrap();
     let events = entries.filter_map(|entry| entry.unwrap().decode_event().unwrap());
     events.last().unwrap().at_ms
@@ -121,38 +121,38 @@ fn last_ms(desk: &Desk, run: &str) -> u64 {
 
 #[test]
 fn the_time_of_a_person_counts_for_no_run_above_the_one_that_asks() {
-    let desk = waiting();
-    let mut child = begins(&desk, &lead(&[]));
+    let fixture = waiting();
+    let mut child = begins(&fixture, &lead(&[]));
     waits(&mut child);
     // More than all else that the tree does takes.
     let (_person, answer) = std::sync::mpsc::channel::<()>();
     answer.recv_timeout(Duration::from_secs(3)).unwrap_err();
-    answers(&desk, "approve");
+    answers(&fixture, "approve");
     let left = left(child);
-    assert_eq!(left.code, 0, "{}", left.said());
-    let [lead, middle, worker] = ["lead", "lead.1", "lead.1.1"].map(|run| last_ms(&desk, run));
+    assert_eq!(left.code, 0, "{}", left.printed());
+    let [lead, middle, worker] = ["lead", "lead.1", "lead.1.1"].map(|run| last_ms(&fixture, run));
     assert!(worker >= 3_000, "its own clock goes on: {worker} ms");
     assert!(
         middle < worker && lead < worker,
         "{lead}, {middle} of {worker} ms"
     );
-    desk.proves_tree("lead");
+    fixture.proves_tree("lead");
 }
 
 /// SIGTERM leaves every run of the tree without an end; the first one resumes them all, and none is begun again.
 #[test]
 fn a_tree_that_is_suspended_goes_on_as_one() {
-    let desk = waiting();
-    let mut child = begins(&desk, &lead(&[]));
+    let fixture = waiting();
+    let mut child = begins(&fixture, &lead(&[]));
     waits(&mut child);
     signal(&child, Signal::TERM);
     let first = left(child);
-    assert_eq!(first.code, 8, "{}", first.said());
-    assert_eq!(ends(&desk), ["open"; 3]);
-    desk.ok(&["verify", "lead", "--tree", "--open"]);
+    assert_eq!(first.code, 8, "{}", first.printed());
+    assert_eq!(ends(&fixture), ["open"; 3]);
+    fixture.ok(&["verify", "lead", "--tree", "--open"]);
 
     // One below is not gone on with by itself.
-    let refused = desk.ends(&["resume", "lead.1.1"], 4);
+    let refused = fixture.ends(&["resume", "lead.1.1"], 4);
     assert!(
         refused
             .err
@@ -165,79 +165,79 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
         "{}",
         refused.err
     );
-    answers(&desk, "approve");
-    let resumed = desk.run(&["resume", "--all"]);
-    assert_eq!(resumed.code, 0, "{}", resumed.said());
+    answers(&fixture, "approve");
+    let resumed = fixture.run(&["resume", "--all"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.printed());
     assert_eq!(resumed.out.lines().count(), 1, "{}", resumed.out);
-    desk.proves_tree("lead");
-    assert_eq!(ends(&desk), ["final_message"; 3]);
+    fixture.proves_tree("lead");
+    assert_eq!(ends(&fixture), ["final_message"; 3]);
 }
 
 /// Where no person is waited for, the tree is left together, and `approve` names the run that waits.
 #[test]
 fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
-    let desk = waiting();
-    let left = desk.run(&lead(&["--no-wait"]));
-    assert_eq!(left.code, 8, "{}", left.said());
+    let fixture = waiting();
+    let left = fixture.run(&lead(&["--no-wait"]));
+    assert_eq!(left.code, 8, "{}", left.printed());
     let next =
         "monolith approve lead.1.1 answers the call below it, then monolith resume lead goes on";
-    assert!(left.err.contains(next), "{}", left.said());
-    assert_eq!(ends(&desk), ["open"; 3]);
-    let again = desk.ends(&["resume", "lead", "--no-wait", "--json"], 8);
+    assert!(left.err.contains(next), "{}", left.printed());
+    assert_eq!(ends(&fixture), ["open"; 3]);
+    let again = fixture.ends(&["resume", "lead", "--no-wait", "--json"], 8);
     assert_eq!(again.document()["waits_for"]["run_id"], "lead.1.1");
-    answers(&desk, "deny");
-    desk.ok(&["resume", "lead", "--no-wait"]);
-    let tree = desk.proves_tree("lead");
-    assert_eq!(Desk::tree_names(&tree).len(), 3);
+    answers(&fixture, "deny");
+    fixture.ok(&["resume", "lead", "--no-wait"]);
+    let tree = fixture.proves_tree("lead");
+    assert_eq!(Fixture::tree_names(&tree).len(), 3);
 }
 
 /// A second interrupt ends the run at once: every run below it is sealed as ended by its parent before the process leaves, and no tool server
 /// of theirs is waited for.
 #[test]
 fn an_abort_ends_every_run_below() {
-    let desk = waiting();
-    if Bench::has_python() {
+    let fixture = waiting();
+    if Harness::has_python() {
         let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
         let server = server.display();
         let odd = format!("command: python3, args: [{server}, stubborn], sandbox: off");
         let tools = format!("tools: {{mcp: {{odd: {{{odd}}}}}}}\n");
-        desk.agent("worker", &tools, &[]);
+        fixture.agent("worker", &tools, &[]);
     }
     // A model that never answers.
-    desk.write("worker.jsonl", r#"{"response":"","fault":"hang"}"#);
-    let mut child = begins(&desk, &lead(&[]));
-    until(&desk, &mut child, "lead.1.1", "probed");
+    fixture.write("worker.jsonl", r#"{"response":"","fault":"hang"}"#);
+    let mut child = begins(&fixture, &lead(&[]));
+    until(&fixture, &mut child, "lead.1.1", "probed");
     signal(&child, Signal::INT);
     // The first is heard before the second is sent: signals of one kind do not queue.
-    until(&desk, &mut child, "lead.1.1", "stop_requested");
+    until(&fixture, &mut child, "lead.1.1", "stop_requested");
     signal(&child, Signal::INT);
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(1));
-    assert_eq!(ends(&desk), ["abort", "parent", "parent"]);
-    let (code, tree) = desk.json(&["verify", "lead", "--tree"]);
+    assert_eq!(ends(&fixture), ["abort", "parent", "parent"]);
+    let (code, tree) = fixture.json(&["verify", "lead", "--tree"]);
     assert_eq!(code, 0, "{tree}");
 }
 
 /// A stop is asked of every run below: the call that waits is not made, and each comes to its end.
 #[test]
 fn a_stop_reaches_the_runs_below() {
-    let desk = waiting();
-    let mut child = begins(&desk, &lead(&[]));
+    let fixture = waiting();
+    let mut child = begins(&fixture, &lead(&[]));
     waits(&mut child);
     signal(&child, Signal::INT);
     let left = left(child);
-    let codes = ends(&desk);
+    let codes = ends(&fixture);
     assert!(
         codes.iter().all(|code| code != "open"),
         "{codes:?}: {}",
-        left.said()
+        left.printed()
     );
-    let (_, worker) = desk.json(&["show", "lead.1.1"]);
+    let (_, worker) = fixture.json(&["show", "lead.1.1"]);
     assert_eq!(
         super::shown(&worker),
         ["(tool failed: not started: stop requested)"]
     );
-    desk.proves_tree("lead");
+    fixture.proves_tree("lead");
 }
 
 /// A run below that is being brought up again is no exception: it ends with the one above.
@@ -247,16 +247,16 @@ fn an_abort_ends_a_run_below_whose_tool_server_does_not_come_up_again() {
         println!("skipped 1 case: python3 is not here");
         return;
     }
-    let desk = waiting();
+    let fixture = waiting();
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-    let once = desk.path("once");
+    let once = fixture.path("once");
     let script = format!(
         "test -e {once} && exec sleep 600; touch {once}; exec python3 {server}",
         once = once.display(),
         server = server.display()
     );
     let says = asks(&[("echo", json!({"text": "hi"}))], "said");
-    desk.agent(
+    fixture.agent(
         "worker",
         &format!(
             "tools: {{builtin: [echo], mcp: {{slow: {{command: sh, args: [-c, '{script}'], sandbox: off}}}}}}\n\
@@ -264,49 +264,49 @@ fn an_abort_ends_a_run_below_whose_tool_server_does_not_come_up_again() {
         ),
         &says,
     );
-    let left = desk.run(&lead(&["--no-wait"]));
-    assert_eq!(left.code, 8, "{}", left.said());
-    let mut child = begins(&desk, &["resume", "lead"]);
-    until(&desk, &mut child, "lead.1", "resumed");
+    let left = fixture.run(&lead(&["--no-wait"]));
+    assert_eq!(left.code, 8, "{}", left.printed());
+    let mut child = begins(&fixture, &["resume", "lead"]);
+    until(&fixture, &mut child, "lead.1", "resumed");
     signal(&child, Signal::INT);
-    until(&desk, &mut child, "lead.1", "stop_requested");
+    until(&fixture, &mut child, "lead.1", "stop_requested");
     signal(&child, Signal::INT);
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(1));
-    assert_eq!(ends(&desk), ["abort", "parent", "parent"]);
-    desk.proves_tree("lead");
-    desk.ok(&["prune", "--older-than", "0s", "--yes"]);
+    assert_eq!(ends(&fixture), ["abort", "parent", "parent"]);
+    fixture.proves_tree("lead");
+    fixture.ok(&["prune", "--older-than", "0s", "--yes"]);
 }
 
 /// A call that waits for its queue again has a run already: what ends the run above ends it, too.
 #[test]
 fn a_run_below_whose_call_waits_for_its_queue_again_is_not_left_open() {
-    let desk = Desk::new();
-    desk.agent("worker", "", &[]);
+    let fixture = Fixture::new();
+    fixture.agent("worker", "", &[]);
     // A model that never answers.
-    desk.write("worker.jsonl", r#"{"response":"","fault":"hang"}"#);
+    fixture.write("worker.jsonl", r#"{"response":"","fault":"hang"}"#);
     let calls = asks(&[("agent__worker", prompt("say it"))], "Done.");
     let terms = "agents: [worker.yaml]\nqueues: {default: {concurrent: 1}}\n";
-    desk.agent("lead", terms, &calls);
+    fixture.agent("lead", terms, &calls);
     for run in ["a", "b"] {
-        let mut child = begins(&desk, &["run", "lead.yaml", "go", "--run-id", run]);
-        until(&desk, &mut child, &format!("{run}.1"), "probed");
+        let mut child = begins(&fixture, &["run", "lead.yaml", "go", "--run-id", run]);
+        until(&fixture, &mut child, &format!("{run}.1"), "probed");
         signal(&child, Signal::TERM);
         let left = left(child);
-        assert_eq!(left.code, 8, "{}", left.said());
+        assert_eq!(left.code, 8, "{}", left.printed());
     }
-    let mut child = begins(&desk, &["resume", "--all"]);
+    let mut child = begins(&fixture, &["resume", "--all"]);
     for what in ["resumed", "stop_requested"] {
         for run in ["a", "b"] {
-            until(&desk, &mut child, run, what);
+            until(&fixture, &mut child, run, what);
         }
         signal(&child, Signal::INT);
     }
     child.wait().unwrap();
-    let codes = ends(&desk);
+    let codes = ends(&fixture);
     assert!(codes.iter().all(|code| code != "open"), "{codes:?}");
     for run in ["a", "b"] {
-        desk.ok(&["verify", run, "--tree"]);
+        fixture.ok(&["verify", run, "--tree"]);
     }
 }
 
@@ -314,25 +314,25 @@ fn a_run_below_whose_call_waits_for_its_queue_again_is_not_left_open() {
 /// nothing to any run of it and asks no model, and goes on once a person has answered.
 #[test]
 fn a_tree_of_a_list_that_waits_below_is_left_as_it_is_until_it_is_answered() {
-    let desk = waiting();
-    desk.write(
+    let fixture = waiting();
+    fixture.write(
         "list.jsonl",
         r#"{"contract":"lead.yaml","task":"go","run_id":"lead"}"#,
     );
     let sizes = || {
         let runs = ["lead", "lead.1", "lead.1.1"];
-        runs.map(|run| desk.ok(&["export", run]).lines().count())
+        runs.map(|run| fixture.ok(&["export", run]).lines().count())
     };
-    let left = desk.ends(&["run", "--contracts", "list.jsonl", "--json"], 8);
+    let left = fixture.ends(&["run", "--contracts", "list.jsonl", "--json"], 8);
     let before = sizes();
-    for again in [left, desk.ends(&["resume", "--all", "--json"], 8)] {
+    for again in [left, fixture.ends(&["resume", "--all", "--json"], 8)] {
         let waits = &again.document()["waits_for"];
-        assert_eq!(waits["run_id"], "lead.1.1", "{}", again.said());
+        assert_eq!(waits["run_id"], "lead.1.1", "{}", again.printed());
         assert_eq!(waits["name"], "echo");
         assert!(again.err.contains("approve lead.1.1"), "{}", again.err);
         assert_eq!(sizes(), before);
     }
-    answers(&desk, "approve");
-    desk.ends(&["resume", "--all"], 0);
-    desk.proves_tree("lead");
+    answers(&fixture, "approve");
+    fixture.ends(&["resume", "--all"], 0);
+    fixture.proves_tree("lead");
 }

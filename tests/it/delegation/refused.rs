@@ -3,56 +3,56 @@
 use serde_json::json;
 
 use super::{asks, lead, prompt, shown};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 /// 003/INV-DT-001: a run at the greatest depth delegates to none; the error says so, and the run goes on.
 #[test]
 fn no_run_stands_deeper_than_the_contract_allows() {
-    let desk = Desk::new();
-    desk.worker("third");
+    let fixture = Fixture::new();
+    fixture.worker("third");
     let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
-    desk.agent("second", "agents: [third.yaml]\n", &to("third"));
-    desk.agent("first", "agents: [second.yaml]\n", &to("second"));
-    desk.agent(
+    fixture.agent("second", "agents: [third.yaml]\n", &to("third"));
+    fixture.agent("first", "agents: [second.yaml]\n", &to("second"));
+    fixture.agent(
         "lead",
         "agents: [first.yaml]\nmax_delegation_depth: 2\n",
         &to("first"),
     );
-    let result = desk.leads();
+    let result = fixture.leads();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
     );
-    let tree = desk.proves_tree("lead");
-    assert_eq!(Desk::tree_names(&tree), ["lead", "lead.1", "lead.1.1"]);
-    let (_, deepest) = desk.json(&["show", "lead.1.1"]);
+    let tree = fixture.proves_tree("lead");
+    assert_eq!(Fixture::tree_names(&tree), ["lead", "lead.1", "lead.1.1"]);
+    let (_, deepest) = fixture.json(&["show", "lead.1.1"]);
     assert_eq!(
         shown(&deepest),
         ["(tool failed: delegation depth 2 exceeded)"]
     );
-    assert!(desk.children_of("lead.1.1").is_empty());
+    assert!(fixture.children_of("lead.1.1").is_empty());
 }
 
 /// Five runs may stand below the first one where nothing is said (003/INV-DT-001).
 #[test]
 fn five_runs_stand_below_the_first_one_by_default() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
-    desk.worker("a7");
+    fixture.worker("a7");
     for n in (1..7).rev() {
         let next = format!("a{}", n + 1);
-        desk.agent(
+        fixture.agent(
             &format!("a{n}"),
             &format!("agents: [{next}.yaml]\n"),
             &to(&next),
         );
     }
-    desk.agent("lead", "agents: [a1.yaml]\n", &to("a1"));
-    desk.leads();
-    let tree = desk.proves_tree("lead");
-    let names = Desk::tree_names(&tree);
+    fixture.agent("lead", "agents: [a1.yaml]\n", &to("a1"));
+    fixture.leads();
+    let tree = fixture.proves_tree("lead");
+    let names = Fixture::tree_names(&tree);
     assert_eq!(names.len(), 6, "{names:?}");
-    let (_, deepest) = desk.json(&["show", "lead.1.1.1.1.1"]);
+    let (_, deepest) = fixture.json(&["show", "lead.1.1.1.1.1"]);
     assert_eq!(
         shown(&deepest),
         ["(tool failed: delegation depth 5 exceeded)"]
@@ -62,10 +62,10 @@ fn five_runs_stand_below_the_first_one_by_default() {
 /// 003/INV-DT-002: an agent that calls one above itself gets the chain as an error, and every run ends well.
 #[test]
 fn an_agent_that_calls_one_above_it_is_told_the_chain() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
-    desk.agent("a", "agents: [b.yaml]\n", &to("b"));
-    desk.agent("b", "agents: [a.yaml, b.yaml]\n", &{
+    fixture.agent("a", "agents: [b.yaml]\n", &to("b"));
+    fixture.agent("b", "agents: [a.yaml, b.yaml]\n", &{
         let mut calls = asks(
             &[("agent__a", prompt("go on")), ("agent__b", prompt("go on"))],
             "answered",
@@ -73,13 +73,13 @@ fn an_agent_that_calls_one_above_it_is_told_the_chain() {
         calls.truncate(2);
         calls
     });
-    desk.agent("lead", "agents: [a.yaml]\n", &to("a"));
-    let result = desk.leads();
+    fixture.agent("lead", "agents: [a.yaml]\n", &to("a"));
+    let result = fixture.leads();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
     );
-    let (_, b) = desk.json(&["show", "lead.1.1"]);
+    let (_, b) = fixture.json(&["show", "lead.1.1"]);
     assert_eq!(
         shown(&b),
         [
@@ -92,23 +92,23 @@ fn an_agent_that_calls_one_above_it_is_told_the_chain() {
 /// S18: an agent that has tools beyond what it is granted is refused before its run begins, and so is one below it.
 #[test]
 fn an_agent_with_a_tool_that_it_is_not_granted_is_not_begun() {
-    let desk = Desk::new();
-    desk.agent(
+    let fixture = Fixture::new();
+    fixture.agent(
         "worker",
         "tools: {builtin: [clock, echo]}\n",
         &asks(&[], "done")[1..],
     );
     let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
-    desk.agent("middle", "agents: [worker.yaml]\n", &to("worker"));
+    fixture.agent("middle", "agents: [worker.yaml]\n", &to("worker"));
     let grant = "agents: [{file: middle.yaml, tools: [clock, agent__worker]}]\n";
-    desk.agent("lead", grant, &to("middle"));
-    desk.leads();
-    let (_, middle) = desk.json(&["show", "lead.1"]);
+    fixture.agent("lead", grant, &to("middle"));
+    fixture.leads();
+    let (_, middle) = fixture.json(&["show", "lead.1"]);
     assert_eq!(
         shown(&middle),
         ["(tool failed: agent__worker has tools that it is not granted: echo)"]
     );
-    assert!(desk.children_of("lead.1").is_empty());
+    assert!(fixture.children_of("lead.1").is_empty());
     // What is answered of a run that was not begun is no executed call.
     assert_eq!(middle["outcome"]["class"], "COMPLETED_CHAT_ONLY");
 }
@@ -116,8 +116,8 @@ fn an_agent_with_a_tool_that_it_is_not_granted_is_not_begun() {
 /// The file of an agent is pinned: one that changes while the run goes on is not run.
 #[test]
 fn an_agent_whose_file_changed_is_not_begun() {
-    let desk = Desk::new();
-    desk.worker("clock");
+    let fixture = Fixture::new();
+    fixture.worker("clock");
     let mut calls = asks(
         &[(
             "edit_file",
@@ -130,66 +130,66 @@ fn an_agent_whose_file_changed_is_not_begun() {
         &[("agent__clock", prompt("What time is it?"))],
         "answered",
     ));
-    desk.agent(
+    fixture.agent(
         "lead",
         "agents: [clock.yaml]\ntools: {builtin: [edit_file], workspace: .}\nstrict_mode: false\n",
         &calls,
     );
-    let result = desk.leads();
+    let result = fixture.leads();
     let shown = shown(&result);
     assert_eq!(
         shown[1], "(tool failed: tool changed since the contract was made)",
         "{shown:?}"
     );
-    assert!(desk.children_of("lead").is_empty());
+    assert!(fixture.children_of("lead").is_empty());
 }
 
 /// The same two levels down: who trusted the tree has seen each of its files.
 #[test]
 fn an_agent_below_which_a_file_changed_is_not_begun() {
-    let desk = Desk::new();
-    desk.worker("clock");
+    let fixture = Fixture::new();
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "answered");
-    desk.agent("middle", "agents: [clock.yaml]\n", &calls);
+    fixture.agent("middle", "agents: [clock.yaml]\n", &calls);
     let edits = json!([{"old": "You are clock.", "new": "You lie."}]);
     let edit = json!({"path": "clock.yaml", "edits": edits});
     let mut calls = asks(&[("edit_file", edit)], "");
     calls.pop();
     let ask = ("agent__middle", prompt("What time is it?"));
     calls.extend(asks(&[ask], "answered"));
-    desk.agent(
+    fixture.agent(
         "lead",
         "agents: [middle.yaml]\ntools: {builtin: [edit_file], workspace: .}\nstrict_mode: false\n",
         &calls,
     );
-    let result = desk.leads();
+    let result = fixture.leads();
     assert_eq!(
         shown(&result)[1],
         "(tool failed: tool changed since the contract was made)"
     );
-    assert!(desk.children_of("lead").is_empty());
-    let terms = &desk.contract_of("lead").agents["agent__middle"];
+    assert!(fixture.children_of("lead").is_empty());
+    let terms = &fixture.contract_of("lead").agents["agent__middle"];
     assert!(terms.below.contains_key("clock.yaml"), "{terms:?}");
 }
 
 /// S18: below a step of a workflow the same is refused as below a run: a circle, a tool that is not granted, and a run too deep.
 #[test]
 fn what_is_refused_below_a_run_is_refused_below_a_step_of_a_workflow() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
-    desk.agent("a", "agents: [b.yaml]\n", &to("b"));
-    desk.agent("b", "agents: [a.yaml]\n", &to("a"));
+    fixture.agent("a", "agents: [b.yaml]\n", &to("b"));
+    fixture.agent("b", "agents: [a.yaml]\n", &to("a"));
     let done = &asks(&[], "done")[1..];
-    desk.agent("worker", "tools: {builtin: [clock, echo]}\n", done);
+    fixture.agent("worker", "tools: {builtin: [clock, echo]}\n", done);
     let grant = "agents: [{file: worker.yaml, tools: [clock]}]\n";
-    desk.agent("grants", grant, &to("worker"));
-    desk.agent("middle", "agents: [worker.yaml]\n", &to("worker"));
+    fixture.agent("grants", grant, &to("worker"));
+    fixture.agent("middle", "agents: [worker.yaml]\n", &to("worker"));
     let flat = "agents: [middle.yaml]\nmax_delegation_depth: 1\n";
-    desk.agent("flat", flat, &to("middle"));
+    fixture.agent("flat", flat, &to("middle"));
     let step = |id: &str| format!("- {{id: {id}, delegate: {id}.yaml, task: go}}\n");
     let steps = ["a", "grants", "flat"].map(step).concat();
-    desk.write("w.yaml", &format!("workflow: tried\nsteps:\n{steps}"));
-    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    fixture.write("w.yaml", &format!("workflow: tried\nsteps:\n{steps}"));
+    fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
     for (run, expect) in [
         ("w.1.1", "delegation to an ancestor: a → b → a"),
         (
@@ -198,29 +198,29 @@ fn what_is_refused_below_a_run_is_refused_below_a_step_of_a_workflow() {
         ),
         ("w.3.1", "delegation depth 1 exceeded"),
     ] {
-        let (_, refused) = desk.json(&["show", run]);
+        let (_, refused) = fixture.json(&["show", run]);
         assert_eq!(
             shown(&refused),
             [format!("(tool failed: {expect})")],
             "{run}"
         );
-        assert!(desk.children_of(run).is_empty(), "{run}");
+        assert!(fixture.children_of(run).is_empty(), "{run}");
     }
     for run in ["w.1", "w.2", "w.3"] {
-        desk.proves_tree(run);
+        fixture.proves_tree(run);
     }
-    desk.ok(&["verify", "w"]);
+    fixture.ok(&["verify", "w"]);
 }
 
 /// A run of another tree that has the name of a run below it would be taken for that: nothing is begun.
 #[test]
 fn a_run_with_agents_does_not_begin_where_a_name_below_its_own_is_taken() {
-    let desk = Desk::new();
-    desk.worker("worker");
-    desk.agent("lead", "agents: [worker.yaml]\n", &asks(&[], "nothing"));
-    desk.ok(&["run", "worker.yaml", "--task", "go", "--run-id", "lead.1"]);
+    let fixture = Fixture::new();
+    fixture.worker("worker");
+    fixture.agent("lead", "agents: [worker.yaml]\n", &asks(&[], "nothing"));
+    fixture.ok(&["run", "worker.yaml", "--task", "go", "--run-id", "lead.1"]);
     let run = ["run", "lead.yaml", "--task", "go", "--run-id"];
-    let said = desk.ends(&[&run[..], &["lead"]].concat(), 4).err;
+    let said = fixture.ends(&[&run[..], &["lead"]].concat(), 4).err;
     assert!(
         said.contains(
             "run lead.1 is in this store, and has the name that a run below it would get"
@@ -230,7 +230,7 @@ fn a_run_with_agents_does_not_begin_where_a_name_below_its_own_is_taken() {
     assert!(said.contains("choose another name with --run-id"), "{said}");
     // One without agents begins none.
     let run = ["run", "worker.yaml", "--task", "go", "--run-id", "lead"];
-    desk.ok(&run);
+    fixture.ok(&run);
 }
 
 /// A run of another tree that got such a name while the run was suspended is not taken for the agent's: its call fails with the reason, and
@@ -238,18 +238,18 @@ fn a_run_with_agents_does_not_begin_where_a_name_below_its_own_is_taken() {
 #[test]
 fn a_run_of_another_tree_that_was_imported_under_the_name_is_not_taken_for_the_agents() {
     let suspended = || {
-        let desk = Desk::new();
-        desk.worker("worker");
+        let fixture = Fixture::new();
+        fixture.worker("worker");
         let mut says = asks(&[("echo", json!({"text": "hi"}))], "");
         says.pop();
         says.extend(asks(&[("agent__worker", prompt("go"))], "done"));
         let more = "tools: {builtin: [echo]}\nrequire_approval: [echo]\nagents: [worker.yaml]\n";
-        desk.agent("lead", more, &says);
-        desk.ends(&lead(&["--no-wait"]), 8);
-        let (_, waiting) = desk.json(&["approvals"]);
+        fixture.agent("lead", more, &says);
+        fixture.ends(&lead(&["--no-wait"]), 8);
+        let (_, waiting) = fixture.json(&["approvals"]);
         let hash = waiting["approvals"][0]["arguments_hash"].as_str().unwrap();
-        desk.ok(&["approve", "lead", "--yes", "--arguments", hash]);
-        desk
+        fixture.ok(&["approve", "lead", "--yes", "--arguments", hash]);
+        fixture
     };
     let (here, elsewhere) = (suspended(), suspended());
     elsewhere.ok(&["resume", "lead"]);

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::{asks, prompt, tree::tree};
 use crate::browser::{body, opened, printed};
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 
 /// What stands before each run of the tree, and its name.
 const DRAWN: [&str; 3] = ["lead ", "└─ lead.1 ", "   └─ lead.1.1 "];
 
 /// The files of a folder, sorted.
-fn files(desk: &Desk, folder: &str) -> Vec<String> {
-    let files = std::fs::read_dir(desk.path(folder)).unwrap();
+fn files(fixture: &Fixture, folder: &str) -> Vec<String> {
+    let files = std::fs::read_dir(fixture.path(folder)).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.collect();
     names.sort();
@@ -24,9 +24,9 @@ fn files(desk: &Desk, folder: &str) -> Vec<String> {
 
 #[test]
 fn a_tree_is_listed_as_it_is_shown() {
-    let desk = tree();
-    let shown = desk.ok(&["show", "lead", "--tree"]);
-    let listed = desk.ok(&["list", "--tree"]);
+    let fixture = tree();
+    let shown = fixture.ok(&["show", "lead", "--tree"]);
+    let listed = fixture.ok(&["list", "--tree"]);
     let lines = |text: &str| -> Vec<String> {
         let of_run = |line: &&str| DRAWN.iter().any(|drawn| line.starts_with(drawn));
         text.lines().filter(of_run).map(str::to_owned).collect()
@@ -39,7 +39,7 @@ fn a_tree_is_listed_as_it_is_shown() {
         assert!(drawn[1].contains(", call 1"), "{drawn:?}");
     }
     // As a document each has its link, and the runs below it.
-    let (_, document) = desk.json(&["list", "--tree"]);
+    let (_, document) = fixture.json(&["list", "--tree"]);
     let lead = &document["runs"][0];
     assert_eq!(document["runs"].as_array().unwrap().len(), 1, "{document}");
     assert_eq!(
@@ -52,7 +52,7 @@ fn a_tree_is_listed_as_it_is_shown() {
         (&json!("lead.1.1"), &json!("call 1"))
     );
     // A filter keeps what fits, and the runs above it.
-    let (_, document) = desk.json(&["list", "--tree", "lead.1.1"]);
+    let (_, document) = fixture.json(&["list", "--tree", "lead.1.1"]);
     let lead = &document["runs"][0];
     let below = &lead["below"][0]["below"][0];
     assert_eq!(
@@ -60,11 +60,11 @@ fn a_tree_is_listed_as_it_is_shown() {
         (&json!(true), &Value::Null)
     );
     assert_eq!(
-        desk.json(&["list", "--tree", "--open"]).1["runs"],
+        fixture.json(&["list", "--tree", "--open"]).1["runs"],
         json!([])
     );
     // Without it the list is as it was.
-    let (_, document) = desk.json(&["list"]);
+    let (_, document) = fixture.json(&["list"]);
     let names: Vec<&Value> = document["runs"]
         .as_array()
         .unwrap()
@@ -73,21 +73,21 @@ fn a_tree_is_listed_as_it_is_shown() {
         .collect();
     assert_eq!(names.len(), 3, "{document}");
     assert_eq!(document["runs"][0]["below"], Value::Null);
-    assert!(desk.ok(&["list"]).contains("delegated by lead (call 1)"));
+    assert!(fixture.ok(&["list"]).contains("delegated by lead (call 1)"));
 }
 
 /// The limit counts trees, and the newest tree comes first.
 #[test]
 fn a_limit_of_trees_cuts_no_tree() {
-    let desk = tree();
-    desk.write("s.jsonl", &says("pong"));
-    desk.write(
+    let fixture = tree();
+    fixture.write("s.jsonl", &says("pong"));
+    fixture.write(
         "alone.yaml",
         "targets: [{provider: demo, model: script}]\nproviders: {demo: {type: scripted, file: s.jsonl}}\n",
     );
-    desk.ok(&["run", "alone.yaml", "--task", "go", "--run-id", "alone"]);
+    fixture.ok(&["run", "alone.yaml", "--task", "go", "--run-id", "alone"]);
     let names = |limit: &str| -> Vec<String> {
-        let (_, document) = desk.json(&["list", "--tree", "--limit", limit]);
+        let (_, document) = fixture.json(&["list", "--tree", "--limit", limit]);
         let runs = document["runs"].as_array().unwrap();
         runs.iter()
             .map(|run| run["run_id"].as_str().unwrap().to_owned())
@@ -95,17 +95,17 @@ fn a_limit_of_trees_cuts_no_tree() {
     };
     assert_eq!(names("1"), ["alone"]);
     assert_eq!(names("2"), ["alone", "lead"]);
-    let listed = desk.ok(&["list", "--tree", "--limit", "2"]);
+    let listed = fixture.ok(&["list", "--tree", "--limit", "2"]);
     assert!(listed.contains("   └─ lead.1.1 "), "{listed}");
 }
 
 /// What is exported of a tree makes the same tree in an empty store: it verifies, replays and is shown as it was.
 #[test]
 fn a_tree_goes_from_one_store_to_another() {
-    let desk = tree();
-    desk.ok(&["export", "lead", "--tree", "-o", "out"]);
+    let fixture = tree();
+    fixture.ok(&["export", "lead", "--tree", "-o", "out"]);
     assert_eq!(
-        files(&desk, "out"),
+        files(&fixture, "out"),
         ["lead.1.1.jsonl", "lead.1.jsonl", "lead.jsonl"]
     );
     let other = ["--store", "other.db"];
@@ -116,40 +116,41 @@ fn a_tree_goes_from_one_store_to_another() {
         "out/lead.jsonl",
         "out/lead.1.jsonl",
     ];
-    desk.ok(&[&import[..], &other].concat());
-    let verified = desk.ok(&[&["verify", "lead", "--tree"][..], &other].concat());
+    fixture.ok(&[&import[..], &other].concat());
+    let verified = fixture.ok(&[&["verify", "lead", "--tree"][..], &other].concat());
     assert!(verified.contains("verified: 3 runs"), "{verified}");
     for run in ["lead", "lead.1", "lead.1.1"] {
-        desk.ok(&[&["replay", run][..], &other].concat());
+        fixture.ok(&[&["replay", run][..], &other].concat());
     }
-    let shown = desk.ok(&["show", "lead", "--tree"]);
+    let shown = fixture.ok(&["show", "lead", "--tree"]);
     assert_eq!(
-        desk.ok(&[&["show", "lead", "--tree"][..], &other].concat()),
+        fixture.ok(&[&["show", "lead", "--tree"][..], &other].concat()),
         shown
     );
     // What is there is not written over, and one file more than once is no new run.
-    let again = desk.ends(&["export", "lead", "--tree", "-o", "out"], 4);
+    let again = fixture.ends(&["export", "lead", "--tree", "-o", "out"], 4);
     assert!(
         again.err.contains("there is a file of that name"),
         "{}",
         again.err
     );
     assert!(
-        desk.ok(&[&import[..], &other].concat())
+        fixture
+            .ok(&[&import[..], &other].concat())
             .contains("already here: run lead.1.1")
     );
-    let refused = desk.ends(&["export", "lead", "--tree"], 4);
+    let refused = fixture.ends(&["export", "lead", "--tree"], 4);
     assert!(refused.err.contains("--output"), "{}", refused.err);
 }
 
 /// A page shows the runs above and below; those of one export lead to each other, and each verifies in the browser.
 #[test]
 fn pages_of_a_tree_lead_to_each_other() {
-    let desk = tree();
-    desk.ok(&[
+    let fixture = tree();
+    fixture.ok(&[
         "export", "lead", "--tree", "--format", "html", "-o", "pages",
     ]);
-    let page = desk.read("pages/lead.1.html");
+    let page = fixture.read("pages/lead.1.html");
     let Some(document) = opened(&page, "#view=runs") else {
         return;
     };
@@ -169,7 +170,7 @@ fn pages_of_a_tree_lead_to_each_other() {
     );
     // A page by itself knows what its own entries say, and has no link.
     let alone = opened(
-        &desk.ok(&["export", "lead.1", "--format", "html"]),
+        &fixture.ok(&["export", "lead.1", "--format", "html"]),
         "#view=runs",
     )
     .unwrap();
@@ -194,8 +195,8 @@ fn pages_of_a_tree_lead_to_each_other() {
 /// What runs below used counts in the budget of the run above them, and is shown apart from what that one used.
 #[test]
 fn what_runs_below_used_is_shown_apart() {
-    let desk = tree();
-    let (_, shown) = desk.json(&["show", "lead"]);
+    let fixture = tree();
+    let (_, shown) = fixture.json(&["show", "lead"]);
     let counters = &shown["counters"];
     // Two requests of 60 tokens in each of the three runs.
     assert_eq!(
@@ -205,27 +206,27 @@ fn what_runs_below_used_is_shown_apart() {
     assert_eq!(counters["below"]["tokens"], 240, "{counters}");
     assert_eq!(counters["with_below"]["tokens"], 360, "{counters}");
     assert_eq!(counters["with_below"]["tools_ok"], 1, "{counters}");
-    let (_, shown) = desk.json(&["show", "lead.1.1"]);
+    let (_, shown) = fixture.json(&["show", "lead.1.1"]);
     assert_eq!(shown["counters"]["below"], Value::Null);
-    let why = desk.ok(&["show", "lead", "--why"]);
+    let why = fixture.ok(&["show", "lead", "--why"]);
     assert!(
         why.contains("360 of ") && why.contains(": 120 by this run, 240 by those below it"),
         "{why}"
     );
-    let shown = desk.ok(&["show", "lead"]);
+    let shown = fixture.ok(&["show", "lead"]);
     assert!(
         shown.contains("with what is below it: 360 tokens"),
         "{shown}"
     );
-    let shown = desk.ok(&["show", "lead.1.1"]);
+    let shown = fixture.ok(&["show", "lead.1.1"]);
     assert!(!shown.contains("below it"), "{shown}");
 }
 
 /// 000/4.llm.8, 000/4.tool.7
 #[test]
 fn accounting_names_the_agent_and_the_agents_that_called_it() {
-    let desk = tree();
-    let bill = desk.read("home/accounting.jsonl");
+    let fixture = tree();
+    let bill = fixture.read("home/accounting.jsonl");
     let lines: Vec<Value> = bill
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -246,7 +247,7 @@ fn accounting_names_the_agent_and_the_agents_that_called_it() {
     assert_eq!(of("lead.1.1"), pair("clock", "lead:middle:clock"), "{bill}");
     // The transcripts say the same.
     for run in ["lead", "lead.1", "lead.1.1"] {
-        let (_, shown) = desk.json(&["show", run]);
+        let (_, shown) = fixture.json(&["show", run]);
         let mut own: Vec<&Value> = lines.iter().filter(|line| line["txnId"] == run).collect();
         own.sort_by_key(|line| line["index"].as_u64());
         assert_eq!(json!(own), shown["accounting"], "{run}");
@@ -254,8 +255,8 @@ fn accounting_names_the_agent_and_the_agents_that_called_it() {
 }
 
 /// The snapshot of a session, unpacked.
-fn snapshot(desk: &Desk, run: &str) -> Value {
-    let packed = std::fs::read(desk.path(&format!("sessions/{run}.json.gz"))).unwrap();
+fn snapshot(fixture: &Fixture, run: &str) -> Value {
+    let packed = std::fs::read(fixture.path(&format!("sessions/{run}.json.gz"))).unwrap();
     let mut text = String::new();
     GzDecoder::new(&packed[..])
         .read_to_string(&mut text)
@@ -274,22 +275,22 @@ fn session_in(tree: &Value) -> &Value {
 /// 001/12.snapshots.4
 #[test]
 fn a_snapshot_has_the_sessions_of_the_agents_that_were_called() {
-    let desk = Desk::new();
-    desk.worker("clock");
+    let fixture = Fixture::new();
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("middle", "agents: [clock.yaml]\n", &calls);
+    fixture.agent("middle", "agents: [clock.yaml]\n", &calls);
     // The lead calls an agent, and then a tool that a person has to allow.
     let mut says = asks(&[("agent__middle", prompt("What time is it?"))], "");
     says.truncate(1);
     says.extend(asks(&[("clock", json!({}))], "Late."));
     let more = "agents: [middle.yaml]\ntools: {builtin: [clock]}\nrequire_approval: [clock]\n";
-    desk.agent("lead", more, &says);
+    fixture.agent("lead", more, &says);
     let kept = ["--sessions-dir", "sessions", "--save-all", "all"];
     let run = [&["--no-wait", "--json"], &kept[..]].concat();
-    let left = desk.ends(&super::lead(&run), 8);
+    let left = fixture.ends(&super::lead(&run), 8);
     let hash = left.document()["waits_for"]["arguments_hash"].clone();
     // After the agent, while the session goes on.
-    let left = snapshot(&desk, "lead");
+    let left = snapshot(&fixture, "lead");
     assert_eq!(left["reason"], "subagent_finish", "{left}");
     let tree = &left["opTree"];
     assert_eq!(
@@ -304,11 +305,11 @@ fn a_snapshot_has_the_sessions_of_the_agents_that_were_called() {
     // What is under way is no part of it.
     assert_eq!(tree["totals"]["tokensIn"], 50 * 5, "{tree}");
     assert!(!left.to_string().contains("\"failed\""), "{left}");
-    assert!(!desk.path("all").exists(), "the run has no end");
+    assert!(!fixture.path("all").exists(), "the run has no end");
     let hash = hash.as_str().unwrap();
-    desk.ok(&["approve", "lead", "--yes", "--arguments", hash]);
-    desk.ok(&[&["resume", "lead"][..], &kept].concat());
-    let ended = snapshot(&desk, "lead");
+    fixture.ok(&["approve", "lead", "--yes", "--arguments", hash]);
+    fixture.ok(&[&["resume", "lead"][..], &kept].concat());
+    let ended = snapshot(&fixture, "lead");
     assert_eq!(ended["reason"], "final", "{ended}");
     let tree = &ended["opTree"];
     let middle = session_in(tree);
@@ -327,10 +328,10 @@ fn a_snapshot_has_the_sessions_of_the_agents_that_were_called() {
     );
     // Each run's conversation stands with that of the first.
     assert_eq!(
-        files(&desk, "all/lead"),
+        files(&fixture, "all/lead"),
         ["lead.1.1.json", "lead.1.json", "lead.json"]
     );
-    let (_, shown) = desk.json(&["show", "lead.1"]);
-    let saved: Value = serde_json::from_str(&desk.read("all/lead/lead.1.json")).unwrap();
+    let (_, shown) = fixture.json(&["show", "lead.1"]);
+    let saved: Value = serde_json::from_str(&fixture.read("all/lead/lead.1.json")).unwrap();
     assert_eq!(saved, shown["conversation"]);
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{asks, prompt};
-use crate::bench::Bench;
-use crate::desk::Desk;
+use crate::fixture::Fixture;
+use crate::harness::Harness;
 
 const COUNTING: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -24,19 +24,19 @@ fn counting(shared: bool) -> String {
 /// agents come one after the other; with `shared: false` each run has its own.
 #[test]
 fn a_tree_shares_a_tool_server_unless_each_run_wants_one_of_its_own() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
     let check = |lead: Option<bool>, below: bool, starts: usize| {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         let count = ("fs__count", json!({}));
-        desk.agent(
+        fixture.agent(
             "worker",
             &counting(below),
             &asks(std::slice::from_ref(&count), "counted"),
         );
         let worker = ("agent__worker", prompt("Count."));
-        desk.agent(
+        fixture.agent(
             "middle",
             "agents: [worker.yaml]\n",
             &asks(std::slice::from_ref(&worker), "answered"),
@@ -48,20 +48,20 @@ fn a_tree_shares_a_tool_server_unless_each_run_wants_one_of_its_own() {
             calls.push(count);
         }
         let agents = format!("agents: [worker.yaml, middle.yaml]\n{own}");
-        desk.agent("lead", &agents, &asks(&calls, "answered"));
-        let result = desk.leads();
+        fixture.agent("lead", &agents, &asks(&calls, "answered"));
+        let result = fixture.leads();
         assert_eq!(
             result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
             "{result}"
         );
-        let started = desk.read("starts");
+        let started = fixture.read("starts");
         assert_eq!(
             started.lines().count(),
             starts,
             "{lead:?}, {below}: {started:?}"
         );
         // Each run has called it under keys of its own.
-        let keys = desk.read("executions");
+        let keys = fixture.read("executions");
         let runs = keys.lines().filter_map(|key| key.rsplit_once(':'));
         let runs: BTreeSet<&str> = runs.map(|(run, _)| run).collect();
         let mut expect = BTreeSet::from(["lead.1", "lead.2", "lead.3.1"]);
@@ -69,7 +69,7 @@ fn a_tree_shares_a_tool_server_unless_each_run_wants_one_of_its_own() {
         assert_eq!(runs, expect);
         #[cfg(target_os = "linux")]
         assert_eq!(
-            desk.processes(),
+            fixture.processes(),
             Vec::<String>::new(),
             "none outlives the tree"
         );

@@ -3,27 +3,27 @@
 use rusqlite::params;
 
 use super::{asks, prompt};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
-pub(super) fn tree() -> Desk {
-    let desk = Desk::new();
-    desk.worker("clock");
+pub(super) fn tree() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("middle", "agents: [clock.yaml]\n", &calls);
+    fixture.agent("middle", "agents: [clock.yaml]\n", &calls);
     let calls = asks(&[("agent__middle", prompt("What time is it?"))], "Late.");
-    desk.agent("lead", "agents: [middle.yaml]\n", &calls);
-    desk.leads();
-    desk
+    fixture.agent("lead", "agents: [middle.yaml]\n", &calls);
+    fixture.leads();
+    fixture
 }
 
 /// `verify --tree` holds every run against the head that the one above recorded: another run in its place is found, though it verifies by
 /// itself.
 #[test]
 fn a_run_below_that_is_another_one_than_was_recorded_does_not_verify() {
-    let desk = tree();
+    let fixture = tree();
     // Another run takes the name, whole and signed by the same key.
-    desk.ok(&["delete", "lead.1.1", "--yes"]);
-    desk.ok(&[
+    fixture.ok(&["delete", "lead.1.1", "--yes"]);
+    fixture.ok(&[
         "run",
         "clock.yaml",
         "--task",
@@ -31,8 +31,8 @@ fn a_run_below_that_is_another_one_than_was_recorded_does_not_verify() {
         "--run-id",
         "lead.1.1",
     ]);
-    desk.ok(&["verify", "lead.1.1"]);
-    let (code, verified) = desk.json(&["verify", "lead", "--tree"]);
+    fixture.ok(&["verify", "lead.1.1"]);
+    let (code, verified) = fixture.json(&["verify", "lead", "--tree"]);
     assert_eq!((code, &verified["holds"]), (7, &false.into()), "{verified}");
     let runs = verified["runs"].as_array().unwrap();
     let bad = runs
@@ -44,32 +44,32 @@ fn a_run_below_that_is_another_one_than_was_recorded_does_not_verify() {
         (&"lead.1.1".into(), &"event.parent".into())
     );
     // The tree above it is as it was.
-    desk.ok(&["verify", "lead"]);
+    fixture.ok(&["verify", "lead"]);
 }
 
 #[test]
 fn a_run_below_that_is_gone_does_not_verify() {
-    let desk = tree();
-    desk.ok(&["delete", "lead.1.1", "--yes"]);
-    let left = desk.ends(&["verify", "lead", "--tree"], 7);
+    let fixture = tree();
+    fixture.ok(&["delete", "lead.1.1", "--yes"]);
+    let left = fixture.ends(&["verify", "lead", "--tree"], 7);
     assert!(
         left.out.contains("not verified: run lead.1.1"),
         "{}",
-        left.said()
+        left.printed()
     );
 }
 
 /// What the run above says that one below has used is held against that one's seal.
 #[test]
 fn a_charge_that_is_not_what_the_run_below_used_is_found_in_its_parent() {
-    let desk = tree();
-    let plain = desk.plain_store();
+    let fixture = tree();
+    let plain = fixture.plain_store();
     let change = "UPDATE entries SET event = replace(event, '\"tokens\":120', '\"tokens\":1') \
          WHERE run = (SELECT id FROM runs WHERE run_id = ?1)";
     let changed = plain.execute(change, params!["lead.1"]).unwrap();
     assert!(changed > 0);
     drop(plain);
-    let (code, verified) = desk.json(&["verify", "lead", "--tree"]);
+    let (code, verified) = fixture.json(&["verify", "lead", "--tree"]);
     assert_eq!(code, 7, "{verified}");
     let bad = verified["runs"].as_array().unwrap();
     let bad = bad.iter().find(|one| one["first_bad"].is_object()).unwrap();
@@ -79,16 +79,16 @@ fn a_charge_that_is_not_what_the_run_below_used_is_found_in_its_parent() {
 /// `delete` and `prune` take the runs of agents with the run that delegated to them.
 #[test]
 fn runs_of_agents_go_with_the_run_above_them() {
-    let desk = tree();
-    let deleted = desk.ok(&["delete", "lead", "--yes"]);
+    let fixture = tree();
+    let deleted = fixture.ok(&["delete", "lead", "--yes"]);
     for run in ["lead", "lead.1", "lead.1.1"] {
         assert!(deleted.contains(run), "{deleted}");
     }
-    let (_, listed) = desk.json(&["list"]);
+    let (_, listed) = fixture.json(&["list"]);
     assert_eq!(listed["runs"].as_array().unwrap().len(), 0, "{listed}");
 
-    let desk = tree();
-    let would = desk.ok(&[
+    let fixture = tree();
+    let would = fixture.ok(&[
         "prune",
         "--older-than",
         "0s",
@@ -97,22 +97,22 @@ fn runs_of_agents_go_with_the_run_above_them() {
         "--dry-run",
     ]);
     assert!(would.contains("0 runs would be deleted"), "{would}");
-    let would = desk.ok(&["prune", "--older-than", "0s", "--dry-run"]);
+    let would = fixture.ok(&["prune", "--older-than", "0s", "--dry-run"]);
     assert!(would.contains("3 runs would be deleted"), "{would}");
-    desk.ok(&["prune", "--older-than", "0s", "--yes"]);
-    let (_, listed) = desk.json(&["list"]);
+    fixture.ok(&["prune", "--older-than", "0s", "--yes"]);
+    let (_, listed) = fixture.json(&["list"]);
     assert_eq!(listed["runs"].as_array().unwrap().len(), 0, "{listed}");
 }
 
 /// 001/5.hierarchies.6: accounting has the requests of every run of a tree, and names the first one.
 #[test]
 fn accounting_has_the_requests_of_every_run_of_a_tree() {
-    let desk = Desk::new();
-    desk.worker("clock");
+    let fixture = Fixture::new();
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
-    desk.ok(&super::lead(&["--billing-file", "bill.jsonl"]));
-    let bill = desk.read("bill.jsonl");
+    fixture.agent("lead", "agents: [clock.yaml]\n", &calls);
+    fixture.ok(&super::lead(&["--billing-file", "bill.jsonl"]));
+    let bill = fixture.read("bill.jsonl");
     let lines = bill.lines().map(|line| serde_json::from_str(line).unwrap());
     let lines: Vec<serde_json::Value> = lines.collect();
     let of = |run: &str| lines.iter().filter(|line| line["txnId"] == run).count();
@@ -129,25 +129,25 @@ fn accounting_has_the_requests_of_every_run_of_a_tree() {
 /// `last` and the beginning of a name mean the run that was asked for, and never one that it began.
 #[test]
 fn last_and_a_short_name_are_the_run_that_delegated() {
-    let desk = tree();
+    let fixture = tree();
     for asked in ["last", "le"] {
-        let (code, shown) = desk.json(&["show", asked]);
+        let (code, shown) = fixture.json(&["show", asked]);
         assert_eq!((code, &shown["run_id"]), (0, &"lead".into()), "{asked}");
     }
     for asked in ["lead.1", "lead.1.1"] {
-        assert_eq!(desk.json(&["show", asked]).1["run_id"], asked);
+        assert_eq!(fixture.json(&["show", asked]).1["run_id"], asked);
     }
 }
 
 /// A file that cannot be taken keeps none of the others out, wherever it stands.
 #[test]
 fn import_takes_what_it_can_of_a_tree() {
-    let desk = tree();
-    desk.ok(&["export", "lead", "--tree", "-o", "out"]);
+    let fixture = tree();
+    fixture.ok(&["export", "lead", "--tree", "-o", "out"]);
     let other = ["--store", "other.db"];
     let taken = ["run", "clock.yaml", "--task", "x", "--run-id", "lead.1.1"];
-    desk.ok(&[&taken, &other[..]].concat());
-    desk.write("notes.txt", "no transcript");
+    fixture.ok(&[&taken, &other[..]].concat());
+    fixture.write("notes.txt", "no transcript");
     let files = [
         "out/lead.1.1.jsonl",
         "notes.txt",
@@ -155,10 +155,10 @@ fn import_takes_what_it_can_of_a_tree() {
         "gone.jsonl",
         "out/lead.jsonl",
     ];
-    let left = desk.ends(&[&["import"], &files[..], &other].concat(), 4);
+    let left = fixture.ends(&[&["import"], &files[..], &other].concat(), 4);
     for run in ["lead", "lead.1"] {
         let taken = format!("imported: run {run},");
-        assert!(left.out.contains(&taken), "{}", left.said());
+        assert!(left.out.contains(&taken), "{}", left.printed());
     }
     for refused in [
         "not imported: notes.txt: ",
@@ -166,10 +166,10 @@ fn import_takes_what_it_can_of_a_tree() {
         "not imported: gone.jsonl: ",
         "help: name another store with --store",
     ] {
-        assert_eq!(left.err.matches(refused).count(), 1, "{}", left.said());
+        assert_eq!(left.err.matches(refused).count(), 1, "{}", left.printed());
     }
     // Of one file the fault is an error.
-    let one = desk.ends(&[&["import", files[0]], &other[..]].concat(), 4);
+    let one = fixture.ends(&[&["import", files[0]], &other[..]].concat(), 4);
     assert!(
         one.err.starts_with("error: failed to import"),
         "{}",

@@ -1,24 +1,24 @@
 //! Bytes that are erased from a run.
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 #[test]
 fn what_is_erased_is_named_wherever_else_it_stands() {
-    let desk = Desk::new();
-    desk.ended("r");
-    desk.ended("other");
-    let raw = desk.ok(&["show", "r", "--raw"]);
+    let fixture = Fixture::new();
+    fixture.ended("r");
+    fixture.ended("other");
+    let raw = fixture.ok(&["show", "r", "--raw"]);
     let hash = raw.split("\"raw_hash\":\"").nth(1).unwrap();
     let hash = &hash[..64];
-    let left = desk.ends(&["erase", "r", "--blob", hash], 4);
-    let text = left.said();
+    let left = fixture.ends(&["erase", "r", "--blob", hash], 4);
+    let text = left.printed();
     assert!(text.contains("Parts of its text stand elsewhere"), "{text}");
     for run in ["r", "other"] {
         assert!(text.contains(&format!("run {run}, entries ")), "{text}");
     }
     // No person was there to agree.
-    let report = desk.ok(&["verify", "r"]);
+    let report = fixture.ok(&["verify", "r"]);
     assert!(!report.contains("erased"), "{report}");
-    let said = desk.ok(&["erase", "r", "--blob", hash, "--all-runs", "--yes"]);
+    let said = fixture.ok(&["erase", "r", "--blob", hash, "--all-runs", "--yes"]);
     assert!(said.contains("erased: "), "{said}");
 }

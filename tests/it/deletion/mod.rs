@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use monolith::SecretKey;
 use rusqlite::Connection;
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 
 /// More than anything here takes.
 const LONGEST: Duration = Duration::from_secs(120);
 const TEXT: &str = "a sentence that only this tool says, and no one else";
 
-impl Desk {
+impl Fixture {
     /// A run that has ended, with a call of the tool `echo`.
     fn ended(&self, name: &str) {
         let call = calls("echo", &format!("{{\"text\":\"{TEXT}\"}}"));
@@ -104,9 +104,9 @@ fn end(mut child: Child) {
 }
 
 /// The note of a deleted run, as somebody else signs it.
-fn strangers(desk: &Desk, name: &str) -> String {
+fn strangers(fixture: &Fixture, name: &str) -> String {
     let select = "SELECT note FROM deletions WHERE run_id = ?1";
-    let note: String = desk
+    let note: String = fixture
         .store()
         .query_row(select, [name], |row| row.get(0))
         .unwrap();

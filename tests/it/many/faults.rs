@@ -24,11 +24,11 @@ fn limited(bare: &Command, limits: &str) -> Command {
 
 #[test]
 fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves_no_lock() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
-    desk.write("c.yaml", &model.contract(ECHO));
-    desk.list(3);
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
+    fixture.write("c.yaml", &model.contract(ECHO));
+    fixture.list(3);
     let args = ["run", "--contracts", "list.jsonl"];
-    assert_eq!(ends(&desk.ends(&args, 0).out).len(), 3);
+    assert_eq!(ends(&fixture.ends(&args, 0).out).len(), 3);
     let args = [&args[..], &["--task", "another"]].concat();
     let taken = |text: &str| {
         let errors = documents(text).into_iter().map(|document| {
@@ -40,9 +40,9 @@ fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves
         errors.sort();
         errors
     };
-    let ended = taken(&desk.ends(&args, 1).out);
+    let ended = taken(&fixture.ends(&args, 1).out);
     assert_eq!(ended.len(), 3, "{ended:?}");
-    let locks = std::fs::read_dir(desk.path("home/runs.db.locks")).unwrap();
+    let locks = std::fs::read_dir(fixture.path("home/runs.db.locks")).unwrap();
     let locks: Vec<_> = locks.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(locks, ["_store"]);
     // A run that is being driven has its name as one that has ended has it.
@@ -50,9 +50,9 @@ fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves
     let line = |run: &str| {
         json!({"contract": "c.yaml", "run_id": run, "task": "another"}).to_string() + "\n"
     };
-    desk.write("twice.jsonl", &(line("r9") + &line("r0") + &line("r9")));
+    fixture.write("twice.jsonl", &(line("r9") + &line("r0") + &line("r9")));
     let asked = model.see(|counts| counts.asked);
-    let mut driving = desk.many(&["run", "--contracts", "twice.jsonl", "--max-runs", "2"]);
+    let mut driving = fixture.many(&["run", "--contracts", "twice.jsonl", "--max-runs", "2"]);
     model.has(asked + 1);
     let mut printed = BufReader::new(driving.stdout.take().unwrap()).lines();
     let first = [
@@ -84,17 +84,17 @@ fn ends_soon(mut child: Child) -> Option<i32> {
 
 #[test]
 fn a_reader_that_does_not_read_keeps_no_signal_from_being_heard() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
-    desk.write("c.yaml", &model.contract(ECHO));
-    desk.list(2);
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
+    fixture.write("c.yaml", &model.contract(ECHO));
+    fixture.list(2);
     // More than a pipe holds.
-    desk.write("task", &"x".repeat(200_000));
+    fixture.write("task", &"x".repeat(200_000));
     model.set(|counts| counts.held_from = Some(2));
     let args = ["run", "--contracts", "list.jsonl", "--task", "@task"];
-    let child = desk.many(&[&args[..], &["--grace", "0"]].concat());
+    let child = fixture.many(&[&args[..], &["--grace", "0"]].concat());
     model.has(2);
     let has_ended = || {
-        let reader = StoreReader::open(&desk.path("home/runs.db"));
+        let reader = StoreReader::open(&fixture.path("home/runs.db"));
         let rows = reader.and_then(|reader| reader.list_runs(9, monolith::RunFilter::Sealed));
         rows.is_ok_and(|rows| rows.len() == 1)
     };
@@ -104,26 +104,26 @@ fn a_reader_that_does_not_read_keeps_no_signal_from_being_heard() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(ends_soon(child), Some(8));
     model.set(|counts| counts.held_from = None);
-    let resumed = desk.ends(&["resume", "--all"], 0);
-    assert_eq!(ends(&resumed.out).len(), 1, "{}", resumed.said());
-    desk.all_verify(2);
+    let resumed = fixture.ends(&["resume", "--all"], 0);
+    assert_eq!(ends(&resumed.out).len(), 1, "{}", resumed.printed());
+    fixture.all_verify(2);
 }
 
 #[test]
 fn a_list_whose_results_nobody_reads_any_more_is_suspended() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
-    desk.write("c.yaml", &model.contract(ECHO));
-    desk.list(300);
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
+    fixture.write("c.yaml", &model.contract(ECHO));
+    fixture.list(300);
     let args = ["run", "--contracts", "list.jsonl", "--max-runs", "2"];
     let args = [&args[..], &["--durability", "normal"]].concat();
     let open = || {
-        let reader = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+        let reader = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
         reader
             .list_runs(999, monolith::RunFilter::All)
             .unwrap()
             .len()
     };
-    let mut child = desk.many(&args);
+    let mut child = fixture.many(&args);
     drop(child.stdout.take());
     let left = left(child);
     assert!([1, 8].contains(&left.code), "{}", left.code);
@@ -136,7 +136,7 @@ fn a_list_whose_results_nobody_reads_any_more_is_suspended() {
     let first = open();
     assert!(first < 300, "all were begun");
     if cfg!(target_os = "linux") {
-        desk.write(
+        fixture.write(
             "list.jsonl",
             &lines(600)
                 .split_inclusive('\n')
@@ -147,7 +147,7 @@ fn a_list_whose_results_nobody_reads_any_more_is_suspended() {
             .write(true)
             .open("/dev/full")
             .unwrap();
-        let output = desk.command(&args).stdout(full).output().unwrap();
+        let output = fixture.command(&args).stdout(full).output().unwrap();
         assert!([1, 8].contains(&output.status.code().unwrap()));
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(err.contains("write the results: No space left"), "{err}");
@@ -157,13 +157,13 @@ fn a_list_whose_results_nobody_reads_any_more_is_suspended() {
 
 #[test]
 fn tool_servers_that_hang_keep_no_other_run_from_beginning() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
     let hang = "tools: {mcp: {s: {command: sh, args: ['-c', 'exec sleep 600']}}}\n";
-    desk.write("hang.yaml", &model.contract(hang));
-    desk.write("c.yaml", &model.contract(ECHO));
+    fixture.write("hang.yaml", &model.contract(hang));
+    fixture.write("c.yaml", &model.contract(ECHO));
     let hanging = json!({"contract": "hang.yaml"}).to_string() + "\n";
-    desk.write("list.jsonl", &(hanging.repeat(20) + &lines(1)));
-    let mut child = desk.many(&["run", "--contracts", "list.jsonl", "--max-runs", "21"]);
+    fixture.write("list.jsonl", &(hanging.repeat(20) + &lines(1)));
+    let mut child = fixture.many(&["run", "--contracts", "list.jsonl", "--max-runs", "21"]);
     let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
     let first = ends(&printed.next().unwrap().unwrap());
     let pid = Pid::from_child(&child);
@@ -176,18 +176,18 @@ fn tool_servers_that_hang_keep_no_other_run_from_beginning() {
 
 #[test]
 fn a_run_that_cannot_be_read_is_a_result_of_its_own() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 1));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 1));
     let asks = format!("{ECHO}require_approval: [clock]\n");
-    desk.write("c.yaml", &model.contract(&asks));
-    desk.list(1);
-    desk.ends(&["run", "--contracts", "list.jsonl"], 8);
-    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    fixture.write("c.yaml", &model.contract(&asks));
+    fixture.list(1);
+    fixture.ends(&["run", "--contracts", "list.jsonl"], 8);
+    let store = rusqlite::Connection::open(fixture.path("home/runs.db")).unwrap();
     let damage = "UPDATE runs SET head_hash = x'00'";
     assert_eq!(store.execute(damage, []).unwrap(), 1);
     drop(store);
-    let left = desk.ends(&["resume", "--all"], 1);
+    let left = fixture.ends(&["resume", "--all"], 1);
     let documents = documents(&left.out);
-    assert_eq!(documents.len(), 1, "{}", left.said());
+    assert_eq!(documents.len(), 1, "{}", left.printed());
     let error = documents[0]["error"].as_str().unwrap();
     assert!(
         error.starts_with("run r0: ") && error.contains("head_hash"),
@@ -198,22 +198,22 @@ fn a_run_that_cannot_be_read_is_a_result_of_its_own() {
 /// It has not failed: it stays suspended, and what refused it is not recorded.
 #[test]
 fn a_run_whose_file_has_changed_is_not_resumed_and_says_what_helps() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 1));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 1));
     let asks = format!("{ECHO}require_approval: [clock]\n");
     let before = model.contract(&asks);
-    desk.write("c.yaml", &before);
-    desk.list(1);
-    desk.ends(&["run", "--contracts", "list.jsonl"], 8);
+    fixture.write("c.yaml", &before);
+    fixture.list(1);
+    fixture.ends(&["run", "--contracts", "list.jsonl"], 8);
     // Its answer is there: it would go on.
-    let asked = desk.ends(&["deny", "r0"], 4).said();
+    let asked = fixture.ends(&["deny", "r0"], 4).printed();
     let hash = asked.split_once("--arguments ").unwrap().1;
     let hash = hash.split('`').next().unwrap();
-    desk.ends(&["deny", "r0", "--yes", "--arguments", hash], 0);
-    desk.write("c.yaml", &before.replace("max_turns: 20", "max_turns: 19"));
+    fixture.ends(&["deny", "r0", "--yes", "--arguments", hash], 0);
+    fixture.write("c.yaml", &before.replace("max_turns: 20", "max_turns: 19"));
     let help = "put the file back as it was when the run was begun, or name a copy of that with";
-    let alone = desk.run(&["resume", "r0", "--no-wait"]).err;
+    let alone = fixture.run(&["resume", "r0", "--no-wait"]).err;
     assert!(alone.contains(help), "{alone}");
-    let (_, shown) = Terminal::sized(desk.command(&["resume", "--all"]), 400).end();
+    let (_, shown) = Terminal::sized(fixture.command(&["resume", "--all"]), 400).end();
     assert!(shown.contains("not resumed"), "{shown}");
     assert!(shown.contains(&format!("        {help}")), "{shown}");
     assert!(!shown.contains("broken off"), "{shown}");
@@ -223,15 +223,15 @@ fn a_run_whose_file_has_changed_is_not_resumed_and_says_what_helps() {
 #[cfg(unix)]
 #[test]
 fn an_answer_that_cannot_be_taken_is_named_and_the_run_waits_on() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 1));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 1));
     let asks = format!("{ECHO}require_approval: [clock]\n");
-    desk.write("c.yaml", &model.contract(&asks));
-    desk.list(1);
-    desk.ends(&["run", "--contracts", "list.jsonl"], 8);
-    std::fs::create_dir_all(desk.path("home/runs.db.answers/r0")).unwrap();
+    fixture.write("c.yaml", &model.contract(&asks));
+    fixture.list(1);
+    fixture.ends(&["run", "--contracts", "list.jsonl"], 8);
+    std::fs::create_dir_all(fixture.path("home/runs.db.answers/r0")).unwrap();
     let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(desk.path("home/runs.db.answers"), owner_only).unwrap();
-    let left = desk.ends(&["resume", "--all"], 8);
+    std::fs::set_permissions(fixture.path("home/runs.db.answers"), owner_only).unwrap();
+    let left = fixture.ends(&["resume", "--all"], 8);
     let warned = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         warned.contains("warning: run r0: no answer is taken: failed to"),
@@ -242,11 +242,11 @@ fn an_answer_that_cannot_be_taken_is_named_and_the_run_waits_on() {
 #[cfg(unix)]
 #[test]
 fn a_line_takes_nothing_from_the_list_that_it_stands_in() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
-    desk.write("c.yaml", &model.contract(ECHO));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
+    fixture.write("c.yaml", &model.contract(ECHO));
     for name in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
         let line = json!({"contract": name}).to_string() + "\n";
-        let mut command = desk.command(&["run", "--contracts", "-", "--max-runs", "1"]);
+        let mut command = fixture.command(&["run", "--contracts", "-", "--max-runs", "1"]);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -266,7 +266,7 @@ fn a_line_takes_nothing_from_the_list_that_it_stands_in() {
         assert_eq!(documents[0]["error"], expect);
         assert_eq!(documents[1]["exit_code"], 0);
     }
-    let left = desk.ends(&["run", "--contracts", "-", "--task", "-"], 4);
+    let left = fixture.ends(&["run", "--contracts", "-", "--task", "-"], 4);
     assert!(
         left.err.contains("the list of runs is read from there"),
         "{}",
@@ -280,25 +280,25 @@ fn a_line_takes_nothing_from_the_list_that_it_stands_in() {
 fn runs_wait_where_files_would_run_out_for_their_tool_servers() {
     let script = "echo $$ >> starts; exec sleep 600";
     for shared in [false, true] {
-        let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+        let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
         let server = json!({"command": "sh", "args": ["-c", script], "shared": shared});
         let hang = format!("tools: {{workspace: ., mcp: {{s: {server}}}}}\n");
-        desk.write("hang.yaml", &model.contract(&hang));
-        desk.write("c.yaml", &model.contract(ECHO));
+        fixture.write("hang.yaml", &model.contract(&hang));
+        fixture.write("c.yaml", &model.contract(ECHO));
         let hanging = |n: usize| {
             let other = format!("tools.mcp.s.args=['-c', '{script}', '{n}']");
             json!({"contract": "hang.yaml", "set": [other]}).to_string() + "\n"
         };
         let hanging: String = (0..20).map(hanging).collect();
-        desk.write("list.jsonl", &(hanging + &lines(1)));
+        fixture.write("list.jsonl", &(hanging + &lines(1)));
         let args = ["run", "--contracts", "list.jsonl", "--max-runs", "21"];
-        let bare = desk.command(&[&args[..], &["--max-inferences", "1"]].concat());
+        let bare = fixture.command(&[&args[..], &["--max-inferences", "1"]].concat());
         // Enough for 21 runs and two servers.
         let mut limited = limited(&bare, "ulimit -n 292");
         let mut child = limited.stdout(Stdio::piped()).spawn().unwrap();
         let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = ends(&printed.next().unwrap().unwrap());
-        let starts = || std::fs::read_to_string(desk.path("starts")).unwrap_or_default();
+        let starts = || std::fs::read_to_string(fixture.path("starts")).unwrap_or_default();
         while starts().lines().count() < 2 {
             thread::yield_now();
         }
@@ -317,10 +317,10 @@ fn runs_wait_where_files_would_run_out_for_their_tool_servers() {
 #[cfg(unix)]
 #[test]
 fn a_list_whose_store_can_write_no_more_begins_no_further_run() {
-    let desk = Desk::new();
-    desk.script("tool_policy: optional\n", &[&crate::desk::says("Done.")]);
-    desk.write("list.jsonl", &lines(1_000));
-    let program = desk.command(&["run", "--contracts", "list.jsonl", "--max-runs", "4"]);
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&crate::fixture::says("Done.")]);
+    fixture.write("list.jsonl", &lines(1_000));
+    let program = fixture.command(&["run", "--contracts", "list.jsonl", "--max-runs", "4"]);
     // Half a megabyte, or one: the unit differs between shells.
     let limit = "trap '' XFSZ; ulimit -f 1024";
     let left = Left::from(limited(&program, limit).output().unwrap());
@@ -347,20 +347,20 @@ fn after_ctrl_c_the_first_line_that_has_not_begun_is_named() {
     let hanging = || json!({"contract": "hang.yaml"}).to_string() + "\n";
     let unnamed = || json!({"contract": "c.yaml"}).to_string() + "\n";
     let check = |list: String, asked: usize, next: &str| {
-        let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+        let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
         model.set(|counts| counts.held_from = Some(1));
-        desk.write("hang.yaml", &model.contract(hang));
-        desk.write("c.yaml", &model.contract(ECHO));
-        desk.write("list.jsonl", &list);
-        let child = desk.many(&["run", "--contracts", "list.jsonl", "--max-runs", "2"]);
+        fixture.write("hang.yaml", &model.contract(hang));
+        fixture.write("c.yaml", &model.contract(ECHO));
+        fixture.write("list.jsonl", &list);
+        let child = fixture.many(&["run", "--contracts", "list.jsonl", "--max-runs", "2"]);
         model.has(asked);
-        while !desk.path("starts").exists() {
+        while !fixture.path("starts").exists() {
             thread::yield_now();
         }
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         model.set(|counts| counts.held_from = None);
         let left = left(child);
-        assert_eq!(left.code, 1, "{}", left.said());
+        assert_eq!(left.code, 1, "{}", left.printed());
         let from = "monolith run --contracts list.jsonl --max-runs 2 --from";
         let expect = format!("not begun: the rest of the list, from line {next}");
         let expect = expect.replace("; ", &format!("; {from} "));
@@ -384,11 +384,11 @@ fn after_ctrl_c_the_first_line_that_has_not_begun_is_named() {
 #[test]
 fn on_a_terminal_ctrl_c_says_first_that_the_runs_end_for_good_and_the_summary_how_to_continue() {
     for (is_twice, class, expect) in [(true, "INTERRUPTED", 1), (false, "COMPLETED_CHAT_ONLY", 0)] {
-        let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+        let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
         model.set(|counts| counts.held_from = Some(1));
-        desk.write("c.yaml", &model.contract(ECHO));
-        desk.list(2);
-        let mut terminal = Terminal::start(desk.command(&["run", "--contracts", "list.jsonl"]));
+        fixture.write("c.yaml", &model.contract(ECHO));
+        fixture.list(2);
+        let mut terminal = Terminal::start(fixture.command(&["run", "--contracts", "list.jsonl"]));
         model.has(2);
         terminal.signal("INT").until("ending the runs for good");
         if is_twice {
@@ -405,6 +405,6 @@ fn on_a_terminal_ctrl_c_says_first_that_the_runs_end_for_good_and_the_summary_ho
         assert_eq!(examples, usize::from(is_twice), "{shown}");
         assert_eq!(shown.contains("what was stopped"), is_twice, "{shown}");
         assert!(!shown.contains("--why"), "{shown}");
-        desk.ok(&["continue", "r0", "go on"]);
+        fixture.ok(&["continue", "r0", "go on"]);
     }
 }

@@ -5,19 +5,19 @@ use super::*;
 const FROM: &str = "monolith run --contracts list.jsonl --max-runs 2 --from";
 
 /// A list of so many runs, two at once, whose model answers none of them.
-fn held(desk: &Desk, model: &Model, tools: &str, runs: usize) -> Child {
+fn held(fixture: &Fixture, model: &Model, tools: &str, runs: usize) -> Child {
     model.set(|counts| counts.held_from = Some(1));
-    desk.write("c.yaml", &model.contract(tools));
-    desk.list(runs);
-    let child = desk.many(&["run", "--contracts", "list.jsonl", "--max-runs", "2"]);
+    fixture.write("c.yaml", &model.contract(tools));
+    fixture.list(runs);
+    let child = fixture.many(&["run", "--contracts", "list.jsonl", "--max-runs", "2"]);
     model.has(2);
     child
 }
 
 #[test]
 fn the_rest_of_a_list_is_named_where_its_reader_has_gone() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
-    let mut child = held(&desk, &model, ECHO, 300);
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
+    let mut child = held(&fixture, &model, ECHO, 300);
     drop(child.stdout.take());
     model.set(|counts| counts.held_from = None);
     let left = left(child);
@@ -34,22 +34,22 @@ fn the_rest_of_a_list_is_named_where_its_reader_has_gone() {
         left.err
     );
     // It is the first that has not begun.
-    let begun = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+    let begun = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
     let begun = begun.list_runs(999, monolith::RunFilter::All).unwrap();
     assert_eq!(from, (begun.len() + 1).to_string(), "{}", left.err);
 }
 
 #[test]
 fn the_rest_of_a_list_is_named_where_it_is_left_at_once() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
     // A server that ends by no signal that can be refused keeps its runs open for longer than is waited then.
     let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
     let server = json!({"command": "python3", "args": [server, "stubborn"], "shared": false});
     let stubborn = format!("tools: {{workspace: ., mcp: {{odd: {server}}}}}\n");
-    let mut child = held(&desk, &model, &stubborn, 9);
+    let mut child = held(&fixture, &model, &stubborn, 9);
     let pid = Pid::from_child(&child);
     while child.try_wait().unwrap().is_none() {
         // Two at the same moment are one.
@@ -67,9 +67,9 @@ fn the_rest_of_a_list_is_named_where_it_is_left_at_once() {
 
 #[test]
 fn a_list_that_another_process_has_says_which_process_and_repeats_nothing() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
-    let first = held(&desk, &model, ECHO, 2);
-    let second = desk.ends(&["run", "--contracts", "list.jsonl"], 1);
+    let (fixture, model) = (Fixture::new(), Model::serving("clock", 0));
+    let first = held(&fixture, &model, ECHO, 2);
+    let second = fixture.ends(&["run", "--contracts", "list.jsonl"], 1);
     let results = documents(&second.out);
     let errors = results
         .iter()
@@ -79,12 +79,12 @@ fn a_list_that_another_process_has_says_which_process_and_repeats_nothing() {
         let pid = first.id();
         format!("line {line}: process {pid} drives run {run} already; the same list reports it once that has ended")
     });
-    assert_eq!(errors, BTreeSet::from(expect), "{}", second.said());
+    assert_eq!(errors, BTreeSet::from(expect), "{}", second.printed());
     assert!(results.iter().all(|result| result["exit_code"] == 1));
     model.set(|counts| counts.held_from = None);
     assert_eq!(left(first).code, 0);
     assert_eq!(model.see(|counts| counts.asked), 2);
-    let again = desk.ends(&["run", "--contracts", "list.jsonl"], 0);
+    let again = fixture.ends(&["run", "--contracts", "list.jsonl"], 0);
     assert_eq!(ends(&again.out).len(), 2);
     assert_eq!(model.see(|counts| counts.asked), 2, "nothing is repeated");
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::desk::{Desk, text};
+use crate::fixture::{Fixture, text};
 
 /// The commands of a document: pieces of code and lines of fences that begin with `monolith`, up to what a shell would read.
 fn commands(document: &str) -> BTreeSet<Vec<String>> {
@@ -55,16 +55,16 @@ fn documents() -> Vec<PathBuf> {
 
 /// The help of commands, each asked once.
 struct Helps {
-    desk: Desk,
+    fixture: Fixture,
     known: BTreeMap<String, Option<String>>,
 }
 
 impl Helps {
     fn of(&mut self, words: &[String]) -> Option<String> {
-        let desk = &self.desk;
+        let fixture = &self.fixture;
         let ask = || {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let output = desk
+            let output = fixture
                 .command(&[&words, &["--help"][..]].concat())
                 .output()
                 .unwrap();
@@ -111,7 +111,7 @@ fn flaw(command: &[String], helps: &mut Helps) -> Option<String> {
 #[test]
 fn every_command_of_a_document_is_one() {
     let mut helps = Helps {
-        desk: Desk::new(),
+        fixture: Fixture::new(),
         known: BTreeMap::new(),
     };
     let (mut flaws, mut count) = (Vec::new(), 0);
@@ -134,7 +134,7 @@ fn every_command_of_a_document_is_one() {
 #[test]
 fn a_command_that_is_none_is_found() {
     let mut helps = Helps {
-        desk: Desk::new(),
+        fixture: Fixture::new(),
         known: BTreeMap::new(),
     };
     let mut check = |document: &str, expect: Option<&str>| {

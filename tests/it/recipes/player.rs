@@ -5,7 +5,7 @@ use std::process::Command as Process;
 use super::model::Models;
 use super::page::{Command, Needs, Page, Step};
 use super::same::{Names, compare, constant_end, lines_of};
-use crate::desk::{Desk, monolith};
+use crate::fixture::{Fixture, monolith};
 use crate::sandbox_faults::LACKING;
 use crate::terminal::Terminal;
 
@@ -23,7 +23,7 @@ pub fn play(path: &str) {
     let answers = std::fs::read_to_string(answers).unwrap_or_default();
     let mut player = Player {
         changes: Vec::new(),
-        desk: folder(&stem),
+        fixture: folder(&stem),
         flaws: Vec::new(),
         models: Models::giving(&answers),
         names: Names::default(),
@@ -56,8 +56,8 @@ pub fn play(path: &str) {
 }
 
 /// A home with a folder `agent` to stand in, and the programs that pages name.
-fn folder(stem: &str) -> Desk {
-    let desk = Desk::new();
+fn folder(stem: &str) -> Fixture {
+    let fixture = Fixture::new();
     let examples = Path::new(env!("CARGO_BIN_EXE_monolith")).with_file_name("examples");
     // `cargo run` inside a test would wait for the build that started it.
     let cargo = format!(
@@ -65,29 +65,30 @@ fn folder(stem: &str) -> Desk {
          'run -- '*) shift 2; exec monolith \"$@\" ;;\nesac\nexit 101\n",
         examples.display()
     );
-    desk.write("bin/cargo", &cargo);
+    fixture.write("bin/cargo", &cargo);
     let made = Process::new("chmod")
         .arg("+x")
-        .arg(desk.path("bin/cargo"))
+        .arg(fixture.path("bin/cargo"))
         .status()
         .unwrap();
     assert!(made.success());
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_monolith"), desk.path("bin/monolith")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_monolith"), fixture.path("bin/monolith"))
+        .unwrap();
     for name in ["agent", "tmp"] {
-        std::fs::create_dir_all(desk.path(name)).unwrap();
+        std::fs::create_dir_all(fixture.path(name)).unwrap();
     }
     if stem == "readme" {
         for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
-            std::fs::copy(Path::new(ROOT).join(name), desk.path("agent").join(name)).unwrap();
+            std::fs::copy(Path::new(ROOT).join(name), fixture.path("agent").join(name)).unwrap();
         }
     }
-    desk
+    fixture
 }
 
 struct Player<'p> {
     /// Lines of the page, and what should stand there.
     changes: Vec<(Range<usize>, Vec<String>)>,
-    desk: Desk,
+    fixture: Fixture,
     flaws: Vec<String>,
     models: Models,
     names: Names,
@@ -113,7 +114,7 @@ impl Player<'_> {
             match step {
                 Step::File { name, text } => {
                     let text = self.models.here(text);
-                    self.desk.write(&format!("agent/{name}"), &text);
+                    self.fixture.write(&format!("agent/{name}"), &text);
                 }
                 Step::Console {
                     commands, needs, ..
@@ -160,7 +161,7 @@ impl Player<'_> {
         let typed = self.names.here(&self.page.text(&command.typed));
         let line = self.models.here(typed.trim_start_matches("$ "));
         // The variables of others are taken out there.
-        let process = monolith(&self.desk.path("agent"), &[]);
+        let process = monolith(&self.fixture.path("agent"), &[]);
         let mut bash = Process::new("bash");
         for (name, value) in process.get_envs() {
             match value {
@@ -169,14 +170,14 @@ impl Player<'_> {
             };
         }
         let paths = std::env::var_os("PATH").unwrap_or_default();
-        let paths = std::iter::once(self.desk.path("bin")).chain(std::env::split_paths(&paths));
+        let paths = std::iter::once(self.fixture.path("bin")).chain(std::env::split_paths(&paths));
         bash.args(["-c", &format!("{line}\nexit $?")])
-            .current_dir(self.desk.path("agent"))
-            .env("HOME", self.desk.path(""))
-            .env("MONOLITH_HOME", self.desk.path("state"))
+            .current_dir(self.fixture.path("agent"))
+            .env("HOME", self.fixture.path(""))
+            .env("MONOLITH_HOME", self.fixture.path("state"))
             .env("NO_COLOR", "1")
             .env("PATH", std::env::join_paths(paths).unwrap())
-            .env("TMPDIR", self.desk.path("tmp"));
+            .env("TMPDIR", self.fixture.path("tmp"));
         // What varies must not decide where a line is broken.
         (typed, Terminal::sized(bash, 1_000))
     }
@@ -243,7 +244,7 @@ impl Player<'_> {
 
     /// What a terminal showed, as it stands on a page.
     fn read(&self, shown: &str) -> Vec<String> {
-        let folder = self.desk.path("");
+        let folder = self.fixture.path("");
         let folder = folder.display().to_string();
         let shown = shown.replace(folder.trim_end_matches('/'), "~");
         let lines = lines_of(&self.models.on_page(&shown));
@@ -279,7 +280,7 @@ impl Player<'_> {
 
     fn keep(&self, folder: &Path) {
         std::fs::create_dir_all(folder).unwrap();
-        for entry in std::fs::read_dir(self.desk.path("agent")).unwrap() {
+        for entry in std::fs::read_dir(self.fixture.path("agent")).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() {
                 std::fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();

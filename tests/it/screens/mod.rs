@@ -11,7 +11,7 @@ use std::process::Command;
 use regex::Regex;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says};
 use crate::terminal::Terminal;
 
 mod workflow;
@@ -62,13 +62,13 @@ impl<'t> Surface<'t> {
         }
     }
 
-    /// Looks at it in every way, in a folder that `desk` prepares anew for each.
+    /// Looks at it in every way, in a folder that `fixture` prepares anew for each.
     #[track_caller]
-    fn check(&self, desk: impl Fn() -> Desk) {
+    fn check(&self, fixture: impl Fn() -> Fixture) {
         let mut kept = String::new();
         let mut words: Option<String> = None;
         for width in WIDTHS {
-            let place = desk();
+            let place = fixture();
             let plain = self.raw(&place, width, false);
             let rest = plain.replace(WIPE, "");
             assert!(
@@ -95,7 +95,7 @@ impl<'t> Surface<'t> {
         };
         let colour = Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
         for width in widths.iter().copied() {
-            let place = desk();
+            let place = fixture();
             let coloured = self.raw(&place, width, true);
             let stripped = colour.replace_all(&coloured, "");
             let rest = stripped.replace(WIPE, "");
@@ -121,12 +121,12 @@ impl<'t> Surface<'t> {
         } else {
             &["--no-wait"]
         };
-        let left = desk().run(&[self.args, more].concat());
+        let left = fixture().run(&[self.args, more].concat());
         assert!(
-            !left.said().contains('\u{1b}'),
+            !left.printed().contains('\u{1b}'),
             "{} in a pipe: {}",
             self.name,
-            left.said()
+            left.printed()
         );
         keep(self.name, &kept);
     }
@@ -144,8 +144,8 @@ impl<'t> Surface<'t> {
         }
     }
 
-    fn raw(&self, desk: &Desk, width: u16, has_colour: bool) -> String {
-        let mut command: Command = desk.command(self.args);
+    fn raw(&self, fixture: &Fixture, width: u16, has_colour: bool) -> String {
+        let mut command: Command = fixture.command(self.args);
         command.env_remove("NO_COLOR");
         if !has_colour {
             command.env("NO_COLOR", "1");
@@ -209,11 +209,11 @@ fn is_copied(line: &str) -> bool {
 }
 
 /// The words without any space: what a clock, a key or a folder gives is always the same.
-fn steady(text: &str, desk: &Desk) -> String {
+fn steady(text: &str, fixture: &Fixture) -> String {
     // A dot stands between two commands that are on one line.
     let is_kept = |c: &char| !c.is_whitespace() && *c != '·';
     let text: String = text.chars().filter(is_kept).collect();
-    let text = replaced(&text, desk);
+    let text = replaced(&text, fixture);
     let text = Regex::new("[0-9]+ms").unwrap().replace_all(&text, "0ms");
     Regex::new("[0-9]+\\.[0-9]{3}s")
         .unwrap()
@@ -222,12 +222,12 @@ fn steady(text: &str, desk: &Desk) -> String {
 }
 
 /// The same of lines. Where lines are `fixed`, each is as long as it was.
-fn steady_lines(lines: &[String], desk: &Desk, fixed: bool) -> Vec<String> {
+fn steady_lines(lines: &[String], fixture: &Fixture, fixed: bool) -> Vec<String> {
     let time = Regex::new(" *[0-9]+\\.[0-9]{3}s").unwrap();
     let took = Regex::new("[0-9]+ ms").unwrap();
     let aligned = |found: &regex::Captures<'_>| format!("{:>1$}", "0.000s", found[0].len());
     let steady = lines.iter().map(|line| {
-        let line = replaced(line, desk);
+        let line = replaced(line, fixture);
         if fixed {
             return time.replace_all(&line, aligned).into_owned();
         }
@@ -237,9 +237,9 @@ fn steady_lines(lines: &[String], desk: &Desk, fixed: bool) -> Vec<String> {
     steady.collect()
 }
 
-fn replaced(text: &str, desk: &Desk) -> String {
+fn replaced(text: &str, fixture: &Fixture) -> String {
     let mut text = text.to_owned();
-    let folder = desk.path("");
+    let folder = fixture.path("");
     for path in [folder.canonicalize().unwrap(), folder] {
         let path = path.display().to_string();
         text = text.replace(path.trim_end_matches('/'), "FOLDER");
@@ -259,10 +259,10 @@ const LONG: &str = "Read what the folder holds, compare it with what the task of
                     which of both is right; 漢字 stand here because they are two cells wide 漢字漢字漢字漢字漢字漢字漢字.";
 
 /// A folder with a contract, and a script that calls a tool twice and answers.
-fn asking(more: &str) -> Desk {
-    let desk = Desk::new();
+fn asking(more: &str) -> Fixture {
+    let fixture = Fixture::new();
     let call = calls("echo", &format!("{{\"text\":\"{LONG}\"}}"));
-    desk.script(
+    fixture.script(
         &format!("tools: {{builtin: [echo, read_file]}}\nsampling: {{stream: false}}\n{more}"),
         &[
             &call,
@@ -270,20 +270,20 @@ fn asking(more: &str) -> Desk {
             &says("It is right."),
         ],
     );
-    let text = desk.read("c.yaml").replace(
+    let text = fixture.read("c.yaml").replace(
         "task: hi",
         &format!("task: {}", serde_json::Value::from(LONG)),
     );
-    desk.write("c.yaml", &text);
-    desk
+    fixture.write("c.yaml", &text);
+    fixture
 }
 
 /// A folder with a recorded run.
-fn recorded() -> Desk {
-    let desk = Desk::new();
+fn recorded() -> Fixture {
+    let fixture = Fixture::new();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1/batch.parallel.jsonl");
-    std::fs::copy(golden, desk.path("run.jsonl")).unwrap();
-    desk
+    std::fs::copy(golden, fixture.path("run.jsonl")).unwrap();
+    fixture
 }
 
 #[test]
@@ -298,12 +298,12 @@ fn a_run_as_it_happens() {
 fn a_run_that_fails_and_what_to_do_next() {
     let args = ["run", "c.yaml", "--run-id", "nightly-build"];
     Surface::moving("run_failed", &args, 1).painted().check(|| {
-        let desk = Desk::new();
-        desk.script(
+        let fixture = Fixture::new();
+        fixture.script(
             "tool_policy: required\ntools: {builtin: [echo]}\n",
             &[&says("No.")],
         );
-        desk
+        fixture
     });
 }
 
@@ -328,12 +328,12 @@ fn the_calls_that_wait_for_a_person() {
         ..Surface::fixed("approvals", &["approvals"], 0)
     };
     inbox.check(|| {
-        let desk = asking("require_approval: [echo]\n");
-        desk.ends(
+        let fixture = asking("require_approval: [echo]\n");
+        fixture.ends(
             &["run", "c.yaml", "--no-wait", "--run-id", "nightly-build"],
             8,
         );
-        desk
+        fixture
     });
 }
 
@@ -359,12 +359,12 @@ fn the_runs_of_a_store() {
         ..Surface::fixed("list", &["list"], 0).painted()
     };
     list.check(|| {
-        let desk = asking("");
-        desk.ok(&["run", "c.yaml", "--run-id", "nightly-build"]);
-        desk.ok(&["run", "c.yaml", "--task", "Short.", "--run-id", "r2"]);
-        desk
+        let fixture = asking("");
+        fixture.ok(&["run", "c.yaml", "--run-id", "nightly-build"]);
+        fixture.ok(&["run", "c.yaml", "--task", "Short.", "--run-id", "r2"]);
+        fixture
     });
-    Surface::moving("list_empty", &["list"], 0).check(Desk::new);
+    Surface::moving("list_empty", &["list"], 0).check(Fixture::new);
 }
 
 #[test]
@@ -377,10 +377,10 @@ fn a_contract() {
 #[test]
 fn what_is_wrong_with_a_file() {
     let faulty = || {
-        let desk = asking("");
-        let text = desk.read("c.yaml");
-        desk.write("c.yaml", &format!("{text}metadata: {{漢字漢字漢字: 1, another_key_that_is_long: 2, nonsense: {{}}}}\nmax_turn: 3\n"));
-        desk
+        let fixture = asking("");
+        let text = fixture.read("c.yaml");
+        fixture.write("c.yaml", &format!("{text}metadata: {{漢字漢字漢字: 1, another_key_that_is_long: 2, nonsense: {{}}}}\nmax_turn: 3\n"));
+        fixture
     };
     let file = Surface {
         is_whole: false,
@@ -392,13 +392,13 @@ fn what_is_wrong_with_a_file() {
         &["run", "What does this folder hold?"],
         4,
     )
-    .check(Desk::new);
+    .check(Fixture::new);
     Surface::fixed("error_no_run", &["show", "nope"], 4).check(|| {
-        let desk = asking("");
-        desk.ok(&["run", "c.yaml"]);
-        desk
+        let fixture = asking("");
+        fixture.ok(&["run", "c.yaml"]);
+        fixture
     });
-    Surface::fixed("error_usage", &["run", "--no-such-option"], 4).check(Desk::new);
+    Surface::fixed("error_usage", &["run", "--no-such-option"], 4).check(Fixture::new);
 }
 
 /// What it finds is of this machine: what is kept is what it looks at, and that each verdict has its colour.
@@ -408,8 +408,8 @@ fn a_checkup() {
         Regex::new("(?m)^(\u{1b}\\[[0-9]+m)?(ok     |missing|wrong  )(?:\u{1b}\\[0m)?  (.{18})  ")
             .unwrap();
     let looked_at = |has_colour: bool| {
-        let desk = Desk::new();
-        let mut command = desk.command(&["doctor"]);
+        let fixture = Fixture::new();
+        let mut command = fixture.command(&["doctor"]);
         command.env_remove("NO_COLOR");
         if !has_colour {
             command.env("NO_COLOR", "1");
@@ -433,8 +433,8 @@ fn a_checkup() {
     assert_eq!(names, looked_at(true));
     keep("doctor", &format!("{}\n", names.join("\n")));
     for width in WIDTHS {
-        let desk = Desk::new();
-        let mut command = desk.command(&["doctor"]);
+        let fixture = Fixture::new();
+        let mut command = fixture.command(&["doctor"]);
         command.env("NO_COLOR", "1");
         let (_, shown) = Terminal::sized(command, width).end();
         assert!(!shown.replace(WIPE, "").contains('\u{1b}'), "{shown:?}");
@@ -443,12 +443,12 @@ fn a_checkup() {
             assert!(fits || is_copied(&line), "{width}: {line}");
         }
     }
-    assert!(!desk_says(&["doctor"]).contains('\u{1b}'));
+    assert!(!printed_of(&["doctor"]).contains('\u{1b}'));
 }
 
-fn desk_says(args: &[&str]) -> String {
-    let left: Left = Desk::new().run(args);
-    left.said()
+fn printed_of(args: &[&str]) -> String {
+    let left: Left = Fixture::new().run(args);
+    left.printed()
 }
 
 /// The editor of the line moves the cursor; what monolith shows beside it does not.
@@ -457,8 +457,8 @@ fn a_conversation() {
     let escapes = Regex::new("\r?\u{1b}\\[[0-9;?]*([A-Za-z])").unwrap();
     let run = Regex::new("run [0-9a-f]{16}").unwrap();
     for width in WIDTHS {
-        let desk = asking("");
-        let mut command = desk.command(&["chat", "c.yaml"]);
+        let fixture = asking("");
+        let mut command = fixture.command(&["chat", "c.yaml"]);
         command.env("NO_COLOR", "1");
         let mut terminal = Terminal::sized(command, width);
         terminal.until("> ").types("Go on.\r");
@@ -485,7 +485,7 @@ fn a_conversation() {
                 line.starts_with('>') || typed.iter().any(|typed| typed.starts_with(line.trim()))
             };
             let kept: Vec<String> = all.iter().filter(|line| !is_typed(line)).cloned().collect();
-            let kept = steady_lines(&kept, &desk, false).join("\n");
+            let kept = steady_lines(&kept, &fixture, false).join("\n");
             let kept = run.replace_all(&kept, "run 0000000000000000");
             keep("chat", &format!("== {width} columns\n{kept}\n"));
         }

@@ -1,12 +1,12 @@
 //! A workflow as a person sees it: while it runs, and shown with the step that failed.
 
 use super::Surface;
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 
 /// A workflow of which the last step that is begun reads a file that is not there.
-fn failing() -> Desk {
-    let desk = Desk::new();
-    desk.write(
+fn failing() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write(
         "w.yaml",
         "workflow: tried
 contract:
@@ -21,9 +21,9 @@ steps:
 - {id: never, prompt: hi}
 ",
     );
-    desk.write("w/in.txt", "one");
-    desk.write("s.jsonl", &says("It is right."));
-    desk
+    fixture.write("w/in.txt", "one");
+    fixture.write("s.jsonl", &says("It is right."));
+    fixture
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn a_workflow_with_a_step_that_fails() {
         .painted()
         .check(failing);
     let ran = || {
-        let desk = failing();
-        desk.ends(&run, 1);
-        desk
+        let fixture = failing();
+        fixture.ends(&run, 1);
+        fixture
     };
     Surface::moving("workflow_show", &["show", "w"], 0)
         .painted()

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::golden;
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
 
 #[test]
 fn two_runs_part_where_their_decisions_do() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let compare = |left: &str, right: &str| {
         let Left {
             code, out: text, ..
-        } = desk.run(&["show", &golden(left), &golden(right), "--diff", "--json"]);
+        } = fixture.run(&["show", &golden(left), &golden(right), "--diff", "--json"]);
         (code, serde_json::from_str::<Value>(&text).unwrap())
     };
     let (code, report) = compare("core.valid_call", "core.valid_call");
@@ -43,7 +43,7 @@ fn two_runs_part_where_their_decisions_do() {
     );
     let Left {
         code, out: text, ..
-    } = desk.run(&[
+    } = fixture.run(&[
         "show",
         &golden("core.tool_timeout_then_call"),
         &golden("core.valid_call"),
@@ -61,12 +61,15 @@ fn two_runs_part_where_their_decisions_do() {
 
 #[test]
 fn a_comparison_needs_two_runs_that_verify() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let whole = golden("core.valid_call");
-    assert_eq!(desk.run(&["show", &whole, "--diff"]).code, 4);
-    assert_eq!(desk.run(&["show", &whole, &whole]).code, 4);
+    assert_eq!(fixture.run(&["show", &whole, "--diff"]).code, 4);
+    assert_eq!(fixture.run(&["show", &whole, &whole]).code, 4);
     let text = std::fs::read_to_string(&whole).unwrap();
     let changed = text.replacen("\"at_ms\":0", "\"at_ms\":1", 1);
-    std::fs::write(desk.path("bad.jsonl"), changed).unwrap();
-    assert_eq!(desk.run(&["show", &whole, "bad.jsonl", "--diff"]).code, 7);
+    std::fs::write(fixture.path("bad.jsonl"), changed).unwrap();
+    assert_eq!(
+        fixture.run(&["show", &whole, "bad.jsonl", "--diff"]).code,
+        7
+    );
 }

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::golden;
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
 
 #[test]
 fn a_recorded_terminal_has_a_header_and_times_that_never_fall() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let Left {
         code, out: text, ..
-    } = desk.run(&[
+    } = fixture.run(&[
         "export",
         &golden("core.tool_timeout_then_call"),
         "--format",
@@ -41,12 +41,12 @@ fn a_recorded_terminal_has_a_header_and_times_that_never_fall() {
 /// What the token gate holds back stays out of every form unless it is asked for; a file that holds it gives it only then.
 #[test]
 fn withheld_text_leaves_in_no_form_unasked() {
-    let desk = Desk::new();
-    desk.script_in_time("required", &[("just talk", 0)]);
-    assert_eq!(desk.run(&["run", "c.json", "--run-id", "r"]).code, 1);
+    let fixture = Fixture::new();
+    fixture.script_in_time("required", &[("just talk", 0)]);
+    assert_eq!(fixture.run(&["run", "c.json", "--run-id", "r"]).code, 1);
     let whole = ["export", "r", "--withheld", "-o", "whole.jsonl"];
-    assert_eq!(desk.run(&whole).code, 0);
-    let file = desk.path("whole.jsonl").display().to_string();
+    assert_eq!(fixture.run(&whole).code, 0);
+    let file = fixture.path("whole.jsonl").display().to_string();
     let blobs = |text: &str| {
         text.lines()
             .filter(|line| line.starts_with("{\"blob\""))
@@ -56,7 +56,7 @@ fn withheld_text_leaves_in_no_form_unasked() {
     let carried = |asked: &str, more: &[&str]| {
         let Left {
             code, out: page, ..
-        } = desk.run(&[&["export", asked, "--format", "html"], more].concat());
+        } = fixture.run(&[&["export", asked, "--format", "html"], more].concat());
         assert_eq!(code, 0);
         let (_, rest) = page.split_once("stream;base64\">").unwrap();
         let data = rest.split('<').next().unwrap();
@@ -68,7 +68,7 @@ fn withheld_text_leaves_in_no_form_unasked() {
         assert_eq!(carried(asked, &["--withheld"]), held);
         assert!(carried(asked, &[]) < held, "{held}");
         for format in ["atif", "cast"] {
-            let text = desk.ok(&["export", asked, "--format", format]);
+            let text = fixture.ok(&["export", asked, "--format", format]);
             assert!(!text.contains("just talk"), "{text}");
         }
     }
@@ -77,9 +77,9 @@ fn withheld_text_leaves_in_no_form_unasked() {
 /// The ending of a file names its form.
 #[test]
 fn an_export_has_the_form_that_its_file_is_named_after() {
-    let desk = Desk::new();
-    desk.script_in_time("optional", &[("hi", 0)]);
-    desk.ok(&["run", "c.json", "--run-id", "r"]);
+    let fixture = Fixture::new();
+    fixture.script_in_time("optional", &[("hi", 0)]);
+    fixture.ok(&["run", "c.json", "--run-id", "r"]);
     for (file, begins) in [
         ("x.html", "<!doctype html>"),
         ("x.json", "{\n"),
@@ -87,34 +87,34 @@ fn an_export_has_the_form_that_its_file_is_named_after() {
         ("x.jsonl", "{\"contract\""),
         ("plain", "{\"contract\""),
     ] {
-        desk.ok(&["export", "r", "-o", file]);
-        let text = desk.read(file);
+        fixture.ok(&["export", "r", "-o", file]);
+        let text = fixture.read(file);
         assert!(
             text.to_lowercase().starts_with(begins),
             "{file}: {}",
             &text[..40]
         );
     }
-    let said = desk
+    let said = fixture
         .ends(&["export", "r", "-o", "y.html", "--format", "jsonl"], 4)
-        .said();
+        .printed();
     assert!(
         said.contains("its ending stands for --format html"),
         "{said}"
     );
-    assert!(!desk.path("y.html").exists());
-    let said = desk.ends(&["export", "r", "-o", "y.pdf"], 4).said();
+    assert!(!fixture.path("y.html").exists());
+    let said = fixture.ends(&["export", "r", "-o", "y.pdf"], 4).printed();
     assert!(said.contains("no form of an export ends in .pdf"), "{said}");
     assert!(
         said.contains(".jsonl, .html, .htm, .json (atif) and .cast"),
         "{said}"
     );
-    assert!(!desk.path("y.pdf").exists());
-    desk.ok(&["export", "r", "-o", "y.pdf", "--format", "html"]);
+    assert!(!fixture.path("y.pdf").exists());
+    fixture.ok(&["export", "r", "-o", "y.pdf", "--format", "html"]);
     for format in ["atif", "cast"] {
-        let said = desk
+        let said = fixture
             .ends(&["export", "r", "--format", format, "--withheld"], 4)
-            .said();
+            .printed();
         assert!(
             said.contains("never holds text that was held back"),
             "{said}"

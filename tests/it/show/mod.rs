@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
-use crate::desk::{Desk, calls, says};
+use crate::fixture::{Fixture, calls, says};
 
-impl Desk {
+impl Fixture {
     /// A contract whose scripted model says this, each after so many milliseconds.
     fn script_in_time(&self, policy: &str, answers: &[(&str, u64)]) {
         let contract = json!({"task": "hi", "tool_policy": policy, "targets": [{"provider": "demo", "model": "script"}],
@@ -32,22 +32,23 @@ fn golden(name: &str) -> String {
 
 #[test]
 fn the_exit_code_of_a_run_is_given_where_it_is_asked_for() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let check = |name: &str, expect: i32| {
-        assert_eq!(desk.run(&["show", &golden(name)]).code, 0, "{name}");
+        assert_eq!(fixture.run(&["show", &golden(name)]).code, 0, "{name}");
         assert_eq!(
-            desk.run(&["show", &golden(name), "--exit-code"]).code,
+            fixture.run(&["show", &golden(name), "--exit-code"]).code,
             expect,
             "{name}"
         );
         assert_eq!(
-            desk.run(&["show", &golden(name), "--json", "--exit-code"])
+            fixture
+                .run(&["show", &golden(name), "--json", "--exit-code"])
                 .code,
             expect,
             "{name}"
         );
         assert_eq!(
-            desk.run(&["show", &golden(name), "--follow"]).code,
+            fixture.run(&["show", &golden(name), "--follow"]).code,
             expect,
             "{name}"
         );
@@ -71,8 +72,8 @@ impl Drop for Driven {
 /// Shows 002/8.keep.3.
 #[test]
 fn a_run_is_followed_from_its_first_entry_to_its_seal() {
-    let desk = Desk::new();
-    desk.script_in_time("required", &[("call", 0), ("done", 4000)]);
+    let fixture = Fixture::new();
+    fixture.script_in_time("required", &[("call", 0), ("done", 4000)]);
     let quiet = |command: &mut Command| {
         command
             .stdout(Stdio::null())
@@ -81,13 +82,14 @@ fn a_run_is_followed_from_its_first_entry_to_its_seal() {
             .unwrap()
     };
     let mut run = Driven(quiet(
-        &mut desk.command(&["run", "c.json", "--run-id", "r"]),
+        &mut fixture.command(&["run", "c.json", "--run-id", "r"]),
     ));
     // Asking is all the waiting: the run is there after a few answers.
-    let there = (0..2000).any(|_| desk.run(&["show", "r", "--raw"]).code == 0);
+    let there = (0..2000).any(|_| fixture.run(&["show", "r", "--raw"]).code == 0);
     assert!(there, "the run never began");
     let mut following = Driven(
-        desk.command(&["show", "r", "--follow"])
+        fixture
+            .command(&["show", "r", "--follow"])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap(),
@@ -101,7 +103,7 @@ fn a_run_is_followed_from_its_first_entry_to_its_seal() {
     );
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     let rows = rest.iter().take_while(|line| !line.is_empty()).count() + 1;
-    let raw = desk.run(&["show", "r", "--raw"]).out;
+    let raw = fixture.run(&["show", "r", "--raw"]).out;
     assert_eq!(rows, raw.lines().count(), "{rest:?}");
     assert!(
         rest.iter()
@@ -118,16 +120,16 @@ fn a_run_is_followed_from_its_first_entry_to_its_seal() {
 
 #[test]
 fn a_run_is_shown_as_a_conversation_first_and_the_machine_below() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let long: Vec<String> = (1..=40).map(|line| format!("line {line}\n")).collect();
-    desk.write("notes.txt", &long.concat());
+    fixture.write("notes.txt", &long.concat());
     let call = calls("read_file", "{\"path\": \"notes.txt\"}");
-    desk.script(
+    fixture.script(
         "system: Be brief.\ntool_policy: required\ntools: {builtin: [read_file]}\n",
         &[&call, &says("Forty \u{1b}[2Jlines.")],
     );
-    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
-    let shown = desk.ok(&["show", "r"]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     let mut rest = shown.as_str();
     for expected in [
         "task\n  hi\n",
@@ -153,28 +155,28 @@ fn a_run_is_shown_as_a_conversation_first_and_the_machine_below() {
         "{shown}"
     );
 
-    let conversation = desk.ok(&["show", "r", "--conversation"]);
+    let conversation = fixture.ok(&["show", "r", "--conversation"]);
     assert!(shown.starts_with(&conversation), "{conversation}");
     assert!(!conversation.contains("PRECHECK"), "{conversation}");
-    let full = desk.ok(&["show", "r", "--conversation", "--full"]);
+    let full = fixture.ok(&["show", "r", "--conversation", "--full"]);
     assert!(full.starts_with("system\n  Be brief.\n"), "{full}");
     assert!(
         full.contains("  line 40\n") && !full.contains("--full"),
         "{full}"
     );
-    desk.ends(&["show", "r", "--full", "--raw"], 4);
+    fixture.ends(&["show", "r", "--full", "--raw"], 4);
 }
 
 #[test]
 fn why_names_the_limit_its_figures_and_the_entries() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let call = calls("read_file", "{\"path\": \"absent.txt\"}");
-    desk.script(
+    fixture.script(
         "tool_policy: required\ntool_proof: succeeded\ntools: {builtin: [read_file]}\nmax_turns: 2\n",
         &[&call, &says("It is empty.")],
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
-    let why = desk.ok(&["show", "r", "--why"]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let why = fixture.ok(&["show", "r", "--why"]);
     assert!(
         why.contains(
             "  the model asked for 1 call; 1 executed, 0 of them without an error; 1 is required\n"
@@ -184,18 +186,18 @@ fn why_names_the_limit_its_figures_and_the_entries() {
     let (_, failed) = why.split_once("What failed:\n").expect(&why);
     assert!(failed.trim_start().starts_with("4 "), "{why}");
     assert!(failed.contains("read_file error NOT_FOUND"), "{why}");
-    let shown = desk.ok(&["show", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(
         shown.ends_with("Why it ended so: monolith show r --why\n"),
         "{shown}"
     );
 
-    desk.script(
+    fixture.script(
         "max_turns: 1\nmax_attempts_per_turn: 1\n",
         &["{\"fault\": \"refused\"}"],
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "s"], 1);
-    let why = desk.ok(&["show", "s", "--why"]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "s"], 1);
+    let why = fixture.ok(&["show", "s", "--why"]);
     assert!(
         why.contains("  max_attempts_per_turn: 1 of 1 used\n"),
         "{why}"
@@ -205,36 +207,40 @@ fn why_names_the_limit_its_figures_and_the_entries() {
 /// Issue 14: relative paths of a contract begin in its folder, wherever the caller stands.
 #[test]
 fn the_workspace_is_found_from_the_folder_of_the_contract_and_named() {
-    let desk = Desk::new();
-    desk.write("work/notes.txt", "here");
+    let fixture = Fixture::new();
+    fixture.write("work/notes.txt", "here");
     let call = calls("read_file", "{\"path\": \"notes.txt\"}");
-    desk.script(
+    fixture.script(
         "tool_policy: required\ntool_proof: succeeded\ntools: {builtin: [read_file], workspace: work}\n",
         &[&call, &says("Read.")],
     );
-    std::fs::create_dir(desk.path("elsewhere")).unwrap();
-    let mut command = desk.command(&["run", "../c.yaml", "--run-id", "r"]);
+    std::fs::create_dir(fixture.path("elsewhere")).unwrap();
+    let mut command = fixture.command(&["run", "../c.yaml", "--run-id", "r"]);
     let left = command
-        .current_dir(desk.path("elsewhere"))
+        .current_dir(fixture.path("elsewhere"))
         .output()
         .unwrap();
-    assert!(left.status.success(), "{}", crate::desk::text(&left.stderr));
-    let workspace = desk.path("work").canonicalize().unwrap();
+    assert!(
+        left.status.success(),
+        "{}",
+        crate::fixture::text(&left.stderr)
+    );
+    let workspace = fixture.path("work").canonicalize().unwrap();
     let line = format!("\nworkspace {}\n", workspace.display());
-    let shown = desk.ok(&["show", "r"]);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(shown.contains(&line), "{shown}");
     // A file that leads elsewhere now names another folder: none is better than that one.
-    std::fs::rename(desk.path("work"), desk.path("moved")).unwrap();
-    let shown = desk.ok(&["show", "r"]);
+    std::fs::rename(fixture.path("work"), fixture.path("moved")).unwrap();
+    let shown = fixture.ok(&["show", "r"]);
     assert!(!shown.contains("\nworkspace "), "{shown}");
 }
 
 /// The text of a model that was held back is read where it is asked for, and is called no answer there.
 #[test]
 fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
-    let desk = Desk::new();
-    desk.script_in_time("required", &[("just talk", 0)]);
-    desk.ends(
+    let fixture = Fixture::new();
+    fixture.script_in_time("required", &[("just talk", 0)]);
+    fixture.ends(
         &["run", "c.json", "--run-id", "r", "--set", "token_gate=true"],
         1,
     );
@@ -244,7 +250,7 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
         &["show", "r", "--why"],
         &["show", "r", "--conversation"],
     ] {
-        let shown = desk.ok(form);
+        let shown = fixture.ok(form);
         assert!(
             shown.contains(hint) && !shown.contains("just talk"),
             "{shown}"
@@ -253,7 +259,7 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
         let is_why = form.contains(&"--why");
         let no_text = "model\n  (9 bytes held back: --withheld)\n";
         assert_eq!(!shown.contains(no_text), is_why, "{shown}");
-        let shown = desk.ok(&[form, &["--withheld"]].concat());
+        let shown = fixture.ok(&[form, &["--withheld"]].concat());
         let text = "held back, entry 2, 9 bytes: written before a call was validated, so it is no answer\n  just talk\n";
         assert!(shown.contains(text) && !shown.contains(hint), "{shown}");
         assert_eq!(shown.matches("just talk").count(), 1, "{shown}");
@@ -261,16 +267,16 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
         let there = format!("model\n{text}");
         assert_eq!(!shown.contains(&there), is_why, "{shown}");
     }
-    desk.ends(&["show", "r", "--json", "--withheld"], 4);
+    fixture.ends(&["show", "r", "--json", "--withheld"], 4);
     // A file that was exported without it has it no more.
-    desk.ok(&["export", "r", "-o", "r.jsonl"]);
-    let shown = desk.ok(&["show", "r.jsonl", "--withheld"]);
+    fixture.ok(&["export", "r", "-o", "r.jsonl"]);
+    let shown = fixture.ok(&["show", "r.jsonl", "--withheld"]);
     assert!(
         shown.contains("not in this file") && !shown.contains("just talk"),
         "{shown}"
     );
     // A run of which nothing was held back says that.
-    let shown = desk.ok(&["show", &golden("core.valid_call"), "--withheld"]);
+    let shown = fixture.ok(&["show", &golden("core.valid_call"), "--withheld"]);
     assert!(shown.contains("No text was held back."), "{shown}");
 }
 
@@ -278,9 +284,9 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
 #[test]
 fn the_bar_of_time_counts_what_the_timeout_counts() {
     let run = golden("approval.stands_outside_the_timeouts");
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for form in [&["show", &run][..], &["show", &run, "--why"]] {
-        let shown = desk.ok(form);
+        let shown = fixture.ok(form);
         let bar = shown.lines().find(|line| line.starts_with("ms ")).unwrap();
         assert!(bar.ends_with(" 2,000 of 2,000"), "{bar}");
         assert!(
@@ -293,25 +299,25 @@ fn the_bar_of_time_counts_what_the_timeout_counts() {
 /// A model that is a path on the server is named by the end of the path.
 #[test]
 fn a_model_that_is_a_path_is_named_by_its_end() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let contract = "task: hi\ntool_policy: required\ntools: {builtin: [echo]}\n\
         targets: [{provider: demo, model: /far/away/hermes.gguf}]\n\
         providers: {demo: {type: scripted, file: s.jsonl}}\n";
-    desk.write("c.yaml", contract);
-    desk.write(
+    fixture.write("c.yaml", contract);
+    fixture.write(
         "s.jsonl",
         &[calls("echo", "{\"text\":\"x\"}"), says("done")].join("\n"),
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
-    let shown = desk.ok(&["show", "r"]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let shown = fixture.ok(&["show", "r"]);
     assert!(shown.contains("asks demo/…/hermes.gguf"), "{shown}");
-    let recorded = desk.ok(&["export", "r"]);
+    let recorded = fixture.ok(&["export", "r"]);
     assert!(
         recorded.contains("\"model\":\"/far/away/hermes.gguf\""),
         "{recorded}"
     );
     // What a provider of the contract is read from is a file.
-    let reaches = desk.ok(&["contract", "check", "c.yaml"]);
+    let reaches = fixture.ok(&["contract", "check", "c.yaml"]);
     let file = reaches
         .lines()
         .find(|line| line.contains("providers.demo.file"))

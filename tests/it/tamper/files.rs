@@ -293,7 +293,7 @@ fn every_kept_attack_ends_as_expected() {
         assert_eq!(judged(&bytes, keys()).as_ref(), Some(expected), "{name}");
         let (file, key) = (file.to_str().unwrap(), path("example.key"));
         let key = key.to_str().unwrap();
-        let (code, report) = crate::desk::Desk::new().json(&["verify", file, "--key", key]);
+        let (code, report) = crate::fixture::Fixture::new().json(&["verify", file, "--key", key]);
         assert_eq!(code, 7, "{name}");
         let bad = &report["first_bad"];
         assert_eq!(

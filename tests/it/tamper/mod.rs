@@ -13,10 +13,10 @@ use monolith::{Digest, RunId, SecretKey};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 
 /// A state folder with three finished runs, and what an auditor noted elsewhere.
-struct Scene(Desk);
+struct Scene(Fixture);
 
 struct Entry {
     seq: i64,
@@ -26,7 +26,7 @@ struct Entry {
 
 impl Scene {
     fn new() -> Self {
-        let scene = Self(Desk::new());
+        let scene = Self(Fixture::new());
         scene.0.script("", &[&says("all is well")]);
         for run in ["r-1", "r-2", "r-3"] {
             scene.run(run);

@@ -30,7 +30,13 @@ const FAULTS: [(&str, &str); 10] = [
 ];
 
 /// A contract of that name with these servers, each in a mode of its own name, and the line of a list that runs it.
-fn contract(desk: &Desk, name: &str, timeout_ms: u64, servers: &[&str], lines: &[&str]) -> String {
+fn contract(
+    fixture: &Fixture,
+    name: &str,
+    timeout_ms: u64,
+    servers: &[&str],
+    lines: &[&str],
+) -> String {
     let modes: Vec<[&str; 1]> = servers.iter().map(|server| [*server]).collect();
     let named: Vec<(&str, &[&str])> = servers
         .iter()
@@ -49,13 +55,13 @@ fn contract(desk: &Desk, name: &str, timeout_ms: u64, servers: &[&str], lines: &
     let tools = tools(&named).replace("health_probe", &taken);
     let terms =
         format!("tool_policy: required\nmax_turns: 20\ntool_timeout_ms: {timeout_ms}\n{tools}");
-    desk.script(&terms, lines);
-    let contract = desk.read("c.yaml");
-    desk.write(
+    fixture.script(&terms, lines);
+    let contract = fixture.read("c.yaml");
+    fixture.write(
         &format!("{name}.yaml"),
         &contract.replace("s.jsonl", &format!("{name}.jsonl")),
     );
-    desk.write(&format!("{name}.jsonl"), &lines.join("\n"));
+    fixture.write(&format!("{name}.jsonl"), &lines.join("\n"));
     json!({"contract": format!("{name}.yaml"), "run_id": name}).to_string() + "\n"
 }
 
@@ -78,7 +84,7 @@ fn s5_what_a_faulty_server_does_ends_its_own_calls_and_no_others() {
     if !python() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let files = |makes: &str, awaits: &str| json!({"makes": makes, "awaits": awaits}).to_string();
     let faulty: Vec<String> = FAULTS.iter().map(|(tool, _)| format!("x-{tool}")).collect();
     let (hello, done) = (calls("other__hello", "{}"), says("Done."));
@@ -93,18 +99,18 @@ fn s5_what_a_faulty_server_does_ends_its_own_calls_and_no_others() {
     );
     lines.push(done.clone());
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let mut list = contract(&desk, "steady", 600_000, &servers, &lines);
+    let mut list = contract(&fixture, "steady", 600_000, &servers, &lines);
 
     for ((tool, _), server) in FAULTS.iter().zip(&faulty) {
         let waits = calls("other__wait_for", &files("there", "in"));
         let fault = calls(&format!("{server}__{tool}"), "{}");
         let again = calls(&format!("{server}__hello"), "{}");
         let lines = [&waits, &fault, &again, &hello, &done].map(String::as_str);
-        list += &contract(&desk, tool, PATIENCE_MS, &[server, "other"], &lines);
+        list += &contract(&fixture, tool, PATIENCE_MS, &[server, "other"], &lines);
     }
-    desk.write("list.jsonl", &list);
+    fixture.write("list.jsonl", &list);
 
-    let mut command = desk.command(&["run", "--contracts", "list.jsonl", "--max-runs", "20"]);
+    let mut command = fixture.command(&["run", "--contracts", "list.jsonl", "--max-runs", "20"]);
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -119,7 +125,7 @@ fn s5_what_a_faulty_server_does_ends_its_own_calls_and_no_others() {
         if ends.len() == FAULTS.len() {
             // Every other run is over: the call that began before them may return.
             assert!(!ends.contains_key("steady"), "{ends:?}");
-            desk.write("out", "");
+            fixture.write("out", "");
         }
     }
     assert_eq!(child.wait().unwrap().code(), Some(1));
@@ -144,7 +150,7 @@ fn s5_what_a_faulty_server_does_ends_its_own_calls_and_no_others() {
             assert_eq!(*texts, ["was there", came_to, "hello", "hello"], "{tool}");
             assert_eq!(*outcome, completed, "{tool}");
         }
-        desk.ok(&["verify", tool]);
+        fixture.ok(&["verify", tool]);
     }
-    desk.is_left();
+    fixture.is_left();
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::desk;
+use super::fixture;
 
 #[test]
 fn contract_check_names_the_step_and_the_file_of_every_fault() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - {id: list, tool: read_file, arguments: {path: in.txt}}
 - id: both
@@ -19,12 +19,12 @@ fn contract_check_names_the_step_and_the_file_of_every_fault() {
 - {id: fine, delegate: agent.yaml, task: go}
 ",
     );
-    desk.write("broken.yaml", "targets: []\nsurprise: 1\n");
+    fixture.write("broken.yaml", "targets: []\nsurprise: 1\n");
     // A file that cannot be read is no workflow of which a step could be named: its digest is part of the definition.
-    let said = desk.ends(&["contract", "check", "w.yaml"], 4).err;
+    let said = fixture.ends(&["contract", "check", "w.yaml"], 4).err;
     assert!(said.contains("step `gone`, gone.yaml: "), "{said}");
-    desk.write("gone.yaml", &desk.read("agent.yaml"));
-    let said = desk.ends(&["contract", "check", "w.yaml"], 4).out;
+    fixture.write("gone.yaml", &fixture.read("agent.yaml"));
+    let said = fixture.ends(&["contract", "check", "w.yaml"], 4).out;
     for part in [
         "ok      step list: tool read_file, w.yaml",
         "ok      step gone: delegate, gone.yaml",
@@ -37,12 +37,12 @@ fn contract_check_names_the_step_and_the_file_of_every_fault() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
-    let near = desk.read("w.yaml").replace("no_such_tool", "readfile");
-    desk.write("near.yaml", &near);
-    let said = desk.ends(&["contract", "check", "near.yaml"], 4).out;
+    let near = fixture.read("w.yaml").replace("no_such_tool", "readfile");
+    fixture.write("near.yaml", &near);
+    let said = fixture.ends(&["contract", "check", "near.yaml"], 4).out;
     let meant = "no tool of this contract is called `readfile`; did you mean `read_file`?";
     assert!(said.contains(meant), "{said}");
-    let (code, report) = desk.json(&["contract", "check", "w.yaml"]);
+    let (code, report) = fixture.json(&["contract", "check", "w.yaml"]);
     assert_eq!((code, &report["ok"]), (4, &json!(false)));
     let faulty = report["steps"].as_array().unwrap().iter();
     let faulty = faulty.filter(|step| !step["faults"].as_array().unwrap().is_empty());
@@ -50,7 +50,7 @@ fn contract_check_names_the_step_and_the_file_of_every_fault() {
     assert_eq!(faulty, ["broken", "again", "call", "other"]);
 
     // A run is refused for the same, and nothing of it is begun.
-    let refused = desk.ends(&["run", "w.yaml"], 4).err;
+    let refused = fixture.ends(&["run", "w.yaml"], 4).err;
     for part in [
         "step `broken`, broken.yaml: 2:1: surprise: unknown key",
         "step `again`, w.yaml: it is a workflow",
@@ -59,19 +59,20 @@ fn contract_check_names_the_step_and_the_file_of_every_fault() {
     ] {
         assert!(refused.contains(part), "{part}\n{refused}");
     }
-    assert_eq!(desk.json(&["list"]).1["runs"], json!([]));
+    assert_eq!(fixture.json(&["list"]).1["runs"], json!([]));
 }
 
 #[test]
 fn a_workflow_that_can_be_run_is_found_to_be_one() {
-    let desk = desk("steps: [{id: ask, prompt: hi}, {id: give, delegate: agent.yaml, task: go}]\n");
-    let (code, report) = desk.json(&["contract", "check", "w.yaml"]);
+    let fixture =
+        fixture("steps: [{id: ask, prompt: hi}, {id: give, delegate: agent.yaml, task: go}]\n");
+    let (code, report) = fixture.json(&["contract", "check", "w.yaml"]);
     assert_eq!(
         (code, &report["ok"], &report["workflow"]),
         (0, &json!(true), &json!("tried"))
     );
-    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
-    let refused = desk
+    fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
+    let refused = fixture
         .ends(&["contract", "check", "w.yaml", "--set", "max_turns=1"], 4)
         .err;
     assert!(refused.contains("it is run as it is written"), "{refused}");

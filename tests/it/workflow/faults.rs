@@ -1,10 +1,10 @@
 //! Files that are no workflow, commands that are not for one, and evidence that was changed.
 
-use super::desk;
+use super::fixture;
 
 #[test]
 fn every_fault_of_a_file_is_named_at_its_place() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - {id: a, prompt: '${steps.b.output}'}
 - {id: b, prompt: x, tool: y}
@@ -17,7 +17,7 @@ fn every_fault_of_a_file_is_named_at_its_place() {
 - {id: e, prompt: x, surprise: 1}
 ",
     );
-    let said = desk.ends(&["run", "w.yaml"], 4).err;
+    let said = fixture.ends(&["run", "w.yaml"], 4).err;
     for fault in [
         "a step does one thing",
         "the key `max_iterations` is missing",
@@ -31,7 +31,7 @@ fn every_fault_of_a_file_is_named_at_its_place() {
 /// 003/INV-PE-002
 #[test]
 fn references_and_circles_are_named_at_their_places() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - {id: a, prompt: '${steps.b.output}'}
 - id: g
@@ -45,7 +45,7 @@ fn references_and_circles_are_named_at_their_places() {
   - {id: six, prompt: x, depends_on: [five]}
 ",
     );
-    let said = desk.ends(&["run", "w.yaml"], 4).err;
+    let said = fixture.ends(&["run", "w.yaml"], 4).err;
     for fault in [
         "steps.0.prompt: there is no step `b`",
         "it depends on `four`, which is no step of its group",
@@ -57,10 +57,10 @@ fn references_and_circles_are_named_at_their_places() {
 
 #[test]
 fn a_changed_entry_of_a_workflow_is_found() {
-    let desk = desk("steps: [{id: ask, prompt: hi}]\n");
-    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
-    desk.ok(&["verify", "w"]);
-    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    let fixture = fixture("steps: [{id: ask, prompt: hi}]\n");
+    fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
+    fixture.ok(&["verify", "w"]);
+    let store = rusqlite::Connection::open(fixture.path("home/runs.db")).unwrap();
     let changed = store
         .execute(
             "UPDATE entries SET state = 'STOPPING' WHERE seq = 1 AND run = (SELECT id FROM runs WHERE run_id = 'w')",
@@ -68,25 +68,26 @@ fn a_changed_entry_of_a_workflow_is_found() {
         )
         .unwrap();
     assert_eq!(changed, 1);
-    let said = desk.ends(&["verify", "w"], 7).out;
+    let said = fixture.ends(&["verify", "w"], 7).out;
     assert!(said.contains("state"), "{said}");
-    desk.ends(&["replay", "w"], 7);
+    fixture.ends(&["replay", "w"], 7);
 }
 
 #[test]
 fn a_workflow_is_not_gone_on_with_under_another_file() {
-    let desk = desk("steps: [{id: ask, tool: write_file, arguments: {path: a, content: b}}]\n");
-    let text = desk.read("w.yaml");
-    desk.write(
+    let fixture =
+        fixture("steps: [{id: ask, tool: write_file, arguments: {path: a, content: b}}]\n");
+    let text = fixture.read("w.yaml");
+    fixture.write(
         "w.yaml",
         &text.replace(
             "  tool_policy:",
             "  require_approval: [write_file]\n  tool_policy:",
         ),
     );
-    desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
-    desk.write("w.yaml", &format!("{}# changed\n", desk.read("w.yaml")));
-    let said = desk.ends(&["resume", "w"], 4).err;
+    fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.write("w.yaml", &format!("{}# changed\n", fixture.read("w.yaml")));
+    let said = fixture.ends(&["resume", "w"], 4).err;
     assert!(
         said.contains("its file has changed since it was begun"),
         "{said}"
@@ -95,18 +96,18 @@ fn a_workflow_is_not_gone_on_with_under_another_file() {
 
 #[test]
 fn what_is_for_runs_says_that_a_workflow_is_none() {
-    let desk = desk("steps: [{id: ask, prompt: hi}]\n");
-    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    let fixture = fixture("steps: [{id: ask, prompt: hi}]\n");
+    fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
     for args in [
         &["export", "w", "--format", "atif"][..],
         &["show", "w", "--follow"],
         &["replay", "w", "--live", "tools"],
         &["continue", "w", "more"],
     ] {
-        let said = desk.ends(args, 4).err;
+        let said = fixture.ends(args, 4).err;
         assert!(said.contains("it is a workflow"), "{args:?}: {said}");
     }
-    let (_, listed) = desk.json(&["list"]);
+    let (_, listed) = fixture.json(&["list"]);
     let runs = listed["runs"].as_array().unwrap();
     let workflows: Vec<_> = runs.iter().filter(|run| run["workflow"] == true).collect();
     assert_eq!((runs.len(), workflows.len()), (2, 1));
@@ -116,12 +117,12 @@ fn what_is_for_runs_says_that_a_workflow_is_none() {
 /// S18: a step delegates to an agent, and a workflow is none, so no circle of them can come about.
 #[test]
 fn a_step_that_delegates_to_a_workflow_is_refused_before_anything_of_it_runs() {
-    let desk = desk("steps: [{id: again, delegate: w.yaml, task: once more}]\n");
-    let said = desk.ends(&["run", "w.yaml"], 4).err;
+    let fixture = fixture("steps: [{id: again, delegate: w.yaml, task: once more}]\n");
+    let said = fixture.ends(&["run", "w.yaml"], 4).err;
     assert!(
         said.contains("step `again`, w.yaml: it is a workflow"),
         "{said}"
     );
-    let (_, listed) = desk.json(&["list"]);
+    let (_, listed) = fixture.json(&["list"]);
     assert_eq!(listed["runs"].as_array().unwrap().len(), 0);
 }

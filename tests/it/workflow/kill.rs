@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use monolith::{RunFilter, RunId, StoreReader};
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
-use crate::desk::text;
+use crate::fixture::text;
+use crate::harness::Harness;
 
 /// How often the normal test run kills.
 const KILLS: u64 = 12;
@@ -82,7 +82,7 @@ fn phases(reader: &mut StoreReader, run_id: &RunId) -> BTreeSet<Phase> {
     phases
 }
 
-impl Bench {
+impl Harness {
     fn write_workflow(&self) {
         let server = concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -180,7 +180,7 @@ impl Bench {
     fn judge_tree(&self, run_id: &RunId) {
         let store = self.path().join("runs.db");
         let ask = |args: &[&str]| {
-            let left = crate::desk::monolith(self.path(), args)
+            let left = crate::fixture::monolith(self.path(), args)
                 .args(["--store", store.to_str().unwrap()])
                 .output()
                 .unwrap();
@@ -236,17 +236,17 @@ impl Bench {
 
 #[test]
 fn a_killed_workflow_repeats_nothing_and_its_tree_verifies() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
     let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
-    let mut bench = Bench::new(0x2545_f491_4f6c_dd1d);
-    bench.write_workflow();
-    assert!(Path::new(&bench.path().join("w.json")).is_file());
+    let mut harness = Harness::new(0x2545_f491_4f6c_dd1d);
+    harness.write_workflow();
+    assert!(Path::new(&harness.path().join("w.json")).is_file());
     let (mut hits, mut workflows) = (Hits::default(), 0);
     // A kill may fall into two of the three at once, and into none where what it waited for has just ended.
     while hits.killed < wanted || hits.least() < wanted / 6 {
-        bench.kill_workflow(workflows, &mut hits);
+        harness.kill_workflow(workflows, &mut hits);
         workflows += 1;
         assert!(
             workflows < wanted + 8,

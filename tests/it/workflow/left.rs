@@ -3,13 +3,13 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::{desk, steps_of};
+use super::{fixture, steps_of};
 use crate::delegation::{asks, lead, prompt};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 /// A workflow whose second step waits for a person: a tool step, or an agent below an agent.
-fn waiting(below: bool) -> Desk {
-    let desk = desk(if below {
+fn waiting(below: bool) -> Fixture {
+    let fixture = fixture(if below {
         "steps: [{id: before, prompt: ping}, {id: give, delegate: lead.yaml, task: go}]\n"
     } else {
         "steps:
@@ -17,80 +17,80 @@ fn waiting(below: bool) -> Desk {
 - {id: ask, tool: write_file, arguments: {path: asked.txt, content: yes}}
 "
     });
-    let text = desk.read("w.yaml");
+    let text = fixture.read("w.yaml");
     let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    desk.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
     let says = asks(&[("clock", json!({}))], "Noon.");
-    desk.agent(
+    fixture.agent(
         "clock",
         "tools: {builtin: [clock]}\nrequire_approval: [clock]\n",
         &says,
     );
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("middle", "agents: [clock.yaml]\n", &calls);
+    fixture.agent("middle", "agents: [clock.yaml]\n", &calls);
     let calls = asks(&[("agent__middle", prompt("What time is it?"))], "Late.");
-    desk.agent("lead", "agents: [middle.yaml]\n", &calls);
-    desk
+    fixture.agent("lead", "agents: [middle.yaml]\n", &calls);
+    fixture
 }
 
 /// A person says yes.
-fn approves(desk: &Desk, run: &str) -> String {
-    let (_, waiting) = desk.json(&["approvals"]);
+fn approves(fixture: &Fixture, run: &str) -> String {
+    let (_, waiting) = fixture.json(&["approvals"]);
     let hash = waiting["approvals"][0]["arguments_hash"].as_str().unwrap();
-    desk.ok(&["approve", run, "--yes", "--arguments", hash])
+    fixture.ok(&["approve", run, "--yes", "--arguments", hash])
 }
 
 /// A person who looks at any run of the tree is led to the call that waits, and then to the workflow.
 #[test]
 fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
     for (below, asking, tool) in [(false, "w.2", "write_file"), (true, "w.2.1.1", "clock")] {
-        let desk = waiting(below);
-        let left = desk.ends(&["run", "w.yaml", "--json", "--run-id", "w"], 8);
+        let fixture = waiting(below);
+        let left = fixture.ends(&["run", "w.yaml", "--json", "--run-id", "w"], 8);
         let approve = format!("monolith approve {asking}");
         let says =
             format!("call 1 of run {asking}, {tool}, waits for an approval: {approve} answers it");
-        assert!(left.err.contains(&says), "{}", left.said());
+        assert!(left.err.contains(&says), "{}", left.printed());
         assert!(
             left.err.contains("then monolith resume w goes on"),
             "{}",
-            left.said()
+            left.printed()
         );
         let awaited = &left.document()["waits_for"][0];
         assert_eq!(
             (&awaited["run_id"], &awaited["name"]),
             (&json!(asking), &json!(tool))
         );
-        let shown = desk.ok(&["show", "w"]);
+        let shown = fixture.ok(&["show", "w"]);
         assert!(
             shown.contains(&says) && shown.contains("Go on with it: monolith resume w\n"),
             "{shown}"
         );
 
-        let listed = desk.ok(&["list"]);
+        let listed = fixture.ok(&["list"]);
         assert!(!listed.contains("resume w."), "{listed}");
         let own = listed.lines().find(|line| line.starts_with("w ")).unwrap();
         assert!(own.contains(&approve), "{own}");
-        let pointed = desk.ends(&["approve", "w"], 4).err;
+        let pointed = fixture.ends(&["approve", "w"], 4).err;
         assert!(pointed.contains(&approve), "{pointed}");
 
         // A process that goes on with it would only leave it again: nothing is recorded.
-        let entries = desk.json(&["show", "w"]).1["entries"].clone();
+        let entries = fixture.json(&["show", "w"]).1["entries"].clone();
         for resume in [&["resume", "w"][..], &["resume", "--all"]] {
-            let left = desk.ends(resume, 8);
-            assert!(left.said().contains(&approve), "{}", left.said());
+            let left = fixture.ends(resume, 8);
+            assert!(left.printed().contains(&approve), "{}", left.printed());
         }
-        assert_eq!(desk.json(&["show", "w"]).1["entries"], entries);
+        assert_eq!(fixture.json(&["show", "w"]).1["entries"], entries);
 
-        let next = approves(&desk, asking);
+        let next = approves(&fixture, asking);
         assert!(next.contains("Now: monolith resume w\n"), "{next}");
-        let inbox = desk.ok(&["approvals"]);
+        let inbox = fixture.ok(&["approvals"]);
         assert!(inbox.contains("monolith resume w\n"), "{inbox}");
-        let refused = desk.ends(&["resume", asking], 4).err;
+        let refused = fixture.ends(&["resume", asking], 4).err;
         assert!(
             refused.contains("it goes on with run w, which began it"),
             "{refused}"
         );
-        let listed = desk.ok(&["list"]);
+        let listed = fixture.ok(&["list"]);
         let own = listed
             .lines()
             .find(|line| line.starts_with(asking))
@@ -98,29 +98,29 @@ fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
         assert!(own.contains("monolith resume w)"), "{own}");
 
         // One result for the tree.
-        let ended = desk.ends(&["resume", "--all", "--json"], 0).document();
+        let ended = fixture.ends(&["resume", "--all", "--json"], 0).document();
         assert_eq!(
             (&ended["run_id"], &ended["success"]),
             (&json!("w"), &json!(true))
         );
-        desk.proves_tree("w");
+        fixture.proves_tree("w");
     }
 }
 
 /// What a tree that is not at its end goes on with is not deleted; where somebody forces it, nothing is begun anew in silence.
 #[test]
 fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
-    let desk = waiting(true);
-    desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    let fixture = waiting(true);
+    fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
     for run in ["w.1", "w.2", "w.2.1.1"] {
-        let said = desk.ends(&["delete", run, "--yes"], 4).err;
+        let said = fixture.ends(&["delete", run, "--yes"], 4).err;
         assert!(
             said.contains("it stands below w, which has not ended")
                 && said.contains("monolith resume w"),
             "{said}"
         );
     }
-    desk.ok(&[
+    fixture.ok(&[
         "delete",
         "w.2.1.1",
         "--yes",
@@ -128,40 +128,43 @@ fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
         "--reason",
         "by mistake",
     ]);
-    let said = desk.ends(&["resume", "w"], 7).err;
+    let said = fixture.ends(&["resume", "w"], 7).err;
     assert!(
         said.contains("resume run w.2.1: run w.2.1.1, which it began, was deleted: by mistake")
             && said.contains("monolith delete w --force"),
         "{said}"
     );
-    desk.ok(&["delete", "w.2", "--yes", "--force"]);
+    fixture.ok(&["delete", "w.2", "--yes", "--force"]);
     // No clock decides: neither one that went back before the deletion, nor one that stood far ahead.
-    let begun = Connection::open(desk.path("home/runs.db")).unwrap();
+    let begun = Connection::open(fixture.path("home/runs.db")).unwrap();
     let far = "UPDATE runs SET created_unix_ms = 9000000000000 WHERE run_id = 'w'";
     assert_eq!(begun.execute(far, []).unwrap(), 1);
-    let said = desk.ends(&["resume", "w"], 7).err;
+    let said = fixture.ends(&["resume", "w"], 7).err;
     assert!(
         said.contains("resume run w: run w.2, which it began, was deleted"),
         "{said}"
     );
-    assert_eq!(desk.json(&["list"]).1["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        fixture.json(&["list"]).1["runs"].as_array().unwrap().len(),
+        2
+    );
     // The whole can go, and the name is free again. The deletions below the first `w` do not count for the second, even where that
     // seems to be the older one.
-    desk.ok(&["delete", "w", "--yes", "--force"]);
-    desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.ok(&["delete", "w", "--yes", "--force"]);
+    fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
     let old = "UPDATE runs SET created_unix_ms = 1 WHERE run_id = 'w'";
     assert_eq!(begun.execute(old, []).unwrap(), 1);
-    desk.ends(&["resume", "w"], 8);
+    fixture.ends(&["resume", "w"], 8);
 
     // The same of a run that called agents.
-    desk.ends(&lead(&["--no-wait"]), 8);
-    let said = desk.ends(&["delete", "lead.1", "--yes"], 4).err;
+    fixture.ends(&lead(&["--no-wait"]), 8);
+    let said = fixture.ends(&["delete", "lead.1", "--yes"], 4).err;
     assert!(
         said.contains("it stands below lead, which has not ended"),
         "{said}"
     );
-    desk.ok(&["delete", "lead.1", "--yes", "--force"]);
-    let said = desk.ends(&["resume", "lead"], 7).err;
+    fixture.ok(&["delete", "lead.1", "--yes", "--force"]);
+    let said = fixture.ends(&["resume", "lead"], 7).err;
     assert!(
         said.contains("run lead.1, which it began, was deleted"),
         "{said}"
@@ -171,34 +174,34 @@ fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
 /// A step that had ended and was deleted is named, and what it came to is recorded: the workflow goes on.
 #[test]
 fn a_step_that_had_ended_and_is_gone_is_named_by_the_resume() {
-    let desk = waiting(false);
-    desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
-    desk.ok(&["delete", "w.1", "--yes", "--force"]);
-    approves(&desk, "w.2");
-    let ended = desk.ends(&["resume", "w"], 0);
+    let fixture = waiting(false);
+    fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.ok(&["delete", "w.1", "--yes", "--force"]);
+    approves(&fixture, "w.2");
+    let ended = fixture.ends(&["resume", "w"], 0);
     assert!(
         ended
             .err
             .contains("run w.1, a step of w that had ended, is not in this store"),
         "{}",
-        ended.said()
+        ended.printed()
     );
-    let said = desk.ends(&["verify", "w", "--tree"], 7).out;
+    let said = fixture.ends(&["verify", "w", "--tree"], 7).out;
     assert!(said.contains("not verified: run w.1"), "{said}");
 }
 
 /// The file that is another one now is named, however deep its agent stands.
 #[test]
 fn a_changed_file_of_an_agent_is_named_two_levels_down() {
-    let desk = waiting(true);
-    desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
-    approves(&desk, "w.2.1.1");
+    let fixture = waiting(true);
+    fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    approves(&fixture, "w.2.1.1");
     let changes = |file: &str, whole: &str| {
-        let text = desk.read(file);
-        desk.write(file, &text.replace("You are", "You were"));
-        let said = desk.ends(&["resume", "w"], 4).err;
+        let text = fixture.read(file);
+        fixture.write(file, &text.replace("You are", "You were"));
+        let said = fixture.ends(&["resume", "w"], 4).err;
         assert!(said.contains(whole), "{file}: {said}");
-        desk.write(file, &text);
+        fixture.write(file, &text);
     };
     changes(
         "clock.yaml",
@@ -213,51 +216,51 @@ fn a_changed_file_of_an_agent_is_named_two_levels_down() {
         "lead.yaml, the agent of step `give`, has changed since it was begun",
     );
     // One that is not there is not the fault of the agent above it.
-    let text = desk.read("clock.yaml");
-    std::fs::remove_file(desk.path("clock.yaml")).unwrap();
-    let said = desk.ends(&["resume", "w"], 4).err;
+    let text = fixture.read("clock.yaml");
+    std::fs::remove_file(fixture.path("clock.yaml")).unwrap();
+    let said = fixture.ends(&["resume", "w"], 4).err;
     let whole = "contract, for clock.yaml, below its agent middle.yaml, cannot be read: /agents/";
     assert!(said.contains(whole), "{said}");
-    desk.write("clock.yaml", &text);
-    desk.ok(&["resume", "w"]);
+    fixture.write("clock.yaml", &text);
+    fixture.ok(&["resume", "w"]);
 }
 
 /// Workflows are runs of a list as contracts are: one result each, under the name that the list gives, and the same again where the list
 /// is run again.
 #[test]
 fn workflows_are_jobs_of_a_list() {
-    let desk = desk(
+    let fixture = fixture(
         "input: nothing\nsteps: [{id: ask, prompt: 'about ${input}'}, {id: list, tool: read_file, arguments: {path: in.txt}}]\n",
     );
-    desk.write(
+    fixture.write(
         "list",
         "{\"contract\": \"w.yaml\", \"run_id\": \"one\", \"task\": \"fish\"}\n\
          {\"contract\": \"agent.yaml\", \"run_id\": \"two\", \"task\": \"hi\"}\n\
          {\"contract\": \"w.yaml\", \"run_id\": \"three\"}\n",
     );
     let run = ["run", "--contracts", "list", "--json"];
-    let results = |left: &crate::desk::Left| -> Vec<Value> {
+    let results = |left: &crate::fixture::Left| -> Vec<Value> {
         let lines = left
             .out
             .lines()
             .map(|line| serde_json::from_str(line).unwrap());
         lines.collect()
     };
-    let first = desk.ends(&run, 0);
+    let first = fixture.ends(&run, 0);
     let mut ended = results(&first);
     ended.sort_by_key(|result| result["run_id"].as_str().unwrap().to_owned());
     let names: Vec<&Value> = ended.iter().map(|result| &result["run_id"]).collect();
     assert_eq!(names, ["one", "three", "two"]);
     assert_eq!(ended[0]["format"], "monolith-workflow-result/1");
     assert_eq!(steps_of(&ended[0]).len(), 2);
-    let asked = desk.json(&["show", "one.1"]).1;
+    let asked = fixture.json(&["show", "one.1"]).1;
     assert_eq!(asked["conversation"][0]["content"], "about fish");
-    let asked = desk.json(&["show", "three.1"]).1;
+    let asked = fixture.json(&["show", "three.1"]).1;
     assert_eq!(asked["conversation"][0]["content"], "about nothing");
     for workflow in ["one", "three"] {
-        desk.proves_tree(workflow);
+        fixture.proves_tree(workflow);
     }
-    let mut again = results(&desk.ends(&run, 0));
+    let mut again = results(&fixture.ends(&run, 0));
     again.sort_by_key(|result| result["run_id"].as_str().unwrap().to_owned());
     let heads = |results: &[Value]| -> Vec<Value> {
         let heads = results.iter().map(|result| result["head"].clone());
@@ -265,7 +268,7 @@ fn workflows_are_jobs_of_a_list() {
     };
     assert_eq!(heads(&ended), heads(&again));
     // A workflow is run as it is written.
-    let changed = desk.ends(
+    let changed = fixture.ends(
         &[
             "run",
             "--contracts",
@@ -279,27 +282,31 @@ fn workflows_are_jobs_of_a_list() {
         1,
     );
     assert!(
-        changed.said().contains("it is run as it is written"),
+        changed.printed().contains("it is run as it is written"),
         "{}",
-        changed.said()
+        changed.printed()
     );
 }
 
 /// One that waits among many is left, and the list says what answers it.
 #[test]
 fn a_workflow_of_a_list_that_waits_is_left_with_what_answers_it() {
-    let desk = waiting(false);
-    desk.write("list", "{\"contract\": \"w.yaml\", \"run_id\": \"one\"}\n");
-    let left = desk.ends(&["run", "--contracts", "list"], 8);
+    let fixture = waiting(false);
+    fixture.write("list", "{\"contract\": \"w.yaml\", \"run_id\": \"one\"}\n");
+    let left = fixture.ends(&["run", "--contracts", "list"], 8);
     assert!(
         left.err.contains("monolith approve one.2"),
         "{}",
-        left.said()
+        left.printed()
     );
-    approves(&desk, "one.2");
-    let ended = desk.ends(&["run", "--contracts", "list"], 0);
-    assert!(ended.out.contains("\"success\":true"), "{}", ended.said());
-    assert!(desk.path("w/asked.txt").exists());
+    approves(&fixture, "one.2");
+    let ended = fixture.ends(&["run", "--contracts", "list"], 0);
+    assert!(
+        ended.out.contains("\"success\":true"),
+        "{}",
+        ended.printed()
+    );
+    assert!(fixture.path("w/asked.txt").exists());
 }
 
 /// A tool server whose tool says that it was called, and never returns.
@@ -322,31 +329,31 @@ for line in sys.stdin:
 ";
 
 /// A workflow of one call, which its server writes down and never answers.
-pub(super) fn stuck() -> Desk {
-    let desk = desk("steps: [{id: call, tool: fs__stuck}]\n");
-    desk.write("stuck.py", STUCK);
-    let server = desk.path("stuck.py");
+pub(super) fn stuck() -> Fixture {
+    let fixture = fixture("steps: [{id: call, tool: fs__stuck}]\n");
+    fixture.write("stuck.py", STUCK);
+    let server = fixture.path("stuck.py");
     let server = format!(
         "  tools: {{mcp: {{fs: {{command: python3, args: ['{}', called]}}}}, builtin",
         server.display()
     );
-    let text = desk.read("w.yaml");
-    desk.write("w.yaml", &text.replace("  tools: {builtin", &server));
-    desk
+    let text = fixture.read("w.yaml");
+    fixture.write("w.yaml", &text.replace("  tools: {builtin", &server));
+    fixture
 }
 
 /// The call of a step whose process was killed: it is not known whether it acted, and `show` and the end of the workflow say so.
 #[test]
 fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
-    if !crate::bench::Bench::has_python() {
+    if !crate::harness::Harness::has_python() {
         return;
     }
-    let desk = stuck();
-    let mut running = desk
+    let fixture = stuck();
+    let mut running = fixture
         .command(&["run", "w.yaml", "--run-id", "w"])
         .spawn()
         .unwrap();
-    while !desk.path("w/called").exists() {
+    while !fixture.path("w/called").exists() {
         assert!(
             running.try_wait().unwrap().is_none(),
             "it ended and called nothing"
@@ -355,14 +362,14 @@ fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
     }
     running.kill().unwrap();
     running.wait().unwrap();
-    let shown = desk.ok(&["show", "w"]);
+    let shown = fixture.ok(&["show", "w"]);
     let says = "call 1 of run w.1, fs__stuck, was under way when its process ended: whether it was executed is not known";
     assert!(
         shown.contains(says) && shown.contains("monolith resume w"),
         "{shown}"
     );
-    let ended = desk.ends(&["resume", "w"], 1);
-    assert!(ended.err.contains("effect unknown"), "{}", ended.said());
-    let shown = desk.ok(&["show", "w"]);
+    let ended = fixture.ends(&["resume", "w"], 1);
+    assert!(ended.err.contains("effect unknown"), "{}", ended.printed());
+    let shown = fixture.ok(&["show", "w"]);
     assert!(shown.contains("effect unknown"), "{shown}");
 }

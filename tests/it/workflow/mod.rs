@@ -12,7 +12,7 @@ mod tree;
 
 use serde_json::Value;
 
-use crate::desk::{Desk, says};
+use crate::fixture::{Fixture, says};
 
 /// The contract of the steps: a scripted model that says one thing, and the built-in file tools in the folder itself.
 const CONTRACT: &str = "contract:
@@ -22,21 +22,21 @@ const CONTRACT: &str = "contract:
   tools: {builtin: [read_file, write_file, list_directory], workspace: w}
 ";
 
-/// A desk with a workflow of these steps, whose prompts are answered with `pong`.
-fn desk(steps: &str) -> Desk {
-    let desk = Desk::new();
-    desk.write("w.yaml", &format!("workflow: tried\n{CONTRACT}{steps}"));
-    desk.write("s.jsonl", &says("pong"));
-    desk.write("w/in.txt", "[\"one\", \"two\"]");
+/// A fixture with a workflow of these steps, whose prompts are answered with `pong`.
+fn fixture(steps: &str) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("w.yaml", &format!("workflow: tried\n{CONTRACT}{steps}"));
+    fixture.write("s.jsonl", &says("pong"));
+    fixture.write("w/in.txt", "[\"one\", \"two\"]");
     // An agent of its own model.
     let agent = "targets: [{provider: demo, model: script}]\n\
                  providers: {demo: {type: scripted, file: agent.jsonl}}\n";
-    desk.write("agent.yaml", agent);
-    desk.write("agent.jsonl", &says("reviewed"));
-    desk
+    fixture.write("agent.yaml", agent);
+    fixture.write("agent.jsonl", &says("reviewed"));
+    fixture
 }
 
-impl Desk {
+impl Fixture {
     /// Runs the workflow under the name `w`; its code and its result. It verifies and replays, and so does each of its step runs.
     #[track_caller]
     fn workflow(&self) -> (i32, Value) {

@@ -8,15 +8,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::left::stuck;
-use super::{CONTRACT, desk};
-use crate::bench::Bench;
+use super::{CONTRACT, fixture};
 use crate::delegation::asks;
-use crate::desk::{Desk, Left};
+use crate::fixture::{Fixture, Left};
+use crate::harness::Harness;
 
 /// How long a process may take for what should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(120);
 
-impl Desk {
+impl Fixture {
     fn begins(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -35,13 +35,13 @@ impl Desk {
             panic!("{args:?} does not end");
         };
         let left = Left::from(output);
-        assert_eq!(left.code, code, "{args:?}: {}", left.said());
+        assert_eq!(left.code, code, "{args:?}: {}", left.printed());
         left
     }
 
     /// A person allows the call that a run waits with.
     fn allows(&self, run: &str) {
-        let asked = self.ends(&["approve", run], 4).said();
+        let asked = self.ends(&["approve", run], 4).printed();
         let hash = asked.split_once("--arguments ").unwrap().1;
         let hash = hash.split('`').next().unwrap();
         self.ok(&["approve", run, "--yes", "--arguments", hash]);
@@ -52,22 +52,22 @@ impl Desk {
 #[test]
 fn an_approval_below_a_step_suspends_the_workflow_and_its_answer_lets_it_go_on() {
     for no_wait in [&[][..], &["--no-wait"]] {
-        let desk = desk("steps: [{id: have, delegate: middle.yaml, task: have it said}]\n");
-        desk.middle_that_waits();
+        let fixture = fixture("steps: [{id: have, delegate: middle.yaml, task: have it said}]\n");
+        fixture.middle_that_waits();
         let run = ["run", "w.yaml", "--run-id", "w"];
-        let left = desk.comes_to_an_end(&[&run[..], no_wait].concat(), 8);
+        let left = fixture.comes_to_an_end(&[&run[..], no_wait].concat(), 8);
         let hint = "monolith approve w.1.1";
-        assert!(left.err.contains(hint), "{}", left.said());
+        assert!(left.err.contains(hint), "{}", left.printed());
         // Unanswered, it is left again.
-        desk.comes_to_an_end(&[&["resume", "w"][..], no_wait].concat(), 8);
-        desk.allows("w.1.1");
-        let ended = desk
+        fixture.comes_to_an_end(&[&["resume", "w"][..], no_wait].concat(), 8);
+        fixture.allows("w.1.1");
+        let ended = fixture
             .comes_to_an_end(&["resume", "w", "--json"], 0)
             .document();
         assert_eq!(ended["output"], "It was said.");
-        desk.tree_holds(&ended);
-        desk.proves_tree("w.1");
-        let (_, worker) = desk.json(&["show", "w.1.1"]);
+        fixture.tree_holds(&ended);
+        fixture.proves_tree("w.1");
+        let (_, worker) = fixture.json(&["show", "w.1.1"]);
         assert_eq!(crate::delegation::shown(&worker), ["hi"]);
     }
 }
@@ -76,10 +76,10 @@ fn an_approval_below_a_step_suspends_the_workflow_and_its_answer_lets_it_go_on()
 /// it is there, and its call is not made.
 #[test]
 fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let desk = desk("");
+    let fixture = fixture("");
     let server = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/fixtures/counting_server.py"
@@ -89,43 +89,43 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
         format!("while [ ! -e open ]; do sleep 0.02; done; exec python3 {server} executions");
     let tools = json!({"mcp": {"fs": {"command": "sh", "args": ["-c", script]}}});
     let contract = CONTRACT.split_once("  tools:").unwrap().0;
-    desk.write(
+    fixture.write(
         "w.yaml",
         &format!(
             "workflow: tried\n{contract}  require_approval: [fs__count]\n  tools: {tools}\n\
              steps: [{{id: count, tool: fs__count}}]\n"
         ),
     );
-    desk.write("open", "");
-    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    desk.allows("w.1");
-    std::fs::remove_file(desk.path("open")).unwrap();
+    fixture.write("open", "");
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.allows("w.1");
+    std::fs::remove_file(fixture.path("open")).unwrap();
 
-    let child = desk.begins(&["resume", "w"]);
+    let child = fixture.begins(&["resume", "w"]);
     let began = Instant::now();
     let until = |event: &str| {
-        while !desk.ok(&["show", "w", "--raw"]).contains(event) {
+        while !fixture.ok(&["show", "w", "--raw"]).contains(event) {
             assert!(began.elapsed() < SOON, "{event} is not recorded");
         }
     };
     until("\"kind\":\"resumed\"");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     until("stop_requested");
-    desk.write("open", "");
+    fixture.write("open", "");
     let left = Left::from(child.wait_with_output().unwrap());
-    let (_, shown) = desk.json(&["show", "w"]);
-    assert_eq!(left.code, 1, "{}", left.said());
+    let (_, shown) = fixture.json(&["show", "w"]);
+    assert_eq!(left.code, 1, "{}", left.printed());
     assert_eq!(shown["outcome"]["class"], "STOPPED", "{shown}");
     assert_eq!(shown["steps"][0]["state"], "ended", "{shown}");
-    let executions = std::fs::read_to_string(desk.path("executions"));
+    let executions = std::fs::read_to_string(fixture.path("executions"));
     assert_eq!(executions.unwrap_or_default(), "");
-    desk.tree_holds(&shown);
+    fixture.tree_holds(&shown);
 }
 
 /// Each resume goes on with what can go on: a branch that waits keeps no answered one back.
 #[test]
 fn a_call_that_was_answered_is_made_though_another_one_waits() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - id: both
   parallel:
@@ -134,37 +134,37 @@ fn a_call_that_was_answered_is_made_though_another_one_waits() {
 ",
     );
     let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    let text = desk.read("w.yaml");
-    desk.write("w.yaml", &text.replace("  tool_policy:", asks_first));
-    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    desk.all_wait(2);
-    let entries = || desk.json(&["show", "w"]).1["entries"].clone();
+    let text = fixture.read("w.yaml");
+    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.all_wait(2);
+    let entries = || fixture.json(&["show", "w"]).1["entries"].clone();
     let before = entries();
-    desk.comes_to_an_end(&["resume", "w"], 8);
+    fixture.comes_to_an_end(&["resume", "w"], 8);
     assert_eq!(
         entries(),
         before,
         "as long as all wait, nothing is recorded"
     );
-    desk.allows("w.2");
-    let left = desk.comes_to_an_end(&["resume", "--all"], 8);
-    assert!(desk.path("w/two.txt").exists(), "{}", left.said());
-    assert!(!desk.path("w/one.txt").exists());
-    assert!(left.said().contains("approve w.1"), "{}", left.said());
-    desk.allows("w.1");
-    let ended = desk.comes_to_an_end(&["resume", "w", "--json"], 0);
-    desk.tree_holds(&ended.document());
-    desk.proves_tree("w");
+    fixture.allows("w.2");
+    let left = fixture.comes_to_an_end(&["resume", "--all"], 8);
+    assert!(fixture.path("w/two.txt").exists(), "{}", left.printed());
+    assert!(!fixture.path("w/one.txt").exists());
+    assert!(left.printed().contains("approve w.1"), "{}", left.printed());
+    fixture.allows("w.1");
+    let ended = fixture.comes_to_an_end(&["resume", "w", "--json"], 0);
+    fixture.tree_holds(&ended.document());
+    fixture.proves_tree("w");
 }
 
 /// A step that ends while the agent of another step is brought up takes that one's answer away no more than a third one does, which
 /// waits.
 #[test]
 fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - id: all
   parallel:
@@ -174,17 +174,18 @@ fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
   - {id: writes, depends_on: [gate], tool: write_file, arguments: {path: two.txt, content: yes}}
 ",
     );
-    let text = desk.read("w.yaml");
+    let text = fixture.read("w.yaml");
     let text = text.replace(
         "  tool_policy:",
         "  require_approval: [write_file]\n  tool_policy:",
     );
-    desk.write("w.yaml", &text.replace("[read_file,", "[shell, read_file,"));
+    fixture.write("w.yaml", &text.replace("[read_file,", "[shell, read_file,"));
     let server = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/fixtures/counting_server.py"
     );
-    let [once, done, executions] = ["once", "w/two.txt", "executions"].map(|name| desk.path(name));
+    let [once, done, executions] =
+        ["once", "w/two.txt", "executions"].map(|name| fixture.path(name));
     let (once, done, counted) = (once.display(), done.display(), executions.display());
     // Brought up again, it is there a while after the other step has ended.
     let script = format!(
@@ -192,41 +193,41 @@ fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
     );
     let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
     let tools = json!({"mcp": {"fs": server}});
-    desk.agent(
+    fixture.agent(
         "slow",
         &format!("tools: {tools}\nrequire_approval: [fs__count]\n"),
         &asks(&[("fs__count", json!({}))], "counted"),
     );
     let calls = asks(&[("agent__slow", json!({"prompt": "go"}))], "done");
-    desk.agent("lead", "agents: [slow.yaml]\n", &calls);
-    let child = desk.begins(&["run", "w.yaml", "--run-id", "w"]);
-    desk.records("w.1.1", "await_approval");
-    desk.write("w/asked", "");
+    fixture.agent("lead", "agents: [slow.yaml]\n", &calls);
+    let child = fixture.begins(&["run", "w.yaml", "--run-id", "w"]);
+    fixture.records("w.1.1", "await_approval");
+    fixture.write("w/asked", "");
     assert_eq!(Left::from(child.wait_with_output().unwrap()).code, 8);
-    desk.all_wait(3);
-    desk.allows("w.1.1");
-    desk.allows("w.4");
-    desk.write("once", "");
-    let left = desk.comes_to_an_end(&["resume", "w", "--no-wait"], 8);
+    fixture.all_wait(3);
+    fixture.allows("w.1.1");
+    fixture.allows("w.4");
+    fixture.write("once", "");
+    let left = fixture.comes_to_an_end(&["resume", "w", "--no-wait"], 8);
     let counted = std::fs::read_to_string(executions).unwrap_or_default();
-    assert_eq!(counted.lines().count(), 1, "{}", left.said());
-    assert!(left.said().contains("approve w.3"), "{}", left.said());
+    assert_eq!(counted.lines().count(), 1, "{}", left.printed());
+    assert!(left.printed().contains("approve w.3"), "{}", left.printed());
 }
 
 /// The steps of a workflow whose server does this, in the place of its own program, where the file `once` is there.
-fn with_server(desk: &Desk, again: &str, more: &str) {
+fn with_server(fixture: &Fixture, again: &str, more: &str) {
     let server = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/fixtures/counting_server.py"
     );
-    let once = desk.path("once");
+    let once = fixture.path("once");
     let once = once.display();
     let script = format!("if [ -e {once} ]; then {again}; fi; exec python3 {server} executions");
     let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
     let tools = json!({"mcp": {"fs": server}});
     let contract = CONTRACT.split_once("  tools:").unwrap().0;
     let count = "  - {id: count, tool: fs__count}\n";
-    desk.write(
+    fixture.write(
         "w.yaml",
         &format!(
             "workflow: tried\n{contract}  require_approval: [fs__count]\n  tools: {tools}\n\
@@ -238,32 +239,32 @@ fn with_server(desk: &Desk, again: &str, more: &str) {
 /// A step whose server does not come up again ends with the workflow, where that is ended at once.
 #[test]
 fn an_abort_ends_a_step_whose_tool_server_does_not_come_up_again() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let desk = desk("");
-    with_server(&desk, "exec sleep 600", "");
-    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    desk.allows("w.1");
-    desk.write("once", "");
-    let child = desk.begins(&["resume", "w"]);
+    let fixture = fixture("");
+    with_server(&fixture, "exec sleep 600", "");
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.allows("w.1");
+    fixture.write("once", "");
+    let child = fixture.begins(&["resume", "w"]);
     for (event, signal) in [
         ("\"kind\":\"resumed\"", Signal::INT),
         ("stop_requested", Signal::INT),
     ] {
-        desk.records("w", event);
+        fixture.records("w", event);
         kill_process(Pid::from_child(&child), signal).unwrap();
     }
     let left = Left::from(child.wait_with_output().unwrap());
-    assert_eq!(left.code, 1, "{}", left.said());
-    let (_, shown) = desk.json(&["show", "w"]);
+    assert_eq!(left.code, 1, "{}", left.printed());
+    let (_, shown) = fixture.json(&["show", "w"]);
     assert_eq!(shown["outcome"]["class"], "STOPPED", "{shown}");
-    let (_, step) = desk.json(&["show", "w.1"]);
+    let (_, step) = fixture.json(&["show", "w.1"]);
     assert_eq!(step["outcome"]["code"], "parent", "{step}");
-    desk.tree_holds(&shown);
+    fixture.tree_holds(&shown);
 }
 
-impl Desk {
+impl Fixture {
     /// Goes on with the workflow until that many calls wait: it is left with the first one, and each resume comes further.
     #[track_caller]
     fn all_wait(&self, calls: usize) {
@@ -295,172 +296,172 @@ impl Desk {
 /// One step that cannot be gone on with does not cut off the calls of the others, and the workflow is left in good order.
 #[test]
 fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let desk = desk("");
-    let begun = desk.path("w/begun");
+    let fixture = fixture("");
+    let begun = fixture.path("w/begun");
     let down = format!(
         "while [ ! -e {} ]; do sleep 0.02; done; exit 3",
         begun.display()
     );
     with_server(
-        &desk,
+        &fixture,
         &down,
         "  - {id: call, delegate: caller.yaml, task: go}\n",
     );
     let command = "touch begun; while [ ! -e go ]; do sleep 0.02; done; touch ended";
     let says = asks(&[("shell", json!({"command": command}))], "called");
     let terms = "tools: {builtin: [shell], workspace: w}\nrequire_approval: [shell]\n";
-    desk.agent("caller", terms, &says);
-    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    desk.all_wait(2);
-    desk.allows("w.1");
-    desk.allows("w.2");
-    desk.write("once", "");
+    fixture.agent("caller", terms, &says);
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.all_wait(2);
+    fixture.allows("w.1");
+    fixture.allows("w.2");
+    fixture.write("once", "");
     let suspended = || {
-        let raw = desk.ok(&["show", "w", "--raw"]);
+        let raw = fixture.ok(&["show", "w", "--raw"]);
         raw.matches("\"kind\":\"suspended\"").count()
     };
     let before = suspended();
-    let process = desk.begins(&["resume", "w"]);
+    let process = fixture.begins(&["resume", "w"]);
     let resumed = Instant::now();
     // It is left once more while the call is under way.
     while suspended() <= before {
         assert!(resumed.elapsed() < SOON, "it is not left");
     }
-    desk.write("w/go", "");
+    fixture.write("w/go", "");
     let left = Left::from(process.wait_with_output().unwrap());
-    assert_eq!(left.code, 3, "{}", left.said());
-    assert!(desk.path("w/ended").exists(), "{}", left.said());
+    assert_eq!(left.code, 3, "{}", left.printed());
+    assert!(fixture.path("w/ended").exists(), "{}", left.printed());
     assert!(
         left.err.contains("resume run w.1: tool server fs")
             && left
                 .err
                 .contains("monolith resume w goes on with it once the server is there"),
         "{}",
-        left.said()
+        left.printed()
     );
-    let shown = desk.ok(&["show", "w.2"]);
+    let shown = fixture.ok(&["show", "w.2"]);
     assert!(!shown.contains("not known"), "{shown}");
-    let listed = desk.ok(&["list"]);
+    let listed = fixture.ok(&["list"]);
     assert!(!listed.contains("process died"), "{listed}");
 
-    std::fs::remove_file(desk.path("once")).unwrap();
-    let ended = desk.comes_to_an_end(&["resume", "w", "--json"], 0);
-    desk.tree_holds(&ended.document());
+    std::fs::remove_file(fixture.path("once")).unwrap();
+    let ended = fixture.comes_to_an_end(&["resume", "w", "--json"], 0);
+    fixture.tree_holds(&ended.document());
 }
 
 /// What the author took away is no fault of the evidence, and the workflow goes on once it is back.
 #[test]
 fn a_step_whose_agent_cannot_be_read_is_the_fault_of_its_author() {
-    let desk = desk("steps: [{id: give, delegate: scout.agent.yaml, task: go}]\n");
+    let fixture = fixture("steps: [{id: give, delegate: scout.agent.yaml, task: go}]\n");
     let profile = "id: scout\nversion: '1'\ncoreAbilities: [style]\nsystem: You scout.\ncontract:\n\
                    \x20 completion: message\n  tool_transport: native\n\
                    \x20 targets: [{provider: demo, model: script, context_window: 32768}]\n\
                    \x20 providers: {demo: {type: scripted, file: scout.jsonl}}\n\
                    \x20 tools: {builtin: [echo]}\n  require_approval: [echo]\n";
-    desk.agent(
+    fixture.agent(
         "scout",
         "",
         &asks(&[("echo", json!({"text": "hi"}))], "said"),
     );
-    desk.write("scout.agent.yaml", profile);
-    desk.write("abilities/style.md", "Be brief.\n");
-    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    desk.allows("w.1");
-    let style = desk.read("abilities/style.md");
-    std::fs::remove_file(desk.path("abilities/style.md")).unwrap();
-    let left = desk.comes_to_an_end(&["resume", "w"], 4);
+    fixture.write("scout.agent.yaml", profile);
+    fixture.write("abilities/style.md", "Be brief.\n");
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.allows("w.1");
+    let style = fixture.read("abilities/style.md");
+    std::fs::remove_file(fixture.path("abilities/style.md")).unwrap();
+    let left = fixture.comes_to_an_end(&["resume", "w"], 4);
     assert!(
         left.err.contains("resume run w.1") && left.err.contains("style.md"),
         "{}",
-        left.said()
+        left.printed()
     );
-    desk.write("abilities/style.md", &style);
-    desk.comes_to_an_end(&["resume", "w"], 0);
-    desk.proves_tree("w");
+    fixture.write("abilities/style.md", &style);
+    fixture.comes_to_an_end(&["resume", "w"], 0);
+    fixture.proves_tree("w");
 }
 
 /// A run of another tree that has the name of a step to come is none of this one: the step fails, and where it is deleted before, the
 /// workflow goes on.
 #[test]
 fn a_run_of_another_tree_under_the_name_of_a_step_is_a_stranger() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - {id: ask, tool: write_file, arguments: {path: asked.txt, content: yes}}
 - {id: more, prompt: ping}
 ",
     );
     let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    let text = desk.read("w.yaml");
-    desk.write("w.yaml", &text);
+    let text = fixture.read("w.yaml");
+    fixture.write("w.yaml", &text);
     let other = ["--store", "other.db"];
-    desk.ok(&[&["run", "w.yaml", "--run-id", "w"], &other[..]].concat());
-    desk.ok(&[&["export", "w.2", "-o", "w.2.jsonl"], &other[..]].concat());
-    desk.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.ok(&[&["run", "w.yaml", "--run-id", "w"], &other[..]].concat());
+    fixture.ok(&[&["export", "w.2", "-o", "w.2.jsonl"], &other[..]].concat());
+    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
     for is_deleted in [false, true] {
-        desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-        desk.ok(&["import", "w.2.jsonl", "--deleted"]);
-        desk.allows("w.1");
+        fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+        fixture.ok(&["import", "w.2.jsonl", "--deleted"]);
+        fixture.allows("w.1");
         if is_deleted {
-            desk.ok(&["delete", "w.2", "--yes"]);
-            desk.comes_to_an_end(&["resume", "w"], 0);
-            desk.proves_tree("w");
+            fixture.ok(&["delete", "w.2", "--yes"]);
+            fixture.comes_to_an_end(&["resume", "w"], 0);
+            fixture.proves_tree("w");
             continue;
         }
-        let left = desk.comes_to_an_end(&["resume", "w"], 1);
+        let left = fixture.comes_to_an_end(&["resume", "w"], 1);
         let taken = "the name w.2 is taken by a run of another origin";
-        assert!(left.said().contains(taken), "{}", left.said());
-        desk.ok(&["delete", "w", "--yes"]);
+        assert!(left.printed().contains(taken), "{}", left.printed());
+        fixture.ok(&["delete", "w", "--yes"]);
         // It was not of that tree.
-        desk.ok(&["show", "w.2"]);
-        desk.ok(&["delete", "w.2", "--yes"]);
+        fixture.ok(&["show", "w.2"]);
+        fixture.ok(&["delete", "w.2", "--yes"]);
     }
 }
 
 /// A workflow that is ended at once has its end, and prints it, before the server of a call that is under way has ended by itself.
 #[test]
 fn an_abort_waits_for_no_tool_server_of_a_step() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let desk = stuck();
-    let child = desk.begins(&["run", "w.yaml", "--run-id", "w", "--json"]);
+    let fixture = stuck();
+    let child = fixture.begins(&["run", "w.yaml", "--run-id", "w", "--json"]);
     let began = Instant::now();
-    while !desk.path("w/called").exists() {
+    while !fixture.path("w/called").exists() {
         assert!(began.elapsed() < SOON, "nothing is called");
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    desk.records("w", "stop_requested");
+    fixture.records("w", "stop_requested");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let left = Left::from(child.wait_with_output().unwrap());
-    assert_eq!(left.code, 1, "{}", left.said());
+    assert_eq!(left.code, 1, "{}", left.printed());
     assert_eq!(left.document()["outcome"]["code"], "abort");
-    let (_, step) = desk.json(&["show", "w.1"]);
+    let (_, step) = fixture.json(&["show", "w.1"]);
     assert_eq!(step["outcome"]["code"], "parent", "{step}");
 }
 
 /// The step of a workflow that was asked to end is not asked a second time by the process that goes on, which would be an abort.
 #[test]
 fn a_stop_is_not_repeated_for_a_step_that_has_it_recorded() {
-    if !Bench::has_python() {
+    if !Harness::has_python() {
         return;
     }
-    let desk = stuck();
-    let mut child = desk.begins(&["run", "w.yaml", "--run-id", "w"]);
+    let fixture = stuck();
+    let mut child = fixture.begins(&["run", "w.yaml", "--run-id", "w"]);
     let began = Instant::now();
-    while !desk.path("w/called").exists() {
+    while !fixture.path("w/called").exists() {
         assert!(began.elapsed() < SOON, "nothing is called");
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    desk.records("w.1", "stop_requested");
+    fixture.records("w.1", "stop_requested");
     child.kill().unwrap();
     child.wait().unwrap();
-    desk.comes_to_an_end(&["resume", "w"], 1);
-    let recorded = desk.ok(&["show", "w.1", "--raw"]);
+    fixture.comes_to_an_end(&["resume", "w"], 1);
+    let recorded = fixture.ok(&["show", "w.1", "--raw"]);
     let asked = recorded.matches("\"kind\":\"stop_requested\"").count();
     assert_eq!(asked, 1, "{recorded}");
-    let (_, step) = desk.json(&["show", "w.1"]);
+    let (_, step) = fixture.json(&["show", "w.1"]);
     assert_ne!(step["outcome"]["code"], "abort", "{step}");
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{CONTRACT, are, desk, steps_of};
+use super::{CONTRACT, are, fixture, steps_of};
 use crate::delegation::{asks, prompt};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
-/// The same desk, the contract of its steps with a small budget for what a model reads.
-fn small(steps: &str) -> Desk {
-    let desk = desk(steps);
+/// The same fixture, the contract of its steps with a small budget for what a model reads.
+fn small(steps: &str) -> Fixture {
+    let fixture = fixture(steps);
     let budgets = "  tool_output_budget: {max_bytes_per_call: 2000}\n  max_tokens_consumed: 5000\n";
     let text = format!("workflow: tried\n{CONTRACT}{budgets}{steps}");
-    desk.write("w.yaml", &text);
-    desk
+    fixture.write("w.yaml", &text);
+    fixture
 }
 
 const COPY: &str = "steps:
@@ -25,45 +25,45 @@ const COPY: &str = "steps:
 /// What limits a conversation does not limit a step: no model reads its result.
 #[test]
 fn a_tool_step_hands_on_the_whole_result_of_its_call() {
-    let desk = small(COPY);
+    let fixture = small(COPY);
     let text = "A line of thirty characters.\n".repeat(11_000);
-    desk.write("w/big.txt", &text);
-    let (code, result) = desk.workflow();
+    fixture.write("w/big.txt", &text);
+    let (code, result) = fixture.workflow();
     assert_eq!(code, 0, "{}", result["outcome"]);
-    assert!(desk.read("w/copy.txt") == text, "it was cut");
+    assert!(fixture.read("w/copy.txt") == text, "it was cut");
 }
 
 #[test]
 fn a_result_that_is_larger_than_a_step_may_come_to_fails_the_step() {
-    let desk = small(COPY);
-    desk.write("w/big.txt", &"x".repeat(1_500_000));
-    let (code, result) = desk.workflow();
+    let fixture = small(COPY);
+    fixture.write("w/big.txt", &"x".repeat(1_500_000));
+    let (code, result) = fixture.workflow();
     let failed = json!({"class": "FAILED", "code": "output_size"});
     assert_eq!((code, &result["outcome"]), (1, &failed));
     assert_eq!(steps_of(&result), are(&[("read", "failed")]));
     let why = "read_file: the result has 1500000 bytes; a step may come to at most 1048576";
     assert_eq!(result["steps"][0]["reason"], why);
-    assert!(!desk.path("w/copy.txt").exists());
+    assert!(!fixture.path("w/copy.txt").exists());
 }
 
 #[test]
 fn a_failed_step_is_reported_with_its_tool_its_code_and_its_words() {
-    let desk = desk("steps: [{id: read, tool: read_file, arguments: {path: nofile.txt}}]\n");
+    let fixture = fixture("steps: [{id: read, tool: read_file, arguments: {path: nofile.txt}}]\n");
     let why = "read_file: NOT_FOUND: \"nofile.txt\" does not exist";
-    let ended = desk.ends(&["run", "w.yaml", "--run-id", "w"], 1);
+    let ended = fixture.ends(&["run", "w.yaml", "--run-id", "w"], 1);
     let error = format!("FAILED (tool_error): failed read: {why}");
     assert!(ended.err.contains(&error), "{}", ended.err);
-    let shown = desk.ok(&["show", "w"]);
+    let shown = fixture.ok(&["show", "w"]);
     assert!(
         shown.contains(why) && !shown.contains("COMPLETED"),
         "{shown}"
     );
-    let reasons = desk.ok(&["show", "w", "--why"]);
+    let reasons = fixture.ok(&["show", "w", "--why"]);
     assert!(
         reasons.contains(&format!("read failed: {why}")) && reasons.contains("run w.1"),
         "{reasons}"
     );
-    let raw = desk.ok(&["show", "w", "--raw"]);
+    let raw = fixture.ok(&["show", "w", "--raw"]);
     let entry: Value = serde_json::from_str(raw.lines().nth(1).unwrap()).unwrap();
     assert_eq!(entry["action"]["note"], format!("read failed: {why}"));
 }
@@ -71,27 +71,27 @@ fn a_failed_step_is_reported_with_its_tool_its_code_and_its_words() {
 /// A workflow that ends with its first entry has one batch of entries.
 #[test]
 fn a_workflow_that_ends_at_once_is_signed_as_any_other() {
-    let desk = desk(
+    let fixture = fixture(
         "steps: [{id: none, for_each: '[]', max_iterations: 1, steps: [{id: a, prompt: x}]}]\n",
     );
-    assert_eq!(desk.workflow().0, 0);
-    let (code, verified) = desk.json(&["verify", "w"]);
+    assert_eq!(fixture.workflow().0, 0);
+    let (code, verified) = fixture.json(&["verify", "w"]);
     assert_eq!((code, &verified["level"]), (0, &json!("L1")), "{verified}");
 }
 
 #[test]
 fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - {id: ask, prompt: ping}
 - {id: list, tool: list_directory, arguments: {path: .}}
 - {id: give, delegate: lead.yaml, task: go}
 ",
     );
-    desk.worker("clock");
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
-    let ended = desk.run(&[
+    fixture.agent("lead", "agents: [clock.yaml]\n", &calls);
+    let ended = fixture.run(&[
         "run",
         "w.yaml",
         "--run-id",
@@ -105,8 +105,8 @@ fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
         "--show-tree",
         "--verbose",
     ]);
-    assert_eq!(ended.code, 0, "{}", ended.said());
-    let bill = desk.read("bill.jsonl");
+    assert_eq!(ended.code, 0, "{}", ended.printed());
+    let bill = fixture.read("bill.jsonl");
     let lines = bill
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -119,8 +119,8 @@ fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
         "{bill}"
     );
     for step in ["w.1", "w.2", "w.3"] {
-        assert!(desk.path(&format!("saved/w/{step}.json")).exists());
-        assert!(desk.path(&format!("sessions/{step}.json.gz")).exists());
+        assert!(fixture.path(&format!("saved/w/{step}.json")).exists());
+        assert!(fixture.path(&format!("sessions/{step}.json.gz")).exists());
         assert!(ended.err.contains(step), "{step}: {}", ended.err);
     }
     // Each transition of a step, as of a run.
@@ -129,9 +129,9 @@ fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
 
 #[test]
 fn an_option_that_means_nothing_for_a_workflow_is_refused_by_its_name() {
-    let desk = desk("steps: [{id: ask, prompt: hi}]\n");
+    let fixture = fixture("steps: [{id: ask, prompt: hi}]\n");
     let refused = |args: &[&str], name: &str| {
-        let said = desk.ends(args, 4).err;
+        let said = fixture.ends(args, 4).err;
         let words = format!("take {name} for the workflow ");
         assert!(said.contains(&words), "{name}: {said}");
     };
@@ -144,8 +144,8 @@ fn an_option_that_means_nothing_for_a_workflow_is_refused_by_its_name() {
     ] {
         refused(&[&["run", "w.yaml"], option].concat(), name);
     }
-    assert!(!desk.path("home/runs.db").exists());
-    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    assert!(!fixture.path("home/runs.db").exists());
+    fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
     refused(&["resume", "w", "--save", "f.json"], "--save");
     refused(&["resume", "w", "--contract", "w.yaml"], "--contract");
 }
@@ -155,22 +155,22 @@ fn an_option_that_means_nothing_for_a_workflow_is_refused_by_its_name() {
 fn the_documented_example_runs_as_it_stands() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join("examples/review-notes");
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for file in std::fs::read_dir(&folder).unwrap() {
         let file = file.unwrap();
         let name = file.file_name().into_string().unwrap();
-        desk.write(&name, &std::fs::read_to_string(file.path()).unwrap());
+        fixture.write(&name, &std::fs::read_to_string(file.path()).unwrap());
     }
     let page = std::fs::read_to_string(root.join("docs/workflows.md")).unwrap();
     let block = page.split_once("```yaml\n").unwrap().1;
     assert_eq!(
         block.split_once("```").unwrap().0,
-        desk.read("workflow.yaml")
+        fixture.read("workflow.yaml")
     );
-    desk.ok(&["run", "workflow.yaml", "--run-id", "notes"]);
-    let both: Value = serde_json::from_str(&desk.read("notes.json")).unwrap();
+    fixture.ok(&["run", "workflow.yaml", "--run-id", "notes"]);
+    let both: Value = serde_json::from_str(&fixture.read("notes.json")).unwrap();
     assert_eq!(both["review"], "Who tries the upgrade, and by when?");
     for run in ["notes", "notes.1", "notes.2", "notes.3", "notes.4"] {
-        desk.ok(&["verify", run]);
+        fixture.ok(&["verify", run]);
     }
 }

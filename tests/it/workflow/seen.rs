@@ -2,25 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::desk;
+use super::fixture;
 use crate::browser::{body, opened, printed};
 use crate::delegation::{asks, prompt};
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 /// A workflow of a step that calls an agent, and one that asks a model.
-fn delegating() -> Desk {
-    let desk =
-        desk("steps:\n- {id: ask, delegate: lead.yaml, task: go}\n- {id: say, prompt: ping}\n");
-    desk.worker("clock");
+fn delegating() -> Fixture {
+    let fixture =
+        fixture("steps:\n- {id: ask, delegate: lead.yaml, task: go}\n- {id: say, prompt: ping}\n");
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
-    assert_eq!(desk.workflow().0, 0);
-    desk
+    fixture.agent("lead", "agents: [clock.yaml]\n", &calls);
+    assert_eq!(fixture.workflow().0, 0);
+    fixture
 }
 
 /// A workflow whose second step fails, so that the first one is undone and the third never begins.
-fn rolled_back() -> Desk {
-    let desk = desk(
+fn rolled_back() -> Fixture {
+    let fixture = fixture(
         "on_failure: rollback
 steps:
 - {id: keep, tool: write_file, arguments: {path: a.txt, content: x}, compensate: undo}
@@ -33,21 +33,21 @@ compensations:
 - {id: undo, tool: write_file, arguments: {path: a.txt, content: gone}}
 ",
     );
-    let (code, result) = desk.workflow();
+    let (code, result) = fixture.workflow();
     assert_eq!(
         (code, &result["outcome"]["class"]),
         (1, &json!("COMPENSATED")),
         "{result}"
     );
-    desk
+    fixture
 }
 
 #[test]
 fn a_workflow_is_listed_and_shown_with_its_steps_and_what_is_below_them() {
-    let desk = delegating();
+    let fixture = delegating();
     let drawn = ["w ", "├─ w.1 ", "│  └─ w.1.1 ", "└─ w.2 "];
     for args in [&["list", "--tree"][..], &["show", "w.2", "--tree"]] {
-        let out = desk.ok(args);
+        let out = fixture.ok(args);
         let mut rest = out.as_str();
         for name in drawn {
             let (_, after) = rest
@@ -59,7 +59,7 @@ fn a_workflow_is_listed_and_shown_with_its_steps_and_what_is_below_them() {
             assert!(out.contains(link), "{link}: {out}");
         }
     }
-    let (_, document) = desk.json(&["list", "--tree"]);
+    let (_, document) = fixture.json(&["list", "--tree"]);
     let workflow = &document["runs"][0];
     assert_eq!(
         (&workflow["run_id"], &workflow["workflow"]),
@@ -71,16 +71,16 @@ fn a_workflow_is_listed_and_shown_with_its_steps_and_what_is_below_them() {
 /// What is exported of a workflow makes the same workflow in an empty store, and each file proves the same by itself.
 #[test]
 fn a_workflow_goes_from_one_store_to_another_and_proves_the_same() {
-    let desk = delegating();
-    desk.ok(&["export", "w", "--tree", "-o", "out"]);
+    let fixture = delegating();
+    fixture.ok(&["export", "w", "--tree", "-o", "out"]);
     let other = ["--store", "other.db"];
     let files = ["w.1.1", "w.2", "w", "w.1"].map(|run| format!("out/{run}.jsonl"));
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let imported = desk.ok(&[&["import"][..], &files, &other].concat());
+    let imported = fixture.ok(&[&["import"][..], &files, &other].concat());
     assert!(imported.contains("imported: run w, "), "{imported}");
     for run in ["w", "w.1", "w.1.1", "w.2"] {
         for proof in ["verify", "replay"] {
-            desk.ok(&[&[proof, run][..], &other].concat());
+            fixture.ok(&[&[proof, run][..], &other].concat());
         }
     }
     for args in [
@@ -89,24 +89,28 @@ fn a_workflow_goes_from_one_store_to_another_and_proves_the_same() {
         &["show", "w", "--json"],
         &["show", "w", "--why"],
     ] {
-        assert_eq!(desk.ok(&[args, &other].concat()), desk.ok(args), "{args:?}");
+        assert_eq!(
+            fixture.ok(&[args, &other].concat()),
+            fixture.ok(args),
+            "{args:?}"
+        );
     }
     // The file by itself.
     let file = "out/w.jsonl";
-    assert!(desk.ok(&["verify", file]).contains("verified"));
-    assert!(desk.ok(&["replay", file]).contains("all the same"));
-    let shown = desk.ok(&["show", file]);
+    assert!(fixture.ok(&["verify", file]).contains("verified"));
+    assert!(fixture.ok(&["replay", file]).contains("all the same"));
+    let shown = fixture.ok(&["show", file]);
     assert!(shown.contains("say  [prompt]  done"), "{shown}");
-    let (_, of_file) = desk.json(&["show", file]);
+    let (_, of_file) = fixture.json(&["show", file]);
     assert_eq!(
         (&of_file["output"], &of_file["with_below"]),
         (&json!("pong"), &Value::Null)
     );
     // It is exported again as it was, byte for byte.
-    desk.ok(&[&["export", "w", "-o", "again.jsonl"][..], &other].concat());
-    assert_eq!(desk.read("again.jsonl"), desk.read(file));
+    fixture.ok(&[&["export", "w", "-o", "again.jsonl"][..], &other].concat());
+    assert_eq!(fixture.read("again.jsonl"), fixture.read(file));
     // No byte of it can be another one.
-    let text = desk.read(file);
+    let text = fixture.read(file);
     for (old, new) in [
         ("\"place\":\"say\"", "\"place\":\"sae\""),
         ("\"id\":\"tried\"", "\"id\":\"tries\""),
@@ -114,35 +118,36 @@ fn a_workflow_goes_from_one_store_to_another_and_proves_the_same() {
         ("\"kind\":\"seal\"", "\"kind\":\"noted\""),
     ] {
         assert!(text.contains(old), "{old}");
-        desk.write("bad.jsonl", &text.replacen(old, new, 1));
-        assert_eq!(desk.run(&["verify", "bad.jsonl"]).code, 7, "{old}");
+        fixture.write("bad.jsonl", &text.replacen(old, new, 1));
+        assert_eq!(fixture.run(&["verify", "bad.jsonl"]).code, 7, "{old}");
         let import = ["import", "bad.jsonl", "--store", "third.db"];
-        assert_eq!(desk.run(&import).code, 7, "{old}");
+        assert_eq!(fixture.run(&import).code, 7, "{old}");
     }
     // What is cut is no whole workflow; with --open it is one that goes on, and can be extended.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    desk.write("cut.jsonl", &lines[..3].concat());
+    fixture.write("cut.jsonl", &lines[..3].concat());
     assert_eq!(
-        desk.run(&["import", "cut.jsonl", "--store", "third.db"])
+        fixture
+            .run(&["import", "cut.jsonl", "--store", "third.db"])
             .code,
         7
     );
-    desk.ok(&["import", "cut.jsonl", "--open", "--store", "third.db"]);
-    let extended = desk.ok(&["import", file, "--store", "third.db"]);
+    fixture.ok(&["import", "cut.jsonl", "--open", "--store", "third.db"]);
+    let extended = fixture.ok(&["import", file, "--store", "third.db"]);
     assert!(
         extended.contains("extended: run w, from 2 to "),
         "{extended}"
     );
-    desk.ok(&["verify", "w", "--store", "third.db"]);
+    fixture.ok(&["verify", "w", "--store", "third.db"]);
     // No trajectory is made of a workflow.
-    let refused = desk.ends(&["export", "w", "--format", "atif"], 4);
+    let refused = fixture.ends(&["export", "w", "--format", "atif"], 4);
     assert!(refused.err.contains("it is a workflow"), "{}", refused.err);
 }
 
 #[test]
 fn why_a_workflow_ended_so_is_explained() {
-    let desk = rolled_back();
-    let why = desk.ok(&["show", "w", "--why"]);
+    let fixture = rolled_back();
+    let why = fixture.ok(&["show", "w", "--why"]);
     let mut rest = why.as_str();
     for part in [
         "COMPENSATED (tool_error)\n",
@@ -160,7 +165,7 @@ fn why_a_workflow_ended_so_is_explained() {
             .unwrap_or_else(|| panic!("{part}: {why}"));
         rest = after;
     }
-    let graph = desk.ok(&["show", "w"]);
+    let graph = fixture.ok(&["show", "w"]);
     for line in [
         "never  [prompt]  skipped",
         "undone by undo  done",
@@ -168,7 +173,7 @@ fn why_a_workflow_ended_so_is_explained() {
     ] {
         assert!(graph.contains(line), "{line}: {graph}");
     }
-    let (_, shown) = desk.json(&["show", "w"]);
+    let (_, shown) = fixture.json(&["show", "w"]);
     assert_eq!(shown["counters"]["compensated"], 1, "{shown}");
     let used = shown["steps"]
         .as_array()
@@ -176,24 +181,24 @@ fn why_a_workflow_ended_so_is_explained() {
         .iter()
         .map(|step| step["used"]["tokens"].as_u64().unwrap());
     assert_eq!(shown["with_below"]["tokens"], used.sum::<u64>(), "{shown}");
-    let first = desk.ok(&["show", "w", "--step", "0"]);
+    let first = fixture.ok(&["show", "w", "--step", "0"]);
     assert!(first.contains("\"kind\": \"started\""), "{first}");
-    assert_eq!(desk.run(&["show", "w", "--step", "99"]).code, 4);
+    assert_eq!(fixture.run(&["show", "w", "--step", "99"]).code, 4);
     // A workflow has no conversation.
-    let refused = desk.run(&["show", "w", "--conversation"]);
+    let refused = fixture.run(&["show", "w", "--conversation"]);
     assert!(
         refused.code != 0 && refused.err.contains("it is a workflow"),
         "{}",
-        refused.said()
+        refused.printed()
     );
 }
 
 /// The page draws each step with where it stands, and leads to the pages of their runs.
 #[test]
 fn the_page_of_a_workflow_draws_its_graph() {
-    let desk = rolled_back();
-    desk.ok(&["export", "w", "--tree", "--format", "html", "-o", "pages"]);
-    let page = desk.read("pages/w.html");
+    let fixture = rolled_back();
+    fixture.ok(&["export", "w", "--tree", "--format", "html", "-o", "pages"]);
+    let page = fixture.read("pages/w.html");
     let Some(document) = opened(&page, "") else {
         return;
     };
@@ -222,7 +227,7 @@ fn the_page_of_a_workflow_draws_its_graph() {
         rest = after;
     }
     // The page of a step leads back.
-    let step = opened(&desk.read("pages/w.1.html"), "#view=runs").unwrap();
+    let step = opened(&fixture.read("pages/w.1.html"), "#view=runs").unwrap();
     assert_eq!(printed(&step, "verdict"), "verified");
     assert!(body(&step).contains("href=\"w.html\""), "{}", body(&step));
     // A changed transcript is named at its entry.
@@ -249,8 +254,8 @@ fn the_page_of_a_workflow_draws_its_graph() {
 /// 000/4.llm.8, 000/4.tool.7
 #[test]
 fn accounting_has_the_requests_of_every_step_and_names_it() {
-    let desk = delegating();
-    let bill = desk.read("home/accounting.jsonl");
+    let fixture = delegating();
+    let bill = fixture.read("home/accounting.jsonl");
     let lines: Vec<Value> = bill
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -276,7 +281,7 @@ fn accounting_has_the_requests_of_every_step_and_names_it() {
                 "{line}"
             );
         }
-        let (_, shown) = desk.json(&["show", run]);
+        let (_, shown) = fixture.json(&["show", run]);
         assert_eq!(json!(own), shown["accounting"], "{run}");
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{are, desk, steps_of};
+use super::{are, fixture, steps_of};
 use crate::delegation::{asks, prompt};
 
 #[test]
 fn every_kind_of_step_is_a_run_and_the_next_one_is_given_what_it_came_to() {
-    let desk = desk(
+    let fixture = fixture(
         "input: the default
 steps:
 - id: list
@@ -31,7 +31,7 @@ steps:
   arguments: {path: both.txt, content: '${steps.both.output}'}
 ",
     );
-    let (code, result) = desk.workflow();
+    let (code, result) = fixture.workflow();
     assert_eq!((code, &result["success"]), (0, &Value::Bool(true)));
     let expected = are(&[
         ("list", "done"),
@@ -42,15 +42,15 @@ steps:
         ("last", "done"),
     ]);
     assert_eq!(steps_of(&result), expected);
-    assert_eq!(desk.read("w/said.txt"), "pong");
-    let both: Value = serde_json::from_str(&desk.read("w/both.txt")).unwrap();
+    assert_eq!(fixture.read("w/said.txt"), "pong");
+    let both: Value = serde_json::from_str(&fixture.read("w/both.txt")).unwrap();
     assert_eq!(both, json!({"left": "reviewed", "right": "pong"}));
     // What a step was given stands in its own run.
-    let (_, asked) = desk.json(&["show", "w.2"]);
+    let (_, asked) = fixture.json(&["show", "w.2"]);
     let task = asked["conversation"][0]["content"].as_str().unwrap();
     assert!(task.starts_with("about the default: "), "{task}");
     assert!(task.contains("\"one\""), "{task}");
-    let graph = desk.ok(&["show", "w", "--tree"]);
+    let graph = fixture.ok(&["show", "w", "--tree"]);
     for line in [
         "yes-it-is  [tool]  done",
         "no-it-is-not  [tool]  skipped",
@@ -62,15 +62,15 @@ steps:
 
 #[test]
 fn the_task_of_the_command_line_is_the_input() {
-    let desk = desk("steps: [{id: ask, prompt: 'about ${input}'}]\n");
-    desk.ok(&["run", "w.yaml", "fish", "--run-id", "w"]);
-    let (_, asked) = desk.json(&["show", "w.1"]);
+    let fixture = fixture("steps: [{id: ask, prompt: 'about ${input}'}]\n");
+    fixture.ok(&["run", "w.yaml", "fish", "--run-id", "w"]);
+    let (_, asked) = fixture.json(&["show", "w.1"]);
     assert_eq!(asked["conversation"][0]["content"], "about fish");
 }
 
 #[test]
 fn a_loop_does_its_steps_for_each_item() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - {id: list, prompt: list}
 - id: each
@@ -80,7 +80,7 @@ fn a_loop_does_its_steps_for_each_item() {
   - {id: make, tool: write_file, arguments: {path: '${item}', content: 'number ${index}'}}
 ",
     );
-    let (code, result) = desk.workflow();
+    let (code, result) = fixture.workflow();
     assert_eq!(code, 0);
     let expected = are(&[
         ("list", "done"),
@@ -88,14 +88,14 @@ fn a_loop_does_its_steps_for_each_item() {
         ("each.2/make", "done"),
     ]);
     assert_eq!(steps_of(&result), expected);
-    assert_eq!(desk.read("w/a.txt"), "number 0");
-    assert_eq!(desk.read("w/b.txt"), "number 1");
+    assert_eq!(fixture.read("w/a.txt"), "number 0");
+    assert_eq!(fixture.read("w/b.txt"), "number 1");
 }
 
 /// 003/INV-PE-003
 #[test]
 fn a_group_that_rolls_back_undoes_what_its_steps_have_done() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - id: book
   on_failure: rollback
@@ -107,7 +107,7 @@ compensations:
 - {id: cancel, tool: write_file, arguments: {path: hotel.txt, content: cancelled}}
 ",
     );
-    let (code, result) = desk.workflow();
+    let (code, result) = fixture.workflow();
     assert_eq!(code, 1);
     let outcome = json!({"class": "COMPENSATED", "code": "tool_error"});
     assert_eq!(result["outcome"], outcome);
@@ -117,14 +117,14 @@ compensations:
         ("book/hotel/cancel", "done"),
     ]);
     assert_eq!(steps_of(&result), expected);
-    assert_eq!(desk.read("w/hotel.txt"), "cancelled");
-    let graph = desk.ok(&["show", "w"]);
+    assert_eq!(fixture.read("w/hotel.txt"), "cancelled");
+    let graph = fixture.ok(&["show", "w"]);
     assert!(graph.contains("undone by cancel"), "{graph}");
 }
 
 #[test]
 fn a_compensation_that_fails_is_an_outcome_of_its_own() {
-    let desk = desk(
+    let fixture = fixture(
         "on_failure: rollback
 steps:
 - {id: make, tool: write_file, arguments: {path: made.txt, content: made}, compensate: undo}
@@ -133,7 +133,7 @@ compensations:
 - {id: undo, tool: read_file, arguments: {path: nothing-either}}
 ",
     );
-    let (code, result) = desk.workflow();
+    let (code, result) = fixture.workflow();
     assert_eq!(
         (code, &result["outcome"]["class"]),
         (1, &json!("COMPENSATION_FAILED"))
@@ -153,7 +153,7 @@ compensations:
 #[test]
 fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
     // The first step changes the file of the second one's agent.
-    let other = desk(
+    let other = fixture(
         "steps:
 - {id: change, tool: write_file, arguments: {path: agent.yaml, content: 'targets: []'}}
 - {id: give, delegate: w/agent.yaml, task: go}
@@ -168,7 +168,7 @@ fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
     assert_eq!(why, "w/agent.yaml has changed since the workflow was begun");
     assert!(result["detail"].as_str().unwrap().contains(why), "{result}");
     // So does what the file of an agent includes.
-    let other = desk(
+    let other = fixture(
         "steps:
 - {id: change, tool: write_file, arguments: {path: part.md, content: Another.}}
 - {id: give, delegate: w/agent.ai, task: go}
@@ -183,7 +183,7 @@ fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
     let why = result["steps"][1]["text"].as_str().unwrap();
     assert_eq!(why, "w/agent.ai has changed since the workflow was begun");
     // A tool that its server does not offer ends its run before anything is asked, with a transcript that says so.
-    let other = desk("steps: [{id: call, tool: fs__nosuch}]\n");
+    let other = fixture("steps: [{id: call, tool: fs__nosuch}]\n");
     let server = "  tools: {mcp: {fs: {command: no-such-server}}, builtin";
     other.write(
         "w.yaml",
@@ -198,93 +198,93 @@ fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
 /// 003/INV-CP-002
 #[test]
 fn a_workflow_that_waits_for_a_person_is_left_and_goes_on_where_it_stood() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - {id: before, tool: write_file, arguments: {path: before.txt, content: once}}
 - {id: ask, tool: write_file, arguments: {path: asked.txt, content: '${steps.before.output}'}}
 ",
     );
-    let text = desk.read("w.yaml");
-    desk.write(
+    let text = fixture.read("w.yaml");
+    fixture.write(
         "w.yaml",
         &text.replace(
             "  tool_policy:",
             "  approval: [{tool: write_file, arguments: {properties: {path: {const: asked.txt}}}, action: ask}]\n  tool_policy:",
         ),
     );
-    let left = desk
+    let left = fixture
         .ends(&["run", "w.yaml", "--json", "--run-id", "w"], 8)
         .document();
     assert_eq!(
         steps_of(&left),
         are(&[("before", "done"), ("ask", "running")])
     );
-    assert!(!desk.path("w/asked.txt").exists());
+    assert!(!fixture.path("w/asked.txt").exists());
     // The step is gone on with by its workflow, and by nothing else.
-    let refused = desk.run(&["resume", "w.2"]);
+    let refused = fixture.run(&["resume", "w.2"]);
     assert!(
         refused.code != 0
             && refused
                 .err
                 .contains("it goes on with run w, which began it"),
         "{}",
-        refused.said()
+        refused.printed()
     );
-    desk.run(&["resume", "--all"]);
-    assert_eq!(desk.json(&["show", "w.2"]).1["outcome"], Value::Null);
-    desk.write("w/before.txt", "touched since");
-    let (_, waiting) = desk.json(&["approvals"]);
+    fixture.run(&["resume", "--all"]);
+    assert_eq!(fixture.json(&["show", "w.2"]).1["outcome"], Value::Null);
+    fixture.write("w/before.txt", "touched since");
+    let (_, waiting) = fixture.json(&["approvals"]);
     let hash = waiting["approvals"][0]["arguments_hash"].as_str().unwrap();
-    desk.ok(&["approve", "w.2", "--yes", "--arguments", hash]);
-    let ended = desk.ends(&["resume", "w", "--json"], 0).document();
-    desk.tree_holds(&ended);
+    fixture.ok(&["approve", "w.2", "--yes", "--arguments", hash]);
+    let ended = fixture.ends(&["resume", "w", "--json"], 0).document();
+    fixture.tree_holds(&ended);
     assert_eq!(
         steps_of(&ended),
         are(&[("before", "done"), ("ask", "done")])
     );
-    assert!(desk.path("w/asked.txt").exists());
+    assert!(fixture.path("w/asked.txt").exists());
     // The step before the checkpoint was not done again.
-    assert_eq!(desk.read("w/before.txt"), "touched since");
+    assert_eq!(fixture.read("w/before.txt"), "touched since");
     // And an ended one is not gone on with.
-    let again = desk.ends(&["resume", "w", "--json"], 0).document();
+    let again = fixture.ends(&["resume", "w", "--json"], 0).document();
     assert_eq!(again["head"], ended["head"]);
 }
 
 #[test]
 fn a_fork_does_not_do_again_what_had_ended_and_does_the_rest() {
-    let desk = desk(
+    let fixture = fixture(
         "steps:
 - {id: first, tool: write_file, arguments: {path: first.txt, content: first}}
 - {id: second, tool: write_file, arguments: {path: second.txt, content: '${steps.first.output}'}}
 ",
     );
-    desk.workflow();
-    std::fs::remove_file(desk.path("w/first.txt")).unwrap();
-    std::fs::remove_file(desk.path("w/second.txt")).unwrap();
+    fixture.workflow();
+    std::fs::remove_file(fixture.path("w/first.txt")).unwrap();
+    std::fs::remove_file(fixture.path("w/second.txt")).unwrap();
     // Entry 1 is the end of the first step.
-    let forked = desk.ok(&["replay", "w", "--fork-at", "1", "--run-id", "f", "--json"]);
+    let forked = fixture.ok(&["replay", "w", "--fork-at", "1", "--run-id", "f", "--json"]);
     let forked: Value = serde_json::from_str(&forked).unwrap();
     let runs = forked["steps"].as_array().unwrap().iter();
     let runs: Vec<&str> = runs.map(|step| step["run_id"].as_str().unwrap()).collect();
     assert_eq!(runs, ["w.1", "f.2"]);
-    assert!(!desk.path("w/first.txt").exists() && desk.path("w/second.txt").exists());
+    assert!(!fixture.path("w/first.txt").exists() && fixture.path("w/second.txt").exists());
     for proof in ["verify", "replay"] {
         for run in ["f", "f.2"] {
-            desk.ok(&[proof, run]);
+            fixture.ok(&[proof, run]);
         }
     }
 }
 
 #[test]
 fn a_deleted_workflow_takes_its_step_runs_along() {
-    let desk = desk("steps: [{id: a, prompt: x}, {id: b, prompt: y}]\n");
-    desk.workflow();
-    desk.ok(&["run", "agent.yaml", "hi", "--run-id", "w.9"]);
-    let said = desk.ok(&["delete", "w", "--yes", "--reason", "tried"]);
+    let fixture = fixture("steps: [{id: a, prompt: x}, {id: b, prompt: y}]\n");
+    fixture.workflow();
+    fixture.ok(&["run", "agent.yaml", "hi", "--run-id", "w.9"]);
+    let said = fixture.ok(&["delete", "w", "--yes", "--reason", "tried"]);
     for run in ["w", "w.1", "w.2"] {
         assert!(said.contains(run), "{said}");
     }
-    let (_, listed) = desk.json(&["list"]);
+    let (_, listed) = fixture.json(&["list"]);
     let left = listed["runs"].as_array().unwrap();
     assert_eq!((left.len(), &left[0]["run_id"]), (1, &json!("w.9")));
 }
@@ -292,14 +292,14 @@ fn a_deleted_workflow_takes_its_step_runs_along() {
 /// `last` and the beginning of a name mean the workflow, and never a step of it.
 #[test]
 fn last_and_a_short_name_are_the_workflow() {
-    let desk = desk("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
-    let ended = desk.run(&["run", "w.yaml", "--json", "--run-id", "work"]);
-    assert_eq!(ended.code, 0, "{}", ended.said());
+    let fixture = fixture("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
+    let ended = fixture.run(&["run", "w.yaml", "--json", "--run-id", "work"]);
+    assert_eq!(ended.code, 0, "{}", ended.printed());
     for asked in ["last", "wo"] {
-        let shown = desk.ok(&["show", asked]);
+        let shown = fixture.ok(&["show", asked]);
         assert!(shown.contains("workflow tried"), "{asked}: {shown}");
     }
-    let listed = desk.ok(&["list"]);
+    let listed = fixture.ok(&["list"]);
     assert!(listed.contains("a step of work at entry 0"), "{listed}");
     assert!(!listed.contains("forked"), "{listed}");
 }
@@ -307,35 +307,35 @@ fn last_and_a_short_name_are_the_workflow() {
 /// The tree of a run is drawn beside workflows.
 #[test]
 fn workflows_do_not_disturb_the_tree_of_a_run() {
-    let desk = desk("steps: [{id: a, prompt: ping}]\n");
-    assert_eq!(desk.workflow().0, 0);
-    desk.ok(&["run", "agent.yaml", "--task", "go", "--run-id", "alone"]);
-    let shown = desk.run(&["show", "alone", "--tree"]);
+    let fixture = fixture("steps: [{id: a, prompt: ping}]\n");
+    assert_eq!(fixture.workflow().0, 0);
+    fixture.ok(&["run", "agent.yaml", "--task", "go", "--run-id", "alone"]);
+    let shown = fixture.run(&["show", "alone", "--tree"]);
     assert_eq!(
         (shown.code, shown.err.as_str()),
         (0, ""),
         "{}",
-        shown.said()
+        shown.printed()
     );
 }
 
 /// With a workflow its steps are deleted, and the runs of agents below them.
 #[test]
 fn a_deleted_workflow_leaves_no_run_of_an_agent() {
-    let desk = desk("steps: [{id: a, delegate: lead.yaml, task: go}]\n");
-    desk.worker("clock");
+    let fixture = fixture("steps: [{id: a, delegate: lead.yaml, task: go}]\n");
+    fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
-    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
-    assert_eq!(desk.run(&["run", "w.yaml", "--run-id", "w"]).code, 0);
-    desk.ok(&["verify", "w.1.1"]);
-    desk.ok(&["delete", "w", "--yes"]);
-    let listed = desk.json(&["list"]).1;
+    fixture.agent("lead", "agents: [clock.yaml]\n", &calls);
+    assert_eq!(fixture.run(&["run", "w.yaml", "--run-id", "w"]).code, 0);
+    fixture.ok(&["verify", "w.1.1"]);
+    fixture.ok(&["delete", "w", "--yes"]);
+    let listed = fixture.json(&["list"]).1;
     assert_eq!(listed["runs"], json!([]), "{listed}");
     // What would be pruned is what is pruned.
-    assert_eq!(desk.run(&["run", "w.yaml", "--run-id", "w"]).code, 0);
+    assert_eq!(fixture.run(&["run", "w.yaml", "--run-id", "w"]).code, 0);
     let prune = ["prune", "--older-than", "0s"];
-    let planned = desk.ok(&[&prune[..], &["--dry-run"]].concat());
+    let planned = fixture.ok(&[&prune[..], &["--dry-run"]].concat());
     assert!(planned.contains("3 runs would be deleted"), "{planned}");
-    desk.ok(&[&prune[..], &["--yes"]].concat());
-    assert_eq!(desk.json(&["list"]).1["runs"], json!([]));
+    fixture.ok(&[&prune[..], &["--yes"]].concat());
+    assert_eq!(fixture.json(&["list"]).1["runs"], json!([]));
 }

@@ -9,19 +9,19 @@ use monolith::{RunId, SealedEntry, StoreReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::desk::monolith;
+use crate::fixture::monolith;
 
 const SCRIPT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/tests/fixtures/counting_server.py"
 );
 
-pub struct Bench {
+pub struct Harness {
     folder: TempDir,
     random: u64,
 }
 
-impl Bench {
+impl Harness {
     /// Whether the server can be started here; says so where it cannot.
     pub fn has_python() -> bool {
         let there = Command::new("python3").arg("--version").output().is_ok();
@@ -136,7 +136,7 @@ impl Bench {
         self.drive_under("c.yaml", run_id, durability)
     }
 
-    /// [`Self::drive`] under another contract of the bench.
+    /// [`Self::drive`] under another contract of the harness.
     pub fn drive_under(&self, contract: &str, run_id: &RunId, durability: &str) -> Command {
         let name = run_id.as_str();
         if self.stored(run_id).is_empty() {

@@ -1,4 +1,4 @@
-//! A folder to stand in, the binary run there, and what it left behind. What a subject adds to that is an `impl Desk` of its own.
+//! A folder to stand in, the binary run there, and what it left behind. What a subject adds to that is an `impl Fixture` of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -85,7 +85,7 @@ pub const HELD: [&str; 6] = [
 ];
 
 /// A folder with a state folder `home`; both go with it.
-pub struct Desk(TempDir);
+pub struct Fixture(TempDir);
 
 /// What a command left behind.
 pub struct Left {
@@ -107,18 +107,19 @@ impl From<Output> for Left {
 
 impl Left {
     /// What it said on both streams.
-    pub fn said(&self) -> String {
+    pub fn printed(&self) -> String {
         format!("{}{}", self.out, self.err)
     }
 
     /// The one document on its standard output.
     #[track_caller]
     pub fn document(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|fault| panic!("{fault}: {}", self.said()))
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|fault| panic!("{fault}: {}", self.printed()))
     }
 }
 
-impl Desk {
+impl Fixture {
     pub fn new() -> Self {
         Self(TempDir::new().unwrap())
     }
@@ -230,7 +231,7 @@ impl Desk {
     #[track_caller]
     pub fn ends(&self, args: &[&str], code: i32) -> Left {
         let left = self.run(args);
-        assert_eq!(left.code, code, "{args:?}: {}", left.said());
+        assert_eq!(left.code, code, "{args:?}: {}", left.printed());
         left
     }
 
