@@ -114,6 +114,27 @@ impl PrecedingWord {
     }
 }
 
+/// The parts of a connection string, `NAME=VALUE;NAME=VALUE`: names and values may have blanks, and a value in quotes any character. None of
+/// another text.
+fn connection_parts(text: &str) -> Option<Vec<&str>> {
+    let mut quote = None;
+    let is_end = |character: char| {
+        match (quote, character) {
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+        character == ';' && quote.is_none()
+    };
+    let parts: Vec<&str> = text.split(is_end).collect();
+    let is_named = |part: &&str| {
+        let name = part.split_once('=').map(|(name, _)| name.trim());
+        name.is_some_and(|name| name.split(' ').all(is_name))
+    };
+    let mut filled = parts.iter().filter(|part| !part.trim().is_empty());
+    (parts.len() > 1 && filled.all(is_named)).then_some(parts)
+}
+
 fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) -> String {
     if let Some(name) = secret {
         let bare = without_placeholders(text).trim().to_lowercase();
@@ -177,6 +198,15 @@ fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) 
         }
     }
     // `Server=db;Pwd=VALUE`
+    if let Some(parts) = connection_parts(text) {
+        let parts = parts.into_iter().map(|part| match part.split_once('=') {
+            Some((name, value)) if names_a_secret(name.trim()) && !value.is_empty() => {
+                format!("{name}={}", text_of(value, Some(name.trim()), found))
+            }
+            _ => text_of(part, None, found),
+        });
+        return parts.collect::<Vec<_>>().join(";");
+    }
     if text.contains(';') && text.contains('=') && !has_blank {
         let parts = text.split(';').map(|part| text_of(part, None, found));
         return parts.collect::<Vec<_>>().join(";");
@@ -275,6 +305,20 @@ mod tests {
         check(
             &["--conn", "Server=db;Uid=u;Pwd=v1"],
             &["--conn", "Server=db;Uid=u;Pwd=***"],
+        );
+        check(
+            &[
+                "Server=db;Pwd=a b TAILx;User ID=q",
+                "Server=db;Pwd='a;bSECq';x=1",
+                "Initial Catalog=c; Password = p q;",
+                "Server=db;Pwd=\"open;x",
+            ],
+            &[
+                "Server=db;Pwd=***;User ID=q",
+                "Server=db;Pwd=***;x=1",
+                "Initial Catalog=c; Password =***;",
+                "Server=db;Pwd=***",
+            ],
         );
         check(&["run --token abcsecret99 --x"], &["run --token *** --x"]);
         check(

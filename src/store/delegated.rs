@@ -108,13 +108,25 @@ impl StoreReader {
         Ok(below)
     }
 
-    /// The runs that have a name that one below that run would get: `lead.2` of `lead`. Whether they are below it, they say themselves.
+    /// The runs that have a name that one below that run would get: `lead.2` of `lead`, and `HASH.2` where that is too long. Whether they are
+    /// below it, they say themselves.
     ///
     /// # Errors
     /// The faults of the file.
     pub(crate) fn named_below(&self, run_id: &RunId) -> Result<Vec<RunId>, StoreError> {
+        let mut below = self.names_behind(run_id.as_str())?;
+        let longest = run_id.child(CallSeq(u64::MAX));
+        let short = longest.as_str().rsplit_once('.');
+        if let Some((short, _)) = short.filter(|(short, _)| *short != run_id.as_str()) {
+            below.extend(self.names_behind(short)?);
+        }
+        Ok(below)
+    }
+
+    /// The names of runs that consist of that, a point, and numbers with points between them.
+    fn names_behind(&self, prefix: &str) -> Result<Vec<RunId>, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        // '/' comes next to '.', so this range holds exactly the names below that one.
+        // '/' comes next to '.', so this range holds exactly the names that begin so.
         let mut select = self
             .conn
             .prepare_cached(
@@ -122,10 +134,10 @@ impl StoreReader {
             )
             .map_err(sql)?;
         let names = select
-            .query_map([run_id.as_str()], |row| row.get::<_, String>(0))
+            .query_map([prefix], |row| row.get::<_, String>(0))
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(sql)?;
-        let begins = run_id.as_str().len().saturating_add(1);
+        let begins = prefix.len().saturating_add(1);
         let is_number = |name: &String| {
             let number = name.get(begins..).unwrap_or_default();
             !number.is_empty()

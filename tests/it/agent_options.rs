@@ -344,11 +344,11 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
         (&["--save", "-"], "it is no file"),
         (
             &["--save", "./a.ai"],
-            "failed to save the conversation as ./a.ai: it is what is run",
+            "failed to save the conversation as ./a.ai: the file there holds something that is no",
         ),
         (
             &["--save", "f", "--billing-file", "./f"],
-            "as f: --billing-file names it, too",
+            "as f: requests and calls are accounted for there",
         ),
         (
             &["--billing-file", "nodir/f"],
@@ -362,6 +362,18 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
     // What the run itself refuses so is left as it is.
     let agent = fixture.read("a.ai");
     fixture.ends(&["run", "a.ai", "x", "--save", "a.ai"], 4);
+    fixture.run(&["run", "a.ai", "x", "--run-id", "r"]);
+    for saves in [
+        &["--save", "a.ai"][..],
+        &["--save", "f", "--billing-file", "f"],
+    ] {
+        let left = fixture.ends(&[&["continue", "r", "y"], saves].concat(), 4);
+        assert!(
+            left.err.contains("failed to save the conversation"),
+            "{}",
+            left.err
+        );
+    }
     assert_eq!(fixture.read("a.ai"), agent);
     // Without a task the file alone is judged.
     let left = fixture.ends(&["run", "a.ai", "--dry-run"], 0);

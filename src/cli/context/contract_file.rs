@@ -95,11 +95,6 @@ impl ContractFile {
         }
     }
 
-    /// Whether it is a system prompt in the place of a file.
-    pub(in crate::cli) const fn is_prompt(&self) -> bool {
-        self.prompt.is_some()
-    }
-
     /// Whether it is an agent's file, or a system prompt.
     pub(in crate::cli) fn is_agent(&self) -> bool {
         self.form().is_some()

@@ -1,5 +1,6 @@
 //! A parent that lies about a run below it, or about what that might be: its own transcript holds, and the tree does not.
 
+use monolith::{CallSeq, RunId};
 use serde_json::{Value, json};
 
 use super::tree::tree;
@@ -166,43 +167,63 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
     }
 }
 
-/// A run that says that another one began it, which records no such run, is found; where it names no entry of that one, it may be of
-/// another run of that name, and that is said.
+/// A run that says that another one began it, which records no such run, is found, also where the names are digests; where it names no entry
+/// of that one, it may be of another run of that name, and that is reported.
 #[test]
 fn a_run_below_that_the_one_above_does_not_record_is_found() {
     let fixture = tree();
-    fixture.ok(&["export", "lead.1", "-o", "child.jsonl"]);
-    let child = std::fs::read(fixture.path("child.jsonl")).unwrap();
     let store = ["--store", "other.db"];
-    let verified_with = |change: &dyn Fn(&mut Value)| {
-        let stranger = forged(&child, &|lines| {
-            lines.retain(|line| line.get("checkpoint").is_none());
-            lines[0]["run_id"] = json!("lead.2");
-            let started = &mut lines[1]["event"]["event"]["value"];
-            started["run_id"] = json!("lead.2");
-            change(&mut started["parent"]);
+    let long = "l".repeat(63);
+    fixture.ok(&["run", "lead.yaml", "--task", "go", "--run-id", &long]);
+    for root in ["lead", &long] {
+        let root = RunId::try_from(root.to_owned()).unwrap();
+        let [child, stranger] = [1, 2].map(|call| root.child(CallSeq(call)));
+        let all = [&root, &child, &child.child(CallSeq(1))];
+        let [root, child, stranger] = [&root, &child, &stranger].map(RunId::as_str);
+        fixture.ok(&["export", child, "-o", "child.jsonl"]);
+        let child = std::fs::read(fixture.path("child.jsonl")).unwrap();
+        std::fs::remove_file(fixture.path("child.jsonl")).unwrap();
+        fixture.ok(&["export", root, "--tree", "-o", root]);
+        let files = all.map(|run| format!("{root}/{run}.jsonl"));
+        let files = files.each_ref().map(String::as_str);
+        let verified_with = |change: &dyn Fn(&mut Value)| {
+            let lie = forged(&child, &|lines| {
+                lines.retain(|line| line.get("checkpoint").is_none());
+                lines[0]["run_id"] = json!(stranger);
+                let started = &mut lines[1]["event"]["event"]["value"];
+                started["run_id"] = json!(stranger);
+                change(&mut started["parent"]);
+            });
+            std::fs::write(fixture.path("lie.jsonl"), lie).unwrap();
+            std::fs::remove_file(fixture.path("other.db")).ok();
+            fixture.ok(&[&["import", "lie.jsonl"], &files[..], &store[..]].concat());
+            fixture.json(&[&["verify", root, "--tree"], &store[..]].concat())
+        };
+        let (code, tree) = verified_with(&|parent| parent["call"] = json!(2));
+        assert_eq!(code, 7, "{tree}");
+        let found = &tree["runs"][3];
+        assert_eq!(
+            (&found["run_id"], &found["first_bad"]["field"]),
+            (&json!(stranger), &json!("event.parent")),
+            "{tree}"
+        );
+        let (code, tree) = verified_with(&|parent| {
+            parent["call"] = json!(2);
+            parent["head"] = json!("0".repeat(64));
         });
-        std::fs::write(fixture.path("stranger.jsonl"), stranger).unwrap();
-        std::fs::remove_file(fixture.path("other.db")).ok();
-        std::fs::remove_dir_all(fixture.path("out")).ok();
-        fixture.ok(&["export", "lead", "--tree", "-o", "out"]);
-        let files = ["out/lead.jsonl", "out/lead.1.jsonl", "out/lead.1.1.jsonl"];
-        fixture.ok(&[&["import", "stranger.jsonl"], &files[..], &store[..]].concat());
-        fixture.json(&[&["verify", "lead", "--tree"], &store[..]].concat())
-    };
-    let (code, tree) = verified_with(&|parent| parent["call"] = json!(2));
-    assert_eq!(code, 7, "{tree}");
-    let found = &tree["runs"][3];
-    assert_eq!(
-        (&found["run_id"], &found["first_bad"]["field"]),
-        (&json!("lead.2"), &json!("event.parent")),
-        "{tree}"
-    );
-    let (code, tree) = verified_with(&|parent| {
-        parent["call"] = json!(2);
-        parent["head"] = json!("0".repeat(64));
-    });
-    assert_eq!(code, 0, "{tree}");
-    let noted = tree["runs"][0]["not_checked"].to_string();
-    assert!(noted.contains("lead.2 says that lead began it"), "{tree}");
+        assert_eq!(code, 0, "{tree}");
+        let noted = tree["runs"][0]["not_checked"].to_string();
+        let expected = format!("{stranger} says that {root} began it");
+        assert!(noted.contains(&expected), "{tree}");
+        let text = fixture.ok(&[&["verify", root, "--tree"], &store[..]].concat());
+        let expected = format!("not checked: begun: {expected}");
+        assert!(text.contains(&expected), "{text}");
+        // Nor does a run with agents begin where one of them would have that name.
+        let third = ["--store", "third.db"];
+        let clock = ["run", "clock.yaml", "--task", "x", "--run-id", stranger];
+        fixture.ok(&[&clock, &third[..]].concat());
+        let again = ["run", "lead.yaml", "--task", "go", "--run-id", root];
+        let left = fixture.ends(&[&again, &third[..]].concat(), 4);
+        assert!(left.err.contains(stranger), "{}", left.err);
+    }
 }

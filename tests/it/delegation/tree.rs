@@ -176,3 +176,35 @@ fn import_takes_what_it_can_of_a_tree() {
         one.err
     );
 }
+
+/// A tree that is being driven verifies with `--open` at any moment: what is begun while it is read is no stranger.
+#[test]
+fn a_tree_that_is_being_driven_verifies() {
+    let fixture = Fixture::new();
+    fixture.worker("clock");
+    let one = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
+    let calls: Vec<_> = std::iter::repeat_n(one[0].clone(), 60)
+        .chain([one[1].clone()])
+        .collect();
+    let terms = "agents: [clock.yaml]\nmax_turns: 70\nmax_inferences: 500\n";
+    fixture.agent("lead", terms, &calls);
+    let mut child = fixture
+        .command(&["run", "lead.yaml", "--task", "go", "--run-id", "lead"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut verified = 0;
+    while child.try_wait().unwrap().is_none() {
+        let left = fixture.run(&["verify", "lead", "--tree", "--open"]);
+        // Before its first entry there is nothing to verify.
+        if left.err.contains("find run") {
+            continue;
+        }
+        assert_eq!(left.code, 0, "{}", left.printed());
+        verified += 1;
+    }
+    assert!(verified > 0);
+    let tree = fixture.ok(&["verify", "lead", "--tree"]);
+    assert!(tree.contains("verified: 61 runs"), "{tree}");
+}

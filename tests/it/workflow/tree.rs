@@ -238,10 +238,32 @@ fn a_workflow_between_two_forks_stays() {
     let (code, there) = fixture.json(&[&["verify", "g", "--tree"], &third[..]].concat());
     assert_eq!(code, 0, "{there}");
     let unknown = there["runs"][1]["not_checked"].to_string();
+    // It is exported from there as well.
+    fixture.ok(&[&["export", "g", "--tree", "-o", "from-third"], &third[..]].concat());
     assert!(
         unknown.contains("workflow w is not in this store"),
         "{there}"
     );
+
+    // Another run in the place of a step is none, be it a step of another workflow of that name.
+    let fourth = ["--store", "fourth.db"];
+    fixture.ok(&[&["run", "w.yaml", "again", "--run-id", "w"], &fourth[..]].concat());
+    fixture.ok(&[&["export", "w.1", "-o", "foreign.jsonl"], &fourth[..]].concat());
+    let fifth = ["--store", "fifth.db"];
+    let with_foreign = [
+        "import",
+        "out/g.jsonl",
+        "out/g.2.jsonl",
+        "out/w.jsonl",
+        "foreign.jsonl",
+    ];
+    fixture.ok(&[&with_foreign[..], &fifth].concat());
+    let left = fixture.ends(
+        &[&["export", "g", "--tree", "-o", "bad"], &fifth[..]].concat(),
+        7,
+    );
+    assert!(left.err.contains("run w.1, which g began"), "{}", left.err);
+    assert!(!fixture.path("bad").exists());
 
     let said = fixture.ends(&["delete", "f", "--yes"], 4).err;
     assert!(

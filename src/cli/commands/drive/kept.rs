@@ -4,11 +4,11 @@ use std::io;
 use std::path::Path;
 
 use super::ended::Ended;
+use super::overwritten::overwritten;
 use super::own_file::{put, write};
 use super::snapshots;
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, InputFault, SystemFault};
+use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::session_runs::SessionRuns;
 use crate::cli::ui::escape::line;
 use crate::message::RunId;
@@ -23,7 +23,11 @@ pub(in crate::cli) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
     };
     let of_runs = keep_run(app, run_id, ended.sessions_dir.as_deref());
     let path = kept.save.as_ref().filter(|_| ended.result.success);
-    let saved = path.map(|path| write(path, &conversation(&ended.result)?));
+    // Something else may stand there by now: the run itself makes the store, where there was none.
+    let saved = path.map(|path| {
+        overwritten(app)?;
+        write(path, &conversation(&ended.result)?)
+    });
     all_of(app, [Some(of_runs), saved].into_iter().flatten())
 }
 
@@ -121,31 +125,6 @@ pub(in crate::cli) fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliE
     let faults = files.chain(folders);
     let faults = faults.map(|(path, reason)| SystemFault::CannotWrite { path, reason }.into());
     faults.chain(billing.map(CliError::from)).collect()
-}
-
-/// Refuses a conversation that is to be written where something else stands that the run needs.
-pub(in crate::cli) fn overwritten(app: &App, file: &ContractFile) -> Result<(), CliError> {
-    let Some(save) = &app.accounting.kept.save else {
-        return Ok(());
-    };
-    let settled = |path: &Path| {
-        let path = app.cwd.join(path);
-        let within = path.parent().and_then(|folder| folder.canonicalize().ok());
-        let named = within.zip(path.file_name());
-        let named = named.map(|(folder, name)| folder.join(name));
-        path.canonicalize().ok().or(named).unwrap_or(path)
-    };
-    let is_saved = |path: &Path| settled(path) == settled(save);
-    let billing = app.accounting.billing_file.as_deref();
-    let holds = if billing.is_some_and(is_saved) {
-        "--billing-file names it, too"
-    } else if !file.is_prompt() && is_saved(file.path()) {
-        "it is what is run"
-    } else {
-        return Ok(());
-    };
-    let path = save.clone();
-    Err(InputFault::Overwritten { holds, path }.into())
 }
 
 fn conversation(result: &AgentResult) -> Result<Vec<u8>, CliError> {

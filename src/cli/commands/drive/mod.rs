@@ -16,6 +16,7 @@ mod leaving;
 mod live;
 mod not_begun;
 mod offer;
+mod overwritten;
 mod own_file;
 mod question;
 mod recording;
@@ -34,11 +35,12 @@ pub(in crate::cli) use self::input::{
     NamedContract, RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,
 };
 pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
-pub(in crate::cli) use self::kept::{keep, keep_step, overwritten, unwritable};
+pub(in crate::cli) use self::kept::{keep, keep_step, unwritable};
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
+pub(in crate::cli) use self::overwritten::overwritten;
 pub(in crate::cli) use self::question::shown;
 pub(in crate::cli) use self::recording::RecordingArgs;
 pub(in crate::cli) use self::report::{

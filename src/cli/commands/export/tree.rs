@@ -126,19 +126,15 @@ fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, R
     for above in names {
         if reader.is_workflow(above)? {
             for step in view_of(reader, above)?.steps {
-                let Some(run) = step.run_id else {
+                let (Some(run), Some(head)) = (step.run_id, step.head) else {
                     continue;
                 };
-                // Of a fork it may be a step of the workflow that was forked.
+                // Of a fork it may be a step of the workflow that was forked, which the store may lack: the head is that of no other run.
                 let is_own = run.as_str() == format!("{above}.{}", step.number);
-                let is_its = |found: Lineage| {
-                    if is_own {
-                        found.is_of(above, None)
-                    } else {
-                        found.is_workflow && found.parent.call.is_none()
-                    }
-                };
-                if !reader.lineage(&run)?.is_some_and(is_its) {
+                let is_its = |found: Lineage| !is_own || found.is_of(above, None);
+                let is_here = reader.lineage(&run)?.is_some_and(is_its)
+                    && reader.read_run(&run)?.row().head == head;
+                if !is_here {
                     return Ok(Some((above.clone(), run)));
                 }
             }

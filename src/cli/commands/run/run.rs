@@ -148,7 +148,7 @@ fn read_for_dry_run(app: &App, args: &mut RunArgs) -> Result<DryRun, CliError> {
         let fault = judged.map_err(|fault| DriverError::from(FactoryError::Input(fault)));
         others.extend(fault.err().map(CliError::from));
     }
-    others.extend(overwritten(app, &file).err());
+    others.extend(overwritten(app).err());
     others.extend(unwritable(app, spec.sessions_dir.as_deref()));
     let spec = file.with_abilities(app, spec)?;
     Ok(DryRun {
@@ -284,7 +284,6 @@ fn words_again(args: &RunArgs, contracts: &Path) -> String {
 
 fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
     let (mut file, task) = named(app, &mut args)?;
-    overwritten(app, &file)?;
     let mut spec = file.read(app)?;
     if task.is_some() {
         spec.task = task;

@@ -59,6 +59,9 @@ pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliEr
     })
 }
 
+/// What the notes of a report begin with that are about its place in a tree.
+const TREE_NOTES: [&str; 3] = ["begun: ", "parent: ", "step: "];
+
 /// `monolith verify --tree`.
 fn verify_tree(
     app: &App,
@@ -93,6 +96,11 @@ fn verify_tree(
             let step = one.step.as_ref().map(|place| format!("  {}", line(place)));
             let step = step.unwrap_or_default();
             let _ = writeln!(text, "{indent}{}{step}  {said}", one.run_id);
+            // What no single run has; the rest is shown of each by itself.
+            let of_tree = |note: &&String| TREE_NOTES.iter().any(|about| note.starts_with(about));
+            for note in one.report.not_checked.iter().filter(of_tree) {
+                let _ = writeln!(text, "{indent}  not checked: {}", line(note));
+            }
         }
         let verdict = match bad {
             None => format!("verified: {}\n", counted(reports.len(), "run")),

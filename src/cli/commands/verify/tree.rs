@@ -1,6 +1,6 @@
 //! `monolith verify --tree`: a run or a workflow and every run below it, each held against what the one above recorded of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -130,8 +130,10 @@ pub(super) fn tree_of(
             }
         }
         if report.first_bad.is_none() {
+            // Asked for before the entries are read: a run that is there has the entry that began it before it.
+            let named = reader.named_below(&run_id)?;
             let mut below = below(reader, &run_id)?;
-            below.extend(unrecorded(reader, &run_id, &below, &mut report)?);
+            below.extend(unrecorded(reader, &run_id, (named, &below), &mut report)?);
             let below = below.into_iter().rev();
             let depth = depth + 1;
             next.extend(below.map(|(run_id, above)| (depth, run_id, Some(above))));
@@ -194,18 +196,18 @@ fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>
 fn unrecorded(
     reader: &StoreReader,
     run_id: &RunId,
-    known: &[(RunId, Above)],
+    (named, known): (Vec<RunId>, &[(RunId, Above)]),
     report: &mut VerifyReport,
 ) -> Result<Vec<(RunId, Above)>, CliError> {
     let mut unrecorded = Vec::new();
-    let begins = run_id.as_str().len().saturating_add(1);
-    for name in reader.named_below(run_id)? {
-        let is_direct = !name
-            .as_str()
-            .get(begins..)
-            .unwrap_or_default()
-            .contains('.');
-        if !is_direct || known.iter().any(|(known, _)| *known == name) {
+    let known: BTreeSet<&RunId> = known.iter().map(|(known, _)| known).collect();
+    let is_direct = |name: &RunId| {
+        let number = name.as_str().rsplit('.').next();
+        let number = number.and_then(|number| number.parse().ok());
+        number.is_some_and(|number| run_id.child(CallSeq(number)) == *name)
+    };
+    for name in named {
+        if !is_direct(&name) || known.contains(&name) {
             continue;
         }
         let Some(link) = reader.lineage(&name)?.filter(Lineage::is_below) else {

@@ -63,15 +63,18 @@ impl StepHost for Host {
         if self.answered.is_empty() {
             return false;
         }
-        // A run that has ended, or no longer goes on with this workflow, takes no answer any more. What cannot be read waits for none.
+        // A run that has ended, or no longer goes on with this workflow, takes no answer any more. Where the store cannot say so now, it
+        // is asked again with the next event.
         let (store, workflow) = (&self.files.store, &self.files.workflow);
         let Ok(reader) = store.reader() else {
-            return false;
+            return true;
         };
-        self.answered
-            .retain(|run| matches!(reader.goes_on_with(run), Ok(first) if first == *workflow));
-        self.answered
-            .retain(|run| reader.is_open(run).unwrap_or(false));
+        let is_over = |run: &RunId| {
+            let first = reader.goes_on_with(run);
+            first.is_ok_and(|first| first != *workflow)
+                || reader.is_open(run).is_ok_and(|open| !open)
+        };
+        self.answered.retain(|run| !is_over(run));
         !self.answered.is_empty()
     }
 
