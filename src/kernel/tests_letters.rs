@@ -63,6 +63,15 @@ pub(super) const PROSE: &[Letter] = &[
     Returns(Response::BreachedUnknown),
     Returns(Response::RecoveredText),
 ];
+pub(super) const SUMMARIES: &[Letter] = &[
+    Tool(Does::TooLong),
+    Tool(Does::Large),
+    LastTool(Does::TooLong),
+    Returns(Response::ReadRead),
+    Returns(Response::ReadWrite),
+    Returns(Response::Rejected),
+    ReturnsFor(Response::Text, 400),
+];
 pub(super) const CALLS: &[Letter] = &[
     Returns(Response::ReadB),
     Returns(Response::Write),

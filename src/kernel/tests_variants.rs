@@ -399,24 +399,22 @@ pub(super) const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
-        name: "optional: summaries",
+        name: "optional: summaries, life",
         terms: summaries,
         letters: &[
             BASE,
-            PROSE,
             LIFE,
+            SUMMARIES,
             &[
-                Tool(Does::TooLong),
-                Tool(Does::Large),
-                LastTool(Does::TooLong),
-                Returns(Response::ReadRead),
-                Returns(Response::ReadWrite),
-                Returns(Response::Rejected),
-                ReturnsFor(Response::Text, 400),
                 ReturnsAt(Response::Text, When::PastStep),
                 ToolAt(Does::TooLong, When::PastStep),
             ],
         ],
+    },
+    Variant {
+        name: "optional: summaries, what is said",
+        terms: summaries,
+        letters: &[BASE, PROSE, SUMMARIES, &[Letter::Stop]],
     },
     Variant {
         name: "optional: summaries by the one target, reports",
