@@ -31,12 +31,7 @@ impl Children {
     /// That call's run has come to its end.
     pub(super) fn ended(&mut self, call: CallSeq) {
         self.controls.remove(&call);
-        self.waiting.ended(call);
-    }
-
-    /// Whether that many tasks do nothing but wait for a person.
-    pub(super) fn all_wait(&self, tasks: usize) -> bool {
-        tasks > 0 && self.waiting.count() == tasks
+        self.waiting.ended(call.0);
     }
 
     /// What is asked of a run reaches all below it.

@@ -6,9 +6,12 @@
 //!                               └─ a sealed one ──────── read ───────────────────────┘
 //! ```
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures_util::future::BoxFuture;
+use futures_util::poll;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -62,7 +65,17 @@ pub(super) fn delegate(
             ChildState::Absent | ChildState::Open(_) => {
                 let (queues, queue) = (Arc::clone(&delegating.queues), delegation.queue.clone());
                 let is_open = matches!(known, ChildState::Open(_));
-                place_in_queue(queues, queue, channels.cancel.clone(), is_open).await
+                let place = place_in_queue(queues, queue, channels.cancel.clone(), is_open);
+                let mut place = pin!(place);
+                if let Poll::Ready(permit) = poll!(place.as_mut()) {
+                    permit
+                } else {
+                    // Who has the place may wait for a person.
+                    channels.waiting.set(true);
+                    let permit = place.await;
+                    channels.waiting.set(false);
+                    permit
+                }
             }
         };
         let started_at_ms = delegating.clock.run_ms();

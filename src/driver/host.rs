@@ -171,10 +171,13 @@ impl<'s> Host<'s> {
         let asks = run.is_some_and(|run| run.awaited().is_some());
         // One that ends has a time-out for the ends below it.
         let ends = self.is_ending();
-        let still = !asks && !ends && self.children.all_wait(self.tasks.count());
-        self.tools.clock.stand_still(still);
+        let tasks = self.tasks.count();
+        let all_wait = self.children.waiting.count() == tasks;
+        self.tools
+            .clock
+            .stand_still(!asks && !ends && tasks > 0 && all_wait);
         if let Some(waiting) = &self.waiting {
-            waiting.set(asks || still);
+            waiting.set(!ends && all_wait && (asks || tasks > 0));
         }
     }
 
@@ -323,7 +326,7 @@ impl<'s> Host<'s> {
             stops: run.is_some_and(Run::is_stopping),
             store: self.children.store.clone(),
         };
-        let waiting = self.children.waiting.report_of(call);
+        let waiting = self.children.waiting.report_of(call.0);
         let channels = ChildChannels {
             cancel: self.cancel.child_token(),
             control,

@@ -1,31 +1,29 @@
-//! Which runs below a run wait for a person, so that its clock can stand still (semantics §1: a parked run is outside its timeouts). Asks
-//! no one.
+//! Which runs wait for a person, and so can neither go on by themselves nor let their time pass (semantics §1: a parked run is outside its
+//! timeouts). Asks no one.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::message::CallSeq;
-
-/// The calls whose runs wait for a person: at most one entry for each run below.
+/// Those that wait: at most one number for each run.
 #[derive(Debug, Default)]
-struct Calls {
+struct Numbers {
     changed: Notify,
-    waiting: Mutex<BTreeSet<CallSeq>>,
+    waiting: Mutex<BTreeSet<u64>>,
 }
 
-impl Calls {
-    fn waiting(&self) -> MutexGuard<'_, BTreeSet<CallSeq>> {
+impl Numbers {
+    fn waiting(&self) -> MutexGuard<'_, BTreeSet<u64>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Where a run below reports whether all that it does is wait for a person.
+/// Where a run reports whether all that it does, with the runs below it, is wait for a person.
 #[derive(Debug)]
-pub(super) struct WaitingReport {
-    above: Arc<Calls>,
-    call: CallSeq,
+pub(crate) struct WaitingReport {
+    above: Arc<Numbers>,
+    number: u64,
 }
 
 impl WaitingReport {
@@ -34,9 +32,9 @@ impl WaitingReport {
         let has_changed = {
             let mut waiting = self.above.waiting();
             if waits {
-                waiting.insert(self.call)
+                waiting.insert(self.number)
             } else {
-                waiting.remove(&self.call)
+                waiting.remove(&self.number)
             }
         };
         if has_changed {
@@ -45,31 +43,59 @@ impl WaitingReport {
     }
 }
 
-/// What the runs below a run have reported.
+/// What several runs have reported: those below a run by the numbers of their calls, the steps of a workflow by theirs, and of a run that
+/// is driven alone 0.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    calls: Arc<Calls>,
+pub(crate) struct Waiting {
+    numbers: Arc<Numbers>,
 }
 
 impl Waiting {
-    /// Where that call's run reports.
-    pub(super) fn report_of(&self, call: CallSeq) -> WaitingReport {
-        let above = Arc::clone(&self.calls);
-        WaitingReport { above, call }
+    /// Where the run with that number reports.
+    pub(crate) fn report_of(&self, number: u64) -> WaitingReport {
+        let above = Arc::clone(&self.numbers);
+        WaitingReport { above, number }
     }
 
     /// Waits for the next change. May be dropped while it waits.
-    pub(super) async fn changed(&self) {
-        self.calls.changed.notified().await;
+    pub(crate) async fn changed(&self) {
+        self.numbers.changed.notified().await;
     }
 
-    /// That call has ended.
-    pub(super) fn ended(&self, call: CallSeq) {
-        self.calls.waiting().remove(&call);
+    /// That run has ended, or is left.
+    pub(super) fn ended(&self, number: u64) {
+        self.numbers.waiting().remove(&number);
     }
 
     /// How many wait.
-    pub(super) fn count(&self) -> usize {
-        self.calls.waiting().len()
+    pub(crate) fn count(&self) -> usize {
+        self.numbers.waiting().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_is_seen_by_whoever_looks_later_and_what_is_no_change_by_no_one() {
+        let waiting = Waiting::default();
+        let [one, two] = [1, 2].map(|number| waiting.report_of(number));
+        one.set(true);
+        two.set(true);
+        waiting.changed().await;
+        assert_eq!(waiting.count(), 2);
+        let none = timeout(Duration::from_secs(9), waiting.changed());
+        one.set(true);
+        assert!(none.await.is_err(), "it waited before");
+        one.set(false);
+        waiting.changed().await;
+        assert_eq!(waiting.count(), 1);
+        waiting.ended(2);
+        assert_eq!(waiting.count(), 0);
     }
 }

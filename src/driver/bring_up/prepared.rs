@@ -76,7 +76,7 @@ impl Prepared {
     }
 
     /// The same run, which reports there whether it waits for a person.
-    pub(in crate::driver) fn that_reports(mut self, waiting: WaitingReport) -> Self {
+    pub(crate) fn that_reports(mut self, waiting: WaitingReport) -> Self {
         self.waiting = Some(waiting);
         self
     }

@@ -1,12 +1,14 @@
 //! The loop of a workflow: effects of the machine become step runs, and their ends become events. Decides nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::begin::{Start, WorkflowBegin};
 use super::host::{StepHost, locked};
@@ -18,6 +20,7 @@ use crate::agent::{
 };
 use crate::driver::DriverError;
 use crate::driver::clock::{RunClock, sleep_until};
+use crate::driver::waiting::Waiting;
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::session::Control;
@@ -26,6 +29,9 @@ use crate::tools::Clock as _;
 
 /// How many controls may wait for a step run.
 const QUEUE: usize = 16;
+/// How long all that is under way has waited for a person when the workflow is left: what has just got its answer, or its turn, reports it
+/// by then.
+const REST: Duration = Duration::from_millis(100);
 
 /// A workflow that was driven to its end, or left in good order.
 pub(crate) struct WorkflowFinished {
@@ -104,7 +110,8 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
         steps: FuturesUnordered::new(),
         store,
         terms,
-        waiting: BTreeSet::new(),
+        rests_at: None,
+        waiting: Waiting::default(),
         workflow,
     };
     if let Err(fault) = driving.until_done(first, &mut control).await {
@@ -152,12 +159,14 @@ struct Driving<'a, H> {
     /// The number of the last step that an earlier process had begun.
     recorded: u64,
     reports: Arc<Reports>,
+    /// When it is left, where all that is under way waits.
+    rests_at: Option<Instant>,
     run_id: RunId,
     steps: FuturesUnordered<Running<'a>>,
     store: &'a Store,
     terms: StepTerms,
-    /// The steps in or below which a call waits for a person who has not answered.
-    waiting: BTreeSet<u64>,
+    /// The steps that do nothing, with the runs below them, but wait for a person.
+    waiting: Waiting,
     workflow: Workflow,
 }
 
@@ -180,7 +189,7 @@ impl<H: StepHost + Send> Driving<'_, H> {
             if self.workflow.outcome().is_some() || (self.left && self.steps.is_empty()) {
                 return Ok(());
             }
-            self.leave_unanswered().await?;
+            self.set_rest();
             let due = self.workflow.next_deadline();
             let due = due.and_then(|at_ms| self.clock.instant_of(at_ms));
             tokio::select! {
@@ -199,11 +208,15 @@ impl<H: StepHost + Send> Driving<'_, H> {
                     }
                     None => open = false,
                 },
-                () = self.reports.changed() => self.hand_out(),
+                () = self.reports.changed() => {
+                    self.hand_out();
+                }
+                () = self.waiting.changed() => {}
+                () = sleep_until(self.rests_at) => self.leave_unanswered().await?,
                 () = sleep_until(due) => self.happened(WorkflowEventKind::TimerFired).await?,
                 Some((number, end)) = self.steps.next() => {
                     self.controls.remove(&number);
-                    self.waiting.remove(&number);
+                    self.waiting.ended(number);
                     match end {
                         Ok(StepRunEnd::Left) => self.leave().await?,
                         Ok(StepRunEnd::Ended(order, result)) => {
@@ -230,35 +243,44 @@ impl<H: StepHost + Send> Driving<'_, H> {
         Ok(())
     }
 
-    /// Hands out the answers of people to the calls that wait.
-    fn hand_out(&mut self) {
+    /// Hands out the answers of people to the calls that wait; false where there is none.
+    fn hand_out(&self) -> bool {
+        let mut any = false;
         for ApprovalRequest {
             control,
-            number,
             order,
             run_id,
         } in self.reports.requests()
         {
-            let approval = locked(self.host).approval(&order, &run_id);
-            match approval {
+            if let Some(approval) = locked(self.host).approval(&order, &run_id) {
+                any = true;
+                self.reports.answered(&run_id);
                 // A full queue holds enough that ends it already.
-                Some(approval) => drop(control.try_send(approval)),
-                None => {
-                    self.waiting.insert(number);
-                }
+                drop(control.try_send(approval));
             }
         }
+        any
     }
 
-    /// Leaves where a call waits for a person who has time: another process goes on once the answer is there. What was answered before
-    /// has its answer first, and each step run is up, so that every resume comes further.
+    /// Sets when the workflow is left: a moment after all that is under way waits for a person who has time. Another process goes on once
+    /// an answer is there.
+    fn set_rest(&mut self) {
+        let steps = self.controls.len();
+        let rests = !self.left && steps > 0 && self.waiting.count() == steps;
+        self.rests_at = if rests {
+            self.rests_at.or_else(|| Instant::now().checked_add(REST))
+        } else {
+            None
+        };
+    }
+
+    /// All has waited for a moment: an answer may have been left meanwhile.
     async fn leave_unanswered(&mut self) -> Result<(), DriverError> {
-        let waits = !self.left && !self.waiting.is_empty();
-        if waits && !locked(self.host).has_approvals() && self.reports.are_up(self.controls.keys())
-        {
-            self.leave().await?;
+        self.rests_at = None;
+        if self.hand_out() {
+            return Ok(());
         }
-        Ok(())
+        self.leave().await
     }
 
     /// Leaves the step runs where nothing of the workflow can be recorded any more: what is in flight in them may still end.
@@ -326,6 +348,7 @@ impl<H: StepHost + Send> Driving<'_, H> {
             reports: Arc::clone(&self.reports),
             store: self.store.clone(),
             terms: self.terms,
+            waiting: self.waiting.report_of(number),
             was_begun: number <= self.recorded,
         };
         let running = async move { (number, Box::pin(task.run()).await) };

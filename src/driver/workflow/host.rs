@@ -36,13 +36,8 @@ pub(crate) trait StepHost {
     /// What its steps run under.
     fn files(&self) -> Arc<dyn StepFiles>;
 
-    /// The answer of a person to a call that waits for one; none where there is none, and the workflow is left.
+    /// The answer of a person to a call that waits for one; none where there is none.
     fn approval(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
-
-    /// Whether an answer that a person left before waits for the run that it is meant for: the workflow is not left before that has it.
-    fn has_approvals(&mut self) -> bool {
-        false
-    }
 
     /// Who sees the entries of that step's run; what is recorded of it from before comes first.
     fn observer(&self, order: &StepOrder) -> Box<dyn Observer>;

@@ -12,6 +12,7 @@ use crate::agent::{MAX_REASON_BYTES, StepOrder, StepResult};
 use crate::driver::blocking::blocking;
 use crate::driver::bring_up::prepare_step;
 use crate::driver::child_state::{ChildLink, ChildState, UpAgain, child_state, up_again};
+use crate::driver::waiting::WaitingReport;
 use crate::driver::{DriverError, Observer, Prepared, Reopened, drive};
 use crate::kernel::ParentRun;
 use crate::message::{RunId, char_prefix};
@@ -37,10 +38,12 @@ pub(super) struct StepTask {
     pub(super) order: StepOrder,
     /// The workflow, and its entry that begins the step.
     pub(super) parent: ParentRun,
-    /// Where it reports that it is up, and that a call waits for a person.
+    /// Where it reports which calls wait for a person.
     pub(super) reports: Arc<Reports>,
     pub(super) store: Store,
     pub(super) terms: StepTerms,
+    /// Where its run reports whether it waits for a person.
+    pub(super) waiting: WaitingReport,
     /// Whether an earlier process may have begun it.
     pub(super) was_begun: bool,
 }
@@ -102,11 +105,11 @@ impl StepTask {
             reports,
             store,
             terms,
+            waiting,
             ..
         } = self;
-        let seen = (control, observer);
-        let mut watched = Watched::step(order.number, run_id.clone(), reports, seen);
-        let mut prepared = prepared.with_grace(terms.grace);
+        let mut watched = Watched::step(run_id.clone(), reports, control, observer);
+        let mut prepared = prepared.with_grace(terms.grace).that_reports(waiting);
         if let Some(most) = terms.max_inferences {
             prepared = prepared.with_max_inferences(most);
         }

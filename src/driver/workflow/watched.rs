@@ -1,6 +1,6 @@
-//! Follows a step run and the runs below it, and reports where one waits for a person. Answers nothing.
+//! Follows a step run and the runs below it, and reports which calls wait for a person. Answers nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, mpsc};
@@ -13,28 +13,20 @@ use crate::session::Control;
 use crate::transcript::SealedEntry;
 
 /// A call that waits for a person.
+#[derive(Clone)]
 pub(super) struct ApprovalRequest {
     /// Where its run is asked for something.
     pub(super) control: mpsc::Sender<Control>,
-    /// The number of the step that it is in or below.
-    pub(super) number: u64,
     pub(super) order: CallOrder,
-    /// Its run: that of the step, or one below it.
+    /// Its run: that of a step, or one below it.
     pub(super) run_id: RunId,
 }
 
-/// What the step runs of a workflow report: at most one call of each run that waits, and which of them are up.
+/// What the step runs of a workflow report: at most one call of each run that waits.
 #[derive(Default)]
 pub(super) struct Reports {
     changed: Notify,
-    noted: Mutex<Noted>,
-}
-
-#[derive(Default)]
-struct Noted {
-    requests: BTreeMap<RunId, ApprovalRequest>,
-    /// The numbers of the step runs that had an entry in this process.
-    up: BTreeSet<u64>,
+    requests: Mutex<BTreeMap<RunId, ApprovalRequest>>,
 }
 
 impl Reports {
@@ -43,50 +35,42 @@ impl Reports {
         self.changed.notified().await;
     }
 
-    /// The calls that wait, each once.
+    /// The calls that wait, and have no answer yet.
     pub(super) fn requests(&self) -> Vec<ApprovalRequest> {
-        let requests = std::mem::take(&mut self.noted().requests);
-        requests.into_values().collect()
+        self.noted().values().cloned().collect()
     }
 
-    /// Whether all of these step runs had an entry in this process.
-    pub(super) fn are_up<'n>(&self, mut numbers: impl Iterator<Item = &'n u64>) -> bool {
-        let noted = self.noted();
-        numbers.all(|number| noted.up.contains(number))
+    /// The call of that run has its answer, which the run may not have taken yet.
+    pub(super) fn answered(&self, run_id: &RunId) {
+        self.noted().remove(run_id);
     }
 
-    fn noted(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn noted(&self) -> MutexGuard<'_, BTreeMap<RunId, ApprovalRequest>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Follows one run.
 pub(super) struct Watched {
     control: mpsc::Sender<Control>,
-    /// Whether it is known to be up; that of a run below a step is of no interest.
-    is_up: bool,
-    /// The number of the step that it is, or stands below.
-    number: u64,
     /// Who else sees the run.
     observer: Box<dyn Observer>,
     reports: Arc<Reports>,
     run_id: RunId,
-    /// The call that it waits with, where that is reported already.
+    /// The call that it waits with.
     waits: Option<(CallSeq, Digest)>,
 }
 
 impl Watched {
-    /// Follows the run of the step with that number.
+    /// Follows the run of a step.
     pub(super) fn step(
-        number: u64,
         run_id: RunId,
         reports: Arc<Reports>,
-        (control, observer): (mpsc::Sender<Control>, Box<dyn Observer>),
+        control: mpsc::Sender<Control>,
+        observer: Box<dyn Observer>,
     ) -> Self {
         Self {
             control,
-            is_up: false,
-            number,
             observer,
             reports,
             run_id,
@@ -102,33 +86,31 @@ impl Observer for Watched {
         let waits = order
             .as_ref()
             .map(|order| (order.call, order.arguments_hash));
-        let is_new = waits != self.waits;
-        self.waits = waits;
-        let order = order.filter(|_| is_new);
-        let was_up = std::mem::replace(&mut self.is_up, true);
-        if was_up && order.is_none() {
+        if waits == self.waits {
             return;
         }
-        let mut noted = self.reports.noted();
-        noted.up.insert(self.number);
-        if let Some(order) = order {
-            let request = ApprovalRequest {
-                control: self.control.clone(),
-                number: self.number,
-                order,
-                run_id: self.run_id.clone(),
-            };
-            noted.requests.insert(self.run_id.clone(), request);
+        self.waits = waits;
+        let mut requests = self.reports.noted();
+        match order {
+            Some(order) => {
+                let request = ApprovalRequest {
+                    control: self.control.clone(),
+                    order,
+                    run_id: self.run_id.clone(),
+                };
+                requests.insert(self.run_id.clone(), request);
+            }
+            None => {
+                requests.remove(&self.run_id);
+            }
         }
-        drop(noted);
+        drop(requests);
         self.reports.changed.notify_one();
     }
 
     fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
         Box::new(Self {
             control: control.clone(),
-            is_up: true,
-            number: self.number,
             observer: self.observer.below(run_id, control),
             reports: Arc::clone(&self.reports),
             run_id: run_id.clone(),
@@ -142,5 +124,11 @@ impl Observer for Watched {
 
     fn text(&mut self, inference: InferenceSeq, text: &str) {
         self.observer.text(inference, text);
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.reports.noted().remove(&self.run_id);
     }
 }

@@ -98,21 +98,20 @@ impl<'a> Approvers<'a> {
         }
     }
 
-    /// What is asked of a run that waits for a person where no one is waited for: to leave, or to go on without an answer.
-    pub(super) fn without_an_answer(&self) -> Option<RunControl> {
-        self.all.iter().find_map(|place| {
+    /// What is asked of a run where no person is waited for: to go on without an answer where one is refused then, and to leave once all that
+    /// is under way in the tree waits (`all_wait`).
+    pub(super) fn without_an_answer(&self, all_wait: bool) -> Option<RunControl> {
+        let refused = self.all.iter().find_map(|place| {
             let (order, _) = place.run.awaited()?;
-            Some(match refused_now(&order) {
-                Some(control) => RunControl {
-                    control,
-                    of: place.of.clone(),
-                },
-                // All of the tree is left together.
-                None => RunControl {
-                    control: Control::Suspend,
-                    of: None,
-                },
-            })
-        })
+            let control = refused_now(&order)?;
+            let of = place.of.clone();
+            Some(RunControl { control, of })
+        });
+        // All of the tree is left together.
+        let leaves = || RunControl {
+            control: Control::Suspend,
+            of: None,
+        };
+        refused.or_else(|| all_wait.then(leaves))
     }
 }

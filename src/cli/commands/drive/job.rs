@@ -21,7 +21,7 @@ use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::contract::ContractSpec;
-use crate::driver::{self, DriverError, Prepared};
+use crate::driver::{self, DriverError, Prepared, Waiting};
 use crate::kernel::OutcomeCode;
 use crate::message::{AgentMessage, RunId};
 use crate::session::Control;
@@ -221,6 +221,8 @@ async fn drive(
     leaving: LeavingArgs,
 ) -> Result<Driven, DriverError> {
     let (control, asked) = mpsc::channel(8);
+    let waiting = Waiting::default();
+    let prepared = prepared.that_reports(waiting.report_of(0));
     let mut observer = live.clone();
     let mut driving = pin!(driver::drive(prepared, store, asked, &mut observer));
     let mut tick = tokio::time::interval(TICK);
@@ -261,7 +263,7 @@ async fn drive(
                 live.tick();
                 let mut asked = approvers.look().await;
                 if leaving.no_wait && !suspended {
-                    asked = asked.or_else(|| approvers.without_an_answer());
+                    asked = asked.or_else(|| approvers.without_an_answer(waiting.count() > 0));
                 }
                 match asked.and_then(RunControl::for_the_first) {
                     Some(control) => control,

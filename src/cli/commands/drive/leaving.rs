@@ -11,10 +11,10 @@ pub(in crate::cli) struct LeavingArgs {
     /// After SIGTERM: for what is in flight; 10
     #[arg(long, value_name = "SECONDS", hide_default_value = true, default_value_t = GRACE_SECONDS)]
     pub(in crate::cli) grace: u64,
-    /// Suspend at a call that awaits approval
+    /// Suspend where all waits for approvals
     ///
-    /// The run does not wait for the answer: monolith approve gives it, monolith resume goes on. With --contracts and --all it is
-    /// always so.
+    /// The run does not wait for an answer once nothing else of it goes on: monolith approve gives it, monolith resume goes on. With
+    /// --contracts and --all it is always so.
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
     /// Whether the command has these options.

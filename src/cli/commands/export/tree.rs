@@ -26,15 +26,8 @@ pub(super) fn export_tree(
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     };
-    let mut names = vec![run_id.clone()];
-    names.extend(reader.runs_below(&run_id)?);
     let inherited = Fork::read(&mut reader, &run_id)?;
-    for step in inherited.iter().flat_map(|fork| &fork.shared) {
-        names.push(step.clone());
-        if reader.lineage(step)?.is_some() {
-            names.extend(reader.runs_below(step)?);
-        }
-    }
+    let mut names = whole_tree(&mut reader, &run_id, inherited.as_ref())?;
     if let Some((above, run)) = missing(&mut reader, &names)? {
         return Err(TranscriptFault::BelowMissing {
             above,
@@ -89,6 +82,12 @@ pub(super) fn export_tree(
             workflow: row.workflow,
         });
     }
+    // Its rows may have the end of a run that was begun after the names were read.
+    names.truncate(names.len().saturating_sub(bases.len()));
+    if whole_tree(&mut reader, &run_id, inherited.as_ref())? != names {
+        let asked = args.run.clone();
+        return Err(TranscriptFault::ChangedMeanwhile { asked }.into());
+    }
     let Some(output) = &args.output else {
         return Err(SystemFault::TreeWithoutFolder.into());
     };
@@ -118,6 +117,23 @@ pub(super) fn export_tree(
         }
     }
     Ok(exit)
+}
+
+/// A run, those below it, and the steps that it has of others with those below them.
+fn whole_tree(
+    reader: &mut StoreReader,
+    run_id: &RunId,
+    inherited: Option<&Fork>,
+) -> Result<Vec<RunId>, CliError> {
+    let mut names = vec![run_id.clone()];
+    names.extend(reader.runs_below(run_id)?);
+    for step in inherited.into_iter().flat_map(|fork| &fork.shared) {
+        names.push(step.clone());
+        if reader.lineage(step)?.is_some() {
+            names.extend(reader.runs_below(step)?);
+        }
+    }
+    Ok(names)
 }
 
 /// The first run that one of these owes (it recorded its end, or has ended without it), and that the store does not have, or not as a run

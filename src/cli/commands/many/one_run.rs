@@ -18,10 +18,11 @@ use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{Advice as _, CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::contract::ExecutionContract;
-use crate::driver::{Observer, Prepared, Worker};
+use crate::driver::{Observer, Prepared, Waiting, Worker};
 use crate::kernel::{ClosingReason, EntryDraft, Run};
 use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
+use crate::store::Store;
 use crate::telemetry::AgentResult;
 use crate::transcript::SealedEntry;
 
@@ -136,14 +137,20 @@ pub(super) fn fault_of_panic(payload: &(dyn Any + Send)) -> CliError {
     SystemFault::Panic { message }.into()
 }
 
-/// Drives a run to its end, or until it is suspended. One that needs an approval is suspended, unless the answer is left already.
+/// How long all of a run has waited for a person when it is left.
+const REST: Duration = Duration::from_millis(100);
+
+/// Drives a run to its end, or until it is suspended: once all that is under way in its tree waits for a person, unless an answer is left.
 pub(super) async fn drive(
     worker: Worker,
     prepared: Prepared,
     live: &Live,
     leaving: LeavingArgs,
 ) -> Result<Ended, CliError> {
-    let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
+    let waiting = Waiting::default();
+    let prepared = prepared
+        .with_grace(Duration::from_secs(leaving.grace))
+        .that_reports(waiting.report_of(0));
     let (store, control) = (Arc::clone(worker.store()), worker.control());
     let asks = Arc::new(Notify::new());
     let mut watched = Watched {
@@ -154,27 +161,18 @@ pub(super) async fn drive(
     // A second request to leave would leave at once what is in flight.
     let mut leaves = false;
     let finished = loop {
+        // What has just got its answer, or its turn, reports it within a moment.
+        let rests = !leaves && waiting.count() > 0;
         tokio::select! {
             biased;
             finished = &mut driving => break finished?,
             () = asks.notified() => {
-                // Runs below it wait as it does.
-                let mut tree = vec![(live.clone(), control.clone())];
-                let mut at = 0;
-                while let Some((run, control_of_run)) = tree.get(at).cloned() {
-                    at += 1;
-                    tree.extend(run.below_since(0));
-                    let Some((order, run_id)) = run.awaited() else {
-                        continue;
-                    };
-                    let answer = left_answer(&run, &store, &order, &run_id);
-                    let answer = answer.or_else(|| refused_now(&order));
-                    // A full queue holds eight requests already.
-                    match answer {
-                        Some(answer) => drop(control_of_run.try_send(answer)),
-                        None if leaves => {}
-                        None => leaves = control.try_send(Control::Suspend).is_ok(),
-                    }
+                hand_out(live, &control, &store);
+            }
+            () = waiting.changed() => {}
+            () = tokio::time::sleep(REST), if rests => {
+                if !hand_out(live, &control, &store) {
+                    leaves = control.try_send(Control::Suspend).is_ok();
                 }
             }
         }
@@ -182,6 +180,27 @@ pub(super) async fn drive(
     let ended = finished_run(live, &finished);
     live.rest();
     Ok(ended)
+}
+
+/// Hands out the answers of people to a run and to those below it, as far as they wait; false where there is none.
+fn hand_out(live: &Live, control: &mpsc::Sender<Control>, store: &Store) -> bool {
+    let mut any = false;
+    let mut tree = vec![(live.clone(), control.clone())];
+    let mut at = 0_usize;
+    while let Some((run, control)) = tree.get(at).cloned() {
+        at = at.saturating_add(1);
+        tree.extend(run.below_since(0));
+        let Some((order, run_id)) = run.awaited() else {
+            continue;
+        };
+        let answer = left_answer(&run, store, &order, &run_id);
+        if let Some(answer) = answer.or_else(|| refused_now(&order)) {
+            any = true;
+            // A full queue holds eight requests already.
+            drop(control.try_send(answer));
+        }
+    }
+    any
 }
 
 /// Follows a run, and reports where it waits for a person.

@@ -144,14 +144,12 @@ pub(super) async fn driven(
     control: mpsc::Receiver<Control>,
 ) -> Result<WorkflowResult, CliError> {
     let Ready {
-        answered,
         begin,
         file,
         spec,
         view,
     } = ready;
     let host = Mutex::new(Host {
-        answered,
         files: Arc::new(Files {
             app: app.clone(),
             environment: under.environment,

@@ -1,6 +1,6 @@
 //! Follows a workflow while it is driven: its progress on the screen, its accounting, the answers of people. Drives nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,8 +17,6 @@ use crate::session::Control;
 
 /// Where the progress of a workflow is reported, and what its steps run under.
 pub(super) struct Host {
-    /// The runs below it for which people left answers before it was gone on with, until they have them.
-    pub(super) answered: BTreeSet<RunId>,
     pub(super) files: Arc<Files>,
     /// Whether a line says of each step that it begins and ends.
     pub(super) is_watched: bool,
@@ -54,28 +52,8 @@ impl StepHost for Host {
     }
 
     fn approval(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
-        self.answered.remove(run_id);
         let left = left_answer(&self.live, &self.files.store, order, run_id);
         left.or_else(|| refused_now(order))
-    }
-
-    fn has_approvals(&mut self) -> bool {
-        if self.answered.is_empty() {
-            return false;
-        }
-        // A run that has ended, or no longer goes on with this workflow, takes no answer any more. Where the store cannot say so now, it
-        // is asked again with the next event.
-        let (store, workflow) = (&self.files.store, &self.files.workflow);
-        let Ok(reader) = store.reader() else {
-            return true;
-        };
-        let is_over = |run: &RunId| {
-            let first = reader.goes_on_with(run);
-            first.is_ok_and(|first| first != *workflow)
-                || reader.is_open(run).is_ok_and(|open| !open)
-        };
-        self.answered.retain(|run| !is_over(run));
-        !self.answered.is_empty()
     }
 
     fn entry(&mut self, draft: &WorkflowDraft) {

@@ -1,12 +1,9 @@
 //! A workflow that can be driven: its file, what that says, and where it begins. Drives nothing.
 
-use std::collections::BTreeSet;
-
 use tokio_util::sync::CancellationToken;
 
 use super::check::check_steps;
 use super::ended::WorkflowResult;
-use super::waiting::answered_below;
 use crate::agent::WorkflowView;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -23,8 +20,6 @@ use crate::store::Store;
 
 /// A workflow that can be driven.
 pub(super) struct Ready {
-    /// The runs below it for which people have left answers.
-    pub(super) answered: BTreeSet<RunId>,
     pub(super) begin: WorkflowBegin,
     pub(super) file: ContractFile,
     pub(super) spec: WorkflowSpec,
@@ -51,7 +46,6 @@ impl Ready {
         let invocation = Some(file.invocation());
         let begin = new_workflow(store, spec.definition.clone(), input, run_id, invocation)?;
         Ok(Self {
-            answered: BTreeSet::new(),
             begin,
             file,
             spec,
@@ -83,9 +77,7 @@ impl Ready {
                 ));
             }
         }
-        let answered = answered_below(&mut reader, run_id)?;
-        let ready = Self::under_its_file(app, run_id, reopened, view)?;
-        Ok(Self { answered, ..ready })
+        Self::under_its_file(app, run_id, reopened, view)
     }
 
     /// Another one, that begins as that one did up to and with that entry.
@@ -134,7 +126,6 @@ impl Ready {
         let spec = file.read_workflow(app)?;
         let begin = reopened.under(&spec.definition)?;
         Ok(Self {
-            answered: BTreeSet::new(),
             begin,
             file,
             spec,

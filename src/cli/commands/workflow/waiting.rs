@@ -1,7 +1,5 @@
 //! What the runs below a workflow wait for, or have left undecided: calls that need a person, and calls whose process died. Answers none.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use crate::cli::commands::drive::{calls_below, fields_of};
@@ -12,7 +10,6 @@ use crate::cli::context::waiting_call::WaitingCall;
 use crate::cli::ui::escape::line;
 use crate::contract::WorkflowOutcome;
 use crate::message::{CallSeq, Digest, RunId};
-use crate::store::StoreReader;
 
 /// A call that waits for a person.
 #[derive(Clone, Debug, Serialize)]
@@ -69,20 +66,6 @@ impl AwaitedCall {
         let (name, approve) = (line(name), app.hint(command));
         format!("call {call} of run {run_id}, {name}, waits for an approval: {approve} answers it")
     }
-}
-
-/// The runs below a workflow for which a person has left an answer.
-pub(super) fn answered_below(
-    reader: &mut StoreReader,
-    workflow: &RunId,
-) -> Result<BTreeSet<RunId>, CliError> {
-    let mut answered = BTreeSet::new();
-    for run_id in reader.runs_below(workflow)? {
-        if reader.is_open(&run_id)? && reader.left_answer(&run_id)?.is_some() {
-            answered.insert(run_id);
-        }
-    }
-    Ok(answered)
 }
 
 /// The calls that were under way when the process of a workflow ended: whether they acted is not known.

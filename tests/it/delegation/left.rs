@@ -1,0 +1,134 @@
+//! A tree that waits for a person is left once nothing else of it goes on, and an answer that is there is taken first.
+
+use serde_json::json;
+
+use super::{asks, lead, prompt};
+use crate::fixture::Fixture;
+use crate::harness::Harness;
+
+/// An agent whose call waits for a person, beside one that calls a third one, which waits for no person.
+fn beside() -> Fixture {
+    let fixture = Fixture::new();
+    let says = asks(&[("echo", json!({"text": "hi"}))], "said");
+    let terms = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
+    fixture.agent("waits", terms, &says);
+    fixture.worker("clock");
+    let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
+    fixture.agent("middle", "agents: [clock.yaml]\n", &calls);
+    let calls = [
+        ("agent__waits", prompt("go")),
+        ("agent__middle", prompt("go")),
+    ];
+    let terms = "agents: [waits.yaml, middle.yaml]\nparallel_tool_calls: true\n\
+                 parallel_safe: [agent__waits, agent__middle]\n";
+    fixture.agent("lead", terms, &asks(&calls, "Done."));
+    fixture
+}
+
+impl Fixture {
+    /// How many entries the runs of the tree have, by name.
+    fn lengths(&self) -> Vec<(String, u64)> {
+        let (_, listed) = self.json(&["list"]);
+        let runs = listed["runs"].as_array().unwrap().iter().map(|run| {
+            let name = run["run_id"].as_str().unwrap().to_owned();
+            let shown = self.json(&["show", &name]).1;
+            (name, shown["entries"].as_u64().unwrap())
+        });
+        let mut runs: Vec<_> = runs.collect();
+        runs.sort();
+        runs
+    }
+
+    fn allow(&self, run: &str) {
+        let asked = self.ends(&["approve", run], 4).printed();
+        let hash = asked.split_once("--arguments ").unwrap().1;
+        let hash = hash.split('`').next().unwrap();
+        self.ok(&["approve", run, "--yes", "--arguments", hash]);
+    }
+}
+
+/// What waits for no person comes to its end before the tree is left, in each way of leaving; then nothing more is written, however often it is
+/// resumed.
+#[test]
+fn what_waits_for_no_person_goes_on_before_the_tree_is_left() {
+    for in_a_list in [false, true] {
+        let fixture = beside();
+        if in_a_list {
+            let line = json!({"contract": "lead.yaml", "task": "go", "run_id": "lead"});
+            fixture.write("list.jsonl", &format!("{line}\n"));
+            fixture.ends(&["run", "--contracts", "list.jsonl"], 8);
+        } else {
+            fixture.ends(&lead(&["--no-wait"]), 8);
+        }
+        for run in ["lead.2", "lead.2.1"] {
+            let shown = fixture.json(&["show", run]).1;
+            assert_eq!(shown["outcome"]["code"], "final_message", "{run}: {shown}");
+        }
+        let before = fixture.lengths();
+        for resume in [&["resume", "--all"][..], &["resume", "lead", "--no-wait"]] {
+            fixture.ends(resume, 8);
+            assert_eq!(fixture.lengths(), before, "{resume:?}");
+        }
+        fixture.allow("lead.1");
+        fixture.ok(&["resume", "--all"]);
+        fixture.proves_tree("lead");
+    }
+}
+
+/// An answer that was left is taken by an agent whose tool server comes up slowly, though another call of the tree waits on.
+#[test]
+fn an_answer_is_taken_by_an_agent_that_is_brought_up_slowly() {
+    if !Harness::has_python() {
+        return;
+    }
+    for resume in [&["resume", "--all"][..], &["resume", "lead", "--no-wait"]] {
+        let fixture = beside();
+        let server = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fixtures/counting_server.py"
+        );
+        let [once, executions] = ["once", "executions"].map(|name| fixture.path(name));
+        let (once, counted) = (once.display(), executions.display());
+        let script = format!("if [ -e {once} ]; then sleep 1; fi; exec python3 {server} {counted}");
+        let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
+        let tools = json!({"mcp": {"fs": server}});
+        fixture.agent(
+            "middle",
+            &format!("tools: {tools}\nrequire_approval: [fs__count]\n"),
+            &asks(&[("fs__count", json!({}))], "counted"),
+        );
+        fixture.ends(&lead(&["--no-wait"]), 8);
+        let waiting = fixture.json(&["approvals"]).1;
+        assert_eq!(
+            waiting["approvals"].as_array().unwrap().len(),
+            2,
+            "{waiting}"
+        );
+        fixture.allow("lead.2");
+        fixture.write("once", "");
+        let left = fixture.ends(resume, 8);
+        let counted = std::fs::read_to_string(executions).unwrap_or_default();
+        assert_eq!(counted.lines().count(), 1, "{}", left.printed());
+        let waiting = fixture.json(&["approvals"]).1;
+        assert_eq!(
+            waiting["approvals"].as_array().unwrap().len(),
+            1,
+            "{waiting}"
+        );
+        assert_eq!(waiting["approvals"][0]["run_id"], "lead.1");
+    }
+}
+
+/// An agent that waits for its turn in a queue, which one has that waits for a person, keeps no tree from being left.
+#[test]
+fn a_tree_is_left_where_a_queue_is_held_by_one_that_waits() {
+    let fixture = beside();
+    let text = fixture.read("lead.yaml");
+    let queues = "queues: {default: {concurrent: 1}}\n";
+    fixture.write("lead.yaml", &format!("{text}{queues}"));
+    fixture.ends(&lead(&["--no-wait"]), 8);
+    let waiting = fixture.json(&["approvals"]).1;
+    assert_eq!(waiting["approvals"][0]["run_id"], "lead.1", "{waiting}");
+    let listed = fixture.json(&["list"]).1;
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 2, "{listed}");
+}
