@@ -332,6 +332,10 @@ pub(super) fn is_number(text: &str) -> bool {
 /// Reports that a node is no number, with how one is written.
 fn expected_number(node: &Node, reporter: &Reporter<'_>, what: &str, example: &str) {
     let rule = format!("expected {what}, got {}", reporter.describe(node));
-    let help = format!("write it in digits, without a unit or quotes, {example}");
+    let help = if reporter.path.ends_with("_ms") {
+        "write it in digits, in milliseconds, without a unit or quotes, such as 10000".to_owned()
+    } else {
+        format!("write it in digits, without a unit or quotes, {example}")
+    };
     reporter.refuse(node, rule, Some(help));
 }
