@@ -92,7 +92,7 @@ pub struct ContractSpec {
     pub parallel_tool_calls: Option<bool>,
     pub prices: Option<PriceTable>,
     /// Where its run was delegated: prices of the runs above it, also of models that it has not. They hold for the runs below it.
-    pub(crate) prices_above: Option<PriceTable>,
+    pub(crate) prices_above: Option<PricesAbove>,
     /// Whether `agent__progress_report` is offered.
     pub progress_report: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,
@@ -188,6 +188,14 @@ impl ContractSpec {
         own.next()
             .or_else(|| ModelProfile::describing(provider, model))
     }
+}
+
+/// Prices of the runs above a delegated one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PricesAbove {
+    /// Whether the run directly above has a limit of cost, so that what is below it makes none of them cheaper.
+    pub(crate) limited: bool,
+    pub(crate) table: PriceTable,
 }
 
 /// A task in JSON (001 §2).

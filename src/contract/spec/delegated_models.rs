@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::contract_spec::{ContractSpec, ProviderSpec, Setting, TargetSpec};
+use super::contract_spec::{ContractSpec, PricesAbove, ProviderSpec, Setting, TargetSpec};
 use super::keys::FILE;
 use crate::contract::PriceTable;
 
@@ -118,10 +118,13 @@ fn is_called(target: &TargetSpec, named: &str) -> bool {
 
 /// Prices of the delegating run and of those above it, for the agent's providers and for models that it has no price of. Under a limit from
 /// above its own prices make nothing cheaper: of two, the higher one counts. All of them are handed on, whatever providers the agent has.
+///
+/// Each pair of runs has a limit of its own: what the delegating run limits raises none of its own prices.
 fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
     let mut above = by.prices.clone();
     if let Some(further) = &by.prices_above {
-        above = Some(with_prices(above.as_ref(), further, limited, &|_| true));
+        let merged = with_prices(above.as_ref(), &further.table, further.limited, &|_| true);
+        above = Some(merged);
     }
     if let Some(above) = &above {
         let has = |provider: &str| own.providers.contains_key(provider);
@@ -129,7 +132,7 @@ fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
         let nothing = own.prices.is_none() && made.models.is_empty();
         own.prices = (!nothing).then_some(made);
     }
-    own.prices_above = above;
+    own.prices_above = above.map(|table| PricesAbove { limited, table });
 }
 
 /// The prices of a table, and those of another one for the providers that are wanted.

@@ -287,6 +287,49 @@ fn prices_hold_below_a_run_that_has_another_provider() {
     }
 }
 
+/// A limit is about what is below the run that has it: prices of a run above it, which has none, raise nothing.
+#[test]
+fn a_limit_in_the_middle_raises_no_price_to_that_of_a_run_above_it() {
+    let own = |price: u32| {
+        format!(
+            "targets: [{{provider: p, model: big}}]\nproviders: {{p: {{type: scripted, file: x.jsonl}}}}\n\
+             prices: {{version: b, models: {{p: {{big: {{input: {price}, output: {price}}}}}}}}}\n"
+        )
+    };
+    let lead = own(10);
+    // Whether the first run has a limit, too, and the price below.
+    for (limit, expected) in [("", 7_000_000), ("max_cost_micro_usd: 9000\n", 10_000_000)] {
+        let lead = format!("{lead}{limit}agents: [sub/scout.ai]\n");
+        let (middle, below) = (own(7), own(0));
+        let files = [
+            ("lead.yaml", lead.as_str()),
+            ("sub/scout.ai", BARE),
+            ("middle.yaml", &middle),
+            ("below.yaml", &below),
+        ];
+        let mut by = Folder::of(&files).spec("lead.yaml", &[]);
+        let called = Folder::of(&files).called();
+        let grant = DelegationGrant {
+            max_cost_micro_usd: Some(5_000),
+            ..GRANT
+        };
+        for file in ["middle.yaml", "below.yaml"] {
+            let contract = contract_of(&by);
+            let delegator = Delegator {
+                contract: &contract,
+                folder: Path::new("/a"),
+                spec: &by,
+            };
+            let to = ("agent__scout", Path::new("/a"));
+            by = called
+                .spec(file, &[])
+                .delegated(delegator, to, &grant, String::new());
+        }
+        let price = by.prices.unwrap().models["p"]["big"];
+        assert_eq!(price.input_pico_usd.0, expected, "{limit}");
+    }
+}
+
 #[test]
 fn a_run_has_what_it_is_given() {
     let spec = delegated(OWN);
