@@ -90,6 +90,18 @@ fn what_is_loaded_counts_for_a_dry_run_and_a_failed_call_stays_one() {
     assert!(left.out.contains(largest), "{}", left.out);
     let left = fixture.ends(&run, 4);
     assert!(left.err.contains(largest), "{}", left.err);
+    // What the user says in it decides the policy of both.
+    let edit = "Edit the file src/main.rs and run the tests in the workspace.";
+    let words =
+        json!([{"role": "user", "content": edit}, {"role": "assistant", "content": "Shall I?"}]);
+    fixture.write("edit.json", &words.to_string());
+    fixture.script("page: code\n", &[&says("Done.")]);
+    let run = ["run", "c.yaml", "Yes please.", "--load", "edit.json"];
+    for more in [&["--dry-run"][..], &[]] {
+        let left = fixture.ends(&[&run[..], more].concat(), 4).printed();
+        let reason = "tool_policy required needs a tool";
+        assert!(left.contains(reason), "{more:?}: {left}");
+    }
     let saved = json!([
         {"role": "user", "content": "Read."},
         {"role": "assistant", "content": [

@@ -20,6 +20,7 @@ mod backends;
 mod confinement;
 mod engine;
 mod guard;
+mod loaded;
 mod local_models;
 mod model_file;
 mod new_run;
@@ -46,7 +47,7 @@ pub(crate) use new_run::{
 };
 pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
-pub(crate) use preview::{Preview, preview, preview_recorded};
+pub(crate) use preview::{Preview, preview, preview_loaded, preview_recorded};
 pub(crate) use reach::{
     Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE, shown_words,
 };

@@ -3,6 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::guard::recorded;
+use super::loaded::{intent_of, opening_of};
 use super::prepared::{GRACE, Prepared, Start};
 use super::read_request::ReadRequest;
 use super::recorded::{Mismatch, check_contract, pins_of};
@@ -12,16 +13,13 @@ use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
 use super::unmet::not_offered;
 use super::workspace::Workspace;
-use crate::contract::{ExecutionContract, FactoryError, TargetSpec, ToolTransport, check_input};
+use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
 use crate::driver::clock::unix_ms;
-use crate::kernel::{ParentRun, RunStarted, is_failure};
-use crate::message::{
-    AgentMessage, Digest, Observed, ObservedStatus, QuarterBytes, Role, RunId, Scrubber as _,
-    TokenCounter,
-};
+use crate::kernel::{ParentRun, RunStarted};
+use crate::message::{AgentMessage, Digest, QuarterBytes, RunId, Scrubber as _, TokenCounter};
 use crate::replay::ForkPoint;
 use crate::session::{Redactor, Scrub};
 
@@ -208,11 +206,7 @@ impl Beginning {
         let is_blank = |task: &String| task.trim().is_empty();
         let intent = match self {
             Self::Continuation(continuation) => Some(continuation.message.clone()),
-            Self::Loaded { task, .. } if is_blank(task) => None,
-            Self::Loaded { saved, task } => {
-                let task = AgentMessage::text(Role::User, task, 0);
-                RunStarted::intent(&[saved.as_slice(), &[task]].concat())
-            }
+            Self::Loaded { saved, task } => intent_of(saved, task),
             Self::Delegated { task, .. } | Self::Step { task, .. } | Self::Task(task) => {
                 task.clone()
             }
@@ -290,14 +284,8 @@ impl Beginning {
                 let messages = RunStarted::opening_counted(&contract.system, intent, counter);
                 return (messages, Some(*parent));
             }
-            Self::Loaded { mut saved, task } => {
-                for message in &mut saved {
-                    message.tokens = tokens_of(message, counter);
-                    message.observed = observed(message, contract.tool_transport);
-                }
-                let mut messages = RunStarted::opening_counted(&contract.system, &task, counter);
-                let at = messages.len().saturating_sub(1);
-                messages.splice(at..at, saved);
+            Self::Loaded { saved, task } => {
+                let messages = opening_of(saved, &task, contract, counter);
                 return (Scrub(redactor).opening(messages, counter), None);
             }
             Self::Task(_) => {
@@ -339,27 +327,6 @@ impl Continuation {
         let task = point.task.as_deref();
         Ok(check_contract(contract, draft, found, &tokenizers, task))
     }
-}
-
-/// How the call ended that a loaded message answers, where results are rendered as text.
-fn observed(message: &AgentMessage, transport: ToolTransport) -> Option<Observed> {
-    let status = if is_failure(&message.content) {
-        ObservedStatus::Failed
-    } else {
-        ObservedStatus::Ok
-    };
-    let is_rendered = message.role == Role::Tool && transport == ToolTransport::Xml;
-    is_rendered.then_some(Observed {
-        duration_ms: 0,
-        status,
-    })
-}
-
-/// The tokens of a message that no run counted, the arguments of its calls included.
-pub(super) fn tokens_of(message: &AgentMessage, counter: &dyn TokenCounter) -> u64 {
-    let calls = message.tool_calls.iter();
-    let calls = calls.map(|call| counter.count(call.arguments.as_str()));
-    calls.fold(counter.count(&message.content), u64::saturating_add)
 }
 
 /// What keeps a run from going on from another one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::new_run::tokens_of;
+use super::loaded::{intent_of, opening_of};
 use super::reach::Reach;
 use super::read_request::ReadRequest;
 use super::request::RunRequest;
@@ -19,7 +19,7 @@ use crate::contract::{
 };
 use crate::driver::DriverError;
 use crate::driver::secrets::Unmatched;
-use crate::kernel::{BringUpFault, RunStarted};
+use crate::kernel::BringUpFault;
 use crate::message::{AgentMessage, QuarterBytes, TokenCounter};
 
 /// The contract that a file gives, without a run.
@@ -57,16 +57,6 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
-    /// The same of a run that begins with a conversation that was saved: it stands before the task.
-    pub(crate) fn begin_with(&mut self, mut saved: Vec<AgentMessage>) {
-        let counter = counter_of(&self.tokenizers, &self.contract);
-        for message in &mut saved {
-            message.tokens = tokens_of(message, counter.as_ref());
-        }
-        let at = self.opening.len().saturating_sub(1);
-        self.opening.splice(at..at, saved);
-    }
-
     /// The same, with the recorded token counts of definitions that are in both.
     pub(crate) fn counted_as(self, recorded: &ExecutionContract) -> Self {
         Self {
@@ -85,7 +75,20 @@ pub(crate) async fn preview(
     servers: ServersToStart,
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
-    made(request, servers, None, cancel).await
+    preview_loaded(Vec::new(), request, servers, cancel).await
+}
+
+/// The same of a run that begins with a conversation that was saved.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made.
+pub(crate) async fn preview_loaded(
+    saved: Vec<AgentMessage>,
+    request: &RunRequest,
+    servers: ServersToStart,
+    cancel: &CancellationToken,
+) -> Result<Preview, DriverError> {
+    made((request, saved), servers, None, cancel).await
 }
 
 /// The contract that a file gives where no server of it is started: what a server of the recorded contract offered is taken
@@ -98,12 +101,13 @@ pub(crate) async fn preview_recorded(
     recorded: &ExecutionContract,
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
-    let preview = made(request, ServersToStart::Builtin, Some(recorded), cancel).await?;
+    let without = ServersToStart::Builtin;
+    let preview = made((request, Vec::new()), without, Some(recorded), cancel).await?;
     Ok(preview.counted_as(recorded))
 }
 
 async fn made(
-    request: &RunRequest,
+    (request, saved): (&RunRequest, Vec<AgentMessage>),
     which: ServersToStart,
     recorded: Option<&ExecutionContract>,
     cancel: &CancellationToken,
@@ -118,7 +122,8 @@ async fn made(
         _ => (found.servers(which)?, Vec::new()),
     };
     let mut draft = draft?;
-    draft.decide(spec.task.as_deref())?;
+    let task = spec.task.as_deref().unwrap_or_default();
+    draft.decide(intent_of(&saved, task).as_deref())?;
     let started = Started::up(
         specs,
         workspace.path(),
@@ -161,9 +166,8 @@ async fn made(
     }
     let faults = offer.faults_under(spec, &contract);
     let counter = counter_of(&tokenizers, &contract);
-    let task = spec.task.as_deref().unwrap_or_default();
     Ok(Preview {
-        opening: RunStarted::opening_counted(&contract.system, task, counter.as_ref()),
+        opening: opening_of(saved, task, &contract, counter.as_ref()),
         are_started: which != ServersToStart::Builtin,
         tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
         model_faults: found.model_faults(&contract),

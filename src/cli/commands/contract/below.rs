@@ -13,7 +13,6 @@ use crate::cli::context::error::CliError;
 use crate::contract::{ContractSpec, DelegationGrant, Delegator, ExecutionContract};
 use crate::driver::{DriverError, Reach, unset_by_itself, unset_keys};
 use crate::kernel::CheckName;
-use crate::message::AgentMessage;
 
 /// How many files of agents are judged.
 const MOST_BELOW: usize = 256;
@@ -28,18 +27,15 @@ pub(super) struct Beside {
     pub(super) notes: Vec<FaultBelow>,
     /// Whether a run is judged, which needs its keys.
     of_a_run: bool,
-    /// The conversation that the run begins with.
-    pub(super) saved: Vec<AgentMessage>,
     seen: BTreeSet<PathBuf>,
     pub(super) unmet: Vec<CliError>,
 }
 
 impl Beside {
-    /// Nothing but those faults of a run that begins with that conversation.
-    pub(super) fn of_a_run(unmet: Vec<CliError>, saved: Vec<AgentMessage>) -> Self {
+    /// Nothing but those faults of a run.
+    pub(super) fn of_a_run(unmet: Vec<CliError>) -> Self {
         Self {
             of_a_run: true,
-            saved,
             unmet,
             ..Self::default()
         }
@@ -125,7 +121,7 @@ impl Beside {
     }
 
     fn judge_one(&mut self, app: &App, file: &ContractFile, spec: &ContractSpec) {
-        let mut preview = match preview_of_possible(app, file, spec.clone()) {
+        let mut preview = match preview_of_possible(app, file, spec.clone(), Vec::new()) {
             Ok(preview) => preview,
             Err(fault) => {
                 self.unmet.push(fault);

@@ -11,6 +11,7 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::ui::escape::{brief, line};
 use crate::contract::ContractSpec;
 use crate::driver::{self, Preview, ServersToStart};
+use crate::message::AgentMessage;
 use crate::session::RedactionKey;
 
 /// What a contract file comes to.
@@ -24,13 +25,15 @@ pub(in crate::cli) fn preview_of(
 }
 
 /// The same with every server started that can be: one that needs a variable which is not set is left out, and what it lacks is among
-/// what is unmet.
+/// what is unmet. Those messages were saved, and stand before the task.
 pub(super) fn preview_of_possible(
     app: &App,
     file: &ContractFile,
     spec: ContractSpec,
+    saved: Vec<AgentMessage>,
 ) -> Result<Preview, CliError> {
-    preview_with(&runtime()?, app, file, spec, ServersToStart::Possible)
+    let begun = (spec, saved);
+    preview_with(&runtime()?, app, file, begun, ServersToStart::Possible)
 }
 
 /// The same on a runtime that others use, too.
@@ -46,20 +49,20 @@ pub(in crate::cli) fn preview_on(
     } else {
         ServersToStart::Builtin
     };
-    preview_with(runtime, app, file, spec, servers)
+    preview_with(runtime, app, file, (spec, Vec::new()), servers)
 }
 
 fn preview_with(
     runtime: &Runtime,
     app: &App,
     file: &ContractFile,
-    spec: ContractSpec,
+    (spec, saved): (ContractSpec, Vec<AgentMessage>),
     servers: ServersToStart,
 ) -> Result<Preview, CliError> {
     // A contract knows no run, so nothing is committed to.
     let request = file.request(app, spec, RedactionKey::new([0; 32]));
     let cancel = CancellationToken::new();
-    let preview = runtime.block_on(driver::preview(&request, servers, &cancel));
+    let preview = runtime.block_on(driver::preview_loaded(saved, &request, servers, &cancel));
     preview.map_err(|fault| file.located(fault))
 }
 

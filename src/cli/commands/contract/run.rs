@@ -142,7 +142,10 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     let read = read(app, &args.contract, "contract check FILE");
     if args.contract.start_servers {
         return match read {
-            Ok((file, spec)) => check_started(app, &file, &spec, Beside::default(), args.json),
+            Ok((file, spec)) => {
+                let begun = (&spec, Vec::new());
+                check_started(app, &file, begun, Beside::default(), args.json)
+            }
             Err(fault) => report_check(app, &file, Err(fault), Beside::default(), args.json),
         };
     }
@@ -163,22 +166,21 @@ pub(in crate::cli) fn check_file(
     (spec, saved, others): (&ContractSpec, Vec<AgentMessage>, Vec<CliError>),
     json: bool,
 ) -> Result<Exit, CliError> {
-    check_started(app, file, spec, Beside::of_a_run(others, saved), json)
+    check_started(app, file, (spec, saved), Beside::of_a_run(others), json)
 }
 
 /// What is wrong with a file whose tool servers are started, and with the agents that may be called.
 fn check_started(
     app: &App,
     file: &ContractFile,
-    spec: &ContractSpec,
+    (spec, saved): (&ContractSpec, Vec<AgentMessage>),
     mut beside: Beside,
     json: bool,
 ) -> Result<Exit, CliError> {
-    let checked = match preview_of_possible(app, file, spec.clone()) {
+    let checked = match preview_of_possible(app, file, spec.clone(), saved) {
         Ok(mut preview) => {
             let unset = beside.unset_keys(app, spec, &preview.reach);
             preview.unmet.extend(unset);
-            preview.begin_with(std::mem::take(&mut beside.saved));
             let found = (file, preview.unmet.as_slice());
             beside.judge(app, found, (spec, &preview.contract));
             // An agent whose file cannot be read is among what is beside it.
