@@ -214,6 +214,70 @@ fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
     assert!(left.printed().contains("approve w.3"), "{}", left.printed());
 }
 
+/// A tool server that begins once a file is there, and whose call writes one and waits for another.
+const MEETING: &str = "import json, os, sys, time
+starts, calls, waits = sys.argv[1:]
+def until(path):
+    for _ in range(3000):
+        if os.path.exists(path):
+            return
+        time.sleep(0.02)
+if starts:
+    until(starts)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if 'id' not in asked:
+        continue
+    result = {}
+    if asked['method'] == 'initialize':
+        version = asked['params']['protocolVersion']
+        info = {'name': 's', 'version': '1'}
+        result = {'protocolVersion': version, 'capabilities': {'tools': {}}, 'serverInfo': info}
+    if asked['method'] == 'tools/list':
+        result = {'tools': [{'name': 'meet', 'inputSchema': {'type': 'object'}}]}
+    if asked['method'] == 'tools/call':
+        open(calls, 'w').close()
+        if waits:
+            until(waits)
+        result = {'content': [{'type': 'text', 'text': 'met'}]}
+    print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)
+";
+
+/// A call whose time for an answer is over waits for no person: nothing is left for its sake once its run has gone on.
+#[test]
+fn an_approval_that_has_expired_leaves_no_workflow() {
+    if !Harness::has_python() {
+        return;
+    }
+    let fixture = fixture(
+        "steps:
+- id: both
+  parallel:
+  - {id: asks, delegate: asks.yaml, task: go}
+  - {id: slow, delegate: slow.yaml, task: go}
+",
+    );
+    fixture.write("meeting.py", MEETING);
+    let [program, gone_on, met] =
+        ["meeting.py", "gone_on", "met"].map(|name| fixture.path(name).display().to_string());
+    let server = |args: [&str; 3]| {
+        let args = [&[program.as_str()][..], &args].concat();
+        json!({"fs": {"command": "python3", "args": args, "sandbox": "off"}})
+    };
+    // It asks in vain, goes on, and its next call ends when the other step has begun to work.
+    let mut says = asks(&[("clock", json!({}))], "");
+    says.pop();
+    says.extend(asks(&[("fs__meet", json!({}))], "Met."));
+    let tools = json!({"builtin": ["clock"], "mcp": server(["", &gone_on, &met])});
+    let terms = format!("tools: {tools}\nrequire_approval: [clock]\napproval_timeout_ms: 500\n");
+    fixture.agent("asks", &terms, &says);
+    let tools = json!({"mcp": server([&gone_on, &met, ""])});
+    let says = asks(&[("fs__meet", json!({}))], "Met.");
+    fixture.agent("slow", &format!("tools: {tools}\n"), &says);
+    let ended = fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w", "--json"], 0);
+    fixture.tree_holds(&ended.document());
+}
+
 /// The steps of a workflow whose server does this, in the place of its own program, where the file `once` is there.
 fn with_server(fixture: &Fixture, again: &str, more: &str) {
     let server = concat!(
