@@ -9,6 +9,7 @@ mod results;
 mod seen;
 mod steps;
 mod tree;
+mod waits;
 
 use serde_json::Value;
 

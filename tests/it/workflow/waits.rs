@@ -1,0 +1,164 @@
+//! When a workflow is left for a person's answer, and that an answer which is there is taken.
+
+use serde_json::json;
+
+use super::fixture;
+use crate::delegation::asks;
+use crate::fixture::Left;
+use crate::harness::Harness;
+
+/// Each resume goes on with what can go on: a branch that waits keeps no answered one back.
+#[test]
+fn a_call_that_was_answered_is_made_though_another_one_waits() {
+    let fixture = fixture(
+        "steps:
+- id: both
+  parallel:
+  - {id: one, tool: write_file, arguments: {path: one.txt, content: yes}}
+  - {id: two, tool: write_file, arguments: {path: two.txt, content: yes}}
+",
+    );
+    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
+    let text = fixture.read("w.yaml");
+    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.all_wait(2);
+    let entries = || fixture.json(&["show", "w"]).1["entries"].clone();
+    let before = entries();
+    fixture.comes_to_an_end(&["resume", "w"], 8);
+    assert_eq!(
+        entries(),
+        before,
+        "as long as all wait, nothing is recorded"
+    );
+    fixture.allows("w.2");
+    let left = fixture.comes_to_an_end(&["resume", "--all"], 8);
+    assert!(fixture.path("w/two.txt").exists(), "{}", left.printed());
+    assert!(!fixture.path("w/one.txt").exists());
+    assert!(left.printed().contains("approve w.1"), "{}", left.printed());
+    fixture.allows("w.1");
+    let ended = fixture.comes_to_an_end(&["resume", "w", "--json"], 0);
+    fixture.tree_holds(&ended.document());
+    fixture.proves_tree("w");
+}
+
+/// A step that ends while the agent of another step is brought up takes that one's answer away no more than a third one does, which
+/// waits.
+#[test]
+fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
+    if !Harness::has_python() {
+        return;
+    }
+    let fixture = fixture(
+        "steps:
+- id: all
+  parallel:
+  - {id: gives, delegate: lead.yaml, task: go}
+  - {id: gate, tool: shell, arguments: {command: 'until [ -e asked ]; do sleep 0.1; done; echo yes'}}
+  - {id: waits, depends_on: [gate], tool: write_file, arguments: {path: one.txt, content: yes}}
+  - {id: writes, depends_on: [gate], tool: write_file, arguments: {path: two.txt, content: yes}}
+",
+    );
+    let text = fixture.read("w.yaml");
+    let text = text.replace(
+        "  tool_policy:",
+        "  require_approval: [write_file]\n  tool_policy:",
+    );
+    fixture.write("w.yaml", &text.replace("[read_file,", "[shell, read_file,"));
+    let server = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/counting_server.py"
+    );
+    let [once, done, executions] =
+        ["once", "w/two.txt", "executions"].map(|name| fixture.path(name));
+    let (once, done, counted) = (once.display(), done.display(), executions.display());
+    // Brought up again, it is there a while after the other step has ended.
+    let script = format!(
+        "if [ -e {once} ]; then until [ -e {done} ]; do sleep 0.1; done; sleep 2; fi; exec python3 {server} {counted}"
+    );
+    let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
+    let tools = json!({"mcp": {"fs": server}});
+    fixture.agent(
+        "slow",
+        &format!("tools: {tools}\nrequire_approval: [fs__count]\n"),
+        &asks(&[("fs__count", json!({}))], "counted"),
+    );
+    let calls = asks(&[("agent__slow", json!({"prompt": "go"}))], "done");
+    fixture.agent("lead", "agents: [slow.yaml]\n", &calls);
+    let child = fixture.begins(&["run", "w.yaml", "--run-id", "w"]);
+    fixture.records("w.1.1", "await_approval");
+    fixture.write("w/asked", "");
+    assert_eq!(Left::from(child.wait_with_output().unwrap()).code, 8);
+    fixture.all_wait(3);
+    fixture.allows("w.1.1");
+    fixture.allows("w.4");
+    fixture.write("once", "");
+    let left = fixture.comes_to_an_end(&["resume", "w", "--no-wait"], 8);
+    let counted = std::fs::read_to_string(executions).unwrap_or_default();
+    assert_eq!(counted.lines().count(), 1, "{}", left.printed());
+    assert!(left.printed().contains("approve w.3"), "{}", left.printed());
+}
+
+/// A tool server that begins once a file is there, and whose call writes one and waits for another.
+const MEETING: &str = "import json, os, sys, time
+starts, calls, waits = sys.argv[1:]
+def until(path):
+    for _ in range(3000):
+        if os.path.exists(path):
+            return
+        time.sleep(0.02)
+if starts:
+    until(starts)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if 'id' not in asked:
+        continue
+    result = {}
+    if asked['method'] == 'initialize':
+        version = asked['params']['protocolVersion']
+        info = {'name': 's', 'version': '1'}
+        result = {'protocolVersion': version, 'capabilities': {'tools': {}}, 'serverInfo': info}
+    if asked['method'] == 'tools/list':
+        result = {'tools': [{'name': 'meet', 'inputSchema': {'type': 'object'}}]}
+    if asked['method'] == 'tools/call':
+        open(calls, 'w').close()
+        if waits:
+            until(waits)
+        result = {'content': [{'type': 'text', 'text': 'met'}]}
+    print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)
+";
+
+/// A call whose time for an answer is over waits for no person: nothing is left for its sake once its run has gone on.
+#[test]
+fn an_approval_that_has_expired_leaves_no_workflow() {
+    if !Harness::has_python() {
+        return;
+    }
+    let fixture = fixture(
+        "steps:
+- id: both
+  parallel:
+  - {id: asks, delegate: asks.yaml, task: go}
+  - {id: slow, delegate: slow.yaml, task: go}
+",
+    );
+    fixture.write("meeting.py", MEETING);
+    let [program, gone_on, met] =
+        ["meeting.py", "gone_on", "met"].map(|name| fixture.path(name).display().to_string());
+    let server = |args: [&str; 3]| {
+        let args = [&[program.as_str()][..], &args].concat();
+        json!({"fs": {"command": "python3", "args": args, "sandbox": "off"}})
+    };
+    // It asks in vain, goes on, and its next call ends when the other step has begun to work.
+    let mut says = asks(&[("clock", json!({}))], "");
+    says.pop();
+    says.extend(asks(&[("fs__meet", json!({}))], "Met."));
+    let tools = json!({"builtin": ["clock"], "mcp": server(["", &gone_on, &met])});
+    let terms = format!("tools: {tools}\nrequire_approval: [clock]\napproval_timeout_ms: 500\n");
+    fixture.agent("asks", &terms, &says);
+    let tools = json!({"mcp": server([&gone_on, &met, ""])});
+    let says = asks(&[("fs__meet", json!({}))], "Met.");
+    fixture.agent("slow", &format!("tools: {tools}\n"), &says);
+    let ended = fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w", "--json"], 0);
+    fixture.tree_holds(&ended.document());
+}
