@@ -162,3 +162,41 @@ fn an_approval_that_has_expired_leaves_no_workflow() {
     let ended = fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w", "--json"], 0);
     fixture.tree_holds(&ended.document());
 }
+
+/// What needs no person comes to its end before the workflow is left, however deep it stands; a resume has nothing to write then.
+#[test]
+fn a_branch_that_needs_no_person_ends_before_the_workflow_is_left() {
+    let fixture = fixture(
+        "steps:
+- id: both
+  parallel:
+  - {id: asks, tool: write_file, arguments: {path: one.txt, content: yes}}
+  - {id: deep, delegate: top.yaml, task: go}
+",
+    );
+    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
+    let text = fixture.read("w.yaml");
+    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    let works = asks(&[("clock", json!({}))], "Noon.");
+    fixture.agent("worker", "tools: {builtin: [clock]}\n", &works);
+    for (name, below) in [("middle", "worker"), ("top", "middle")] {
+        let tool = format!("agent__{below}");
+        let says = asks(&[(tool.as_str(), json!({"prompt": "go"}))], "Done.");
+        fixture.agent(name, &format!("agents: [{below}.yaml]\n"), &says);
+    }
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    let (_, worker) = fixture.json(&["show", "w.2.1.1"]);
+    assert_eq!(
+        worker["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{worker}"
+    );
+    let entries = || fixture.json(&["show", "w"]).1["entries"].clone();
+    let before = entries();
+    for resume in [&["resume", "w"][..], &["resume", "--all"]] {
+        fixture.comes_to_an_end(resume, 8);
+    }
+    assert_eq!(entries(), before);
+    fixture.allows("w.1");
+    fixture.comes_to_an_end(&["resume", "w"], 0);
+    fixture.proves_tree("w");
+}
