@@ -44,10 +44,10 @@ pub use awaited_approval::AwaitedApproval;
 pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub(crate) use provider_refusal::{
-    is_slow, keyless, misled, played_out, refused_key_of, silent, wants_key,
+    keyless, last_request, misled, played_out, refused_key_of, silent, window_of_last,
 };
 pub(crate) use reason::{failed_calls, headline, sentence, why};
-pub(crate) use remedy::remedy;
+pub(crate) use remedy::{LastRequest, remedy};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use saved_conversation::saved_conversation;
 pub(crate) use server_log::with_short_log;

@@ -1,8 +1,10 @@
 //! What of a provider's settings explains that its server refused a request. Reads a view; asks no server.
 
+use super::remedy::LastRequest;
 use crate::contract::{ProviderTerms, ProviderType};
-use crate::message::ProviderFaultClass;
-use crate::view::{Request, RequestEnd, RunView, is_web_page};
+use crate::kernel::OutcomeCode;
+use crate::message::{FailureCode, ProviderFaultClass};
+use crate::view::{Request, RequestEnd, RunView, has_web_page};
 
 /// The provider that refused the last request although no key was sent to it; none where one may have been. A header may
 /// hold a key, and where the address is in a variable the usual key may have been sent.
@@ -50,21 +52,68 @@ pub(crate) fn silent(view: &RunView) -> Option<&str> {
         .map(|(name, _)| name)
 }
 
-/// Whether the last request had no answer in the time that the contract allows.
-pub(crate) fn is_slow(view: &RunView) -> bool {
-    last_attempt(view).is_some_and(|request| {
-        matches!(
-            request.end,
-            Some(RequestEnd::Failed {
+/// What is recorded of the last request of a run that ended for it, where that says more than the code.
+pub(crate) fn last_request(view: &RunView) -> Option<LastRequest> {
+    let code = view.outcome()?.code;
+    if code == OutcomeCode::ModelUnavailable {
+        return wants_key(view).then_some(LastRequest::UnknownModel);
+    }
+    match (code, last_attempt(view)?.end.as_ref()?) {
+        // A status is an answer: of a gateway, whose server was too slow for it.
+        (
+            OutcomeCode::AttemptsExhausted,
+            RequestEnd::Failed {
                 class: ProviderFaultClass::Timeout,
+                status: None,
                 ..
-            })
-        )
-    })
+            },
+        ) => Some(LastRequest::Slow),
+        (
+            OutcomeCode::AttemptsExhausted,
+            RequestEnd::Failed {
+                class: ProviderFaultClass::RateLimit,
+                ..
+            },
+        ) => Some(LastRequest::RateLimited),
+        (
+            OutcomeCode::Context | OutcomeCode::SynthesisWithoutTools,
+            RequestEnd::Failed {
+                class: ProviderFaultClass::ContextOverflow,
+                ..
+            },
+        ) => Some(LastRequest::TooLarge),
+        (
+            OutcomeCode::FormatRetriesExhausted,
+            RequestEnd::Returned {
+                failure_code: Some(failure),
+                pointer,
+                ..
+            },
+        ) => is_cut_short(*failure, pointer.as_deref()).then_some(LastRequest::CutShort),
+        _ => None,
+    }
+}
+
+/// Whether what came back is no whole document, which is the server's doing. Thinking without an end is the model's.
+fn is_cut_short(failure: FailureCode, pointer: Option<&str>) -> bool {
+    match failure {
+        FailureCode::BodyInvalidJson | FailureCode::BodyShape => true,
+        FailureCode::StreamIncomplete => {
+            !pointer.is_some_and(|pointer| pointer.ends_with("/content"))
+        }
+        _ => false,
+    }
+}
+
+/// The `context_window` of the target that was asked last.
+pub(crate) fn window_of_last(view: &RunView) -> Option<u64> {
+    let index = usize::try_from(last_attempt(view)?.target).ok()?;
+    let target = view.contract().targets.get(index)?;
+    Some(target.context_window.into())
 }
 
 /// Whether the provider that was asked last, else the first one, is asked with a key.
-pub(crate) fn wants_key(view: &RunView) -> bool {
+fn wants_key(view: &RunView) -> bool {
     let target = last_attempt(view).map_or(0, |request| request.target);
     provider_of(view, target).is_some_and(|(_, terms)| terms.api_key_env.is_some())
 }
@@ -81,28 +130,29 @@ pub(crate) fn played_out(view: &RunView) -> Option<&str> {
 }
 
 /// The error of a request whose address leads to something else than the model's API, with what the address lacks: `HTTP 404 from
-/// http://127.0.0.1:8080, which does not end in /v1 (…)`. A web page is not quoted.
-pub(super) fn not_found(view: &RunView, request: &Request, error: &str) -> Option<String> {
+/// http://127.0.0.1:8080, which does not end in /v1 (…)`; and of one that was answered with a web page, which is not quoted.
+pub(super) fn of_address(view: &RunView, request: &Request, error: &str) -> Option<String> {
     let (_, terms) = provider(view, request)?;
     let address = terms.base_url.as_deref()?;
     let RequestEnd::Failed {
         message,
-        not_found: true,
+        not_found,
         status,
         ..
     } = request.end.as_ref()?
     else {
         return None;
     };
+    let is_page = status.is_some() && has_web_page(message);
+    if !not_found && !is_page {
+        return None;
+    }
     let lacking = terms.provider_type.lacking_end(address);
+    let lacking = lacking.filter(|_| *not_found);
     let lacking = lacking.map(|end| format!(", which does not end in {end}"));
     let lacking = lacking.unwrap_or_default();
     let status = status.map_or_else(|| "an answer".to_owned(), |status| format!("HTTP {status}"));
-    let error = if is_web_page(message) {
-        "a web page"
-    } else {
-        error
-    };
+    let error = if is_page { "a web page" } else { error };
     Some(format!("{status} from {address}{lacking} ({error})"))
 }
 

@@ -1,7 +1,8 @@
 //! The sentence that says why a run ended. Reads a view; decides no outcome.
 
 use super::failures;
-use super::provider_refusal::{keyless, misled, not_found, unsure_key};
+use super::provider_refusal::{keyless, last_request, misled, of_address, unsure_key};
+use super::remedy::LastRequest;
 use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
@@ -14,6 +15,9 @@ const MOST_NAMED: usize = 3;
 const OF_LINEAGE: &str =
     "an ok result of a tool that is no agent, in this run or one below it (tool_proof: lineage)";
 
+/// What ends a run without the required call whose server took no larger request: a closing turn offers no tools.
+const UNPROVEN_AND_TOO_LARGE: &str = "The request did not fit the server's context, and a shorter one, without tools, could not bring the required tool call.";
+
 /// Why the run ended: the code's sentence, made exact by what this run did. In foreign words if those are more exact; none
 /// if the run has no end.
 #[must_use]
@@ -22,6 +26,7 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
         return Some(format!("{headline}. {rest}"));
     }
     let code = view.outcome()?.code;
+    let is_too_large = last_request(view) == Some(LastRequest::TooLarge);
     let (sentence, cause) = match code {
         OutcomeCode::NoCallResponse if view.requested_calls() > 0 => {
             let refused = view.last_refusal().map(str::to_owned);
@@ -39,6 +44,10 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
             };
             (wanted, failed_calls(view))
         }
+        OutcomeCode::SynthesisWithoutTools if is_too_large => {
+            (UNPROVEN_AND_TOO_LARGE.to_owned(), last_failure(view))
+        }
+        OutcomeCode::Context if is_too_large => (sentence(code).to_owned(), last_failure(view)),
         OutcomeCode::SynthesisWithoutTools => {
             let refused = || view.last_refusal().map(str::to_owned);
             (no_turn_left(view), failed_calls(view).or_else(refused))
@@ -265,7 +274,7 @@ fn failed_attempts(view: &RunView) -> Vec<String> {
     let several = attempts.iter().any(|request| Some(model(request)) != first);
     let texts = attempts.into_iter().filter_map(|request| {
         let mut error = failures::of_request(request)?;
-        if let Some(at_address) = not_found(view, request, &error) {
+        if let Some(at_address) = of_address(view, request, &error) {
             error = at_address;
         }
         Some(match model(request).filter(|_| several) {

@@ -115,9 +115,75 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
     })
 }
 
+/// What is recorded of the last request, where that says more than the code of the outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastRequest {
+    /// What came back breaks off, or is no document of the protocol.
+    CutShort,
+    /// The provider limits the rate of requests.
+    RateLimited,
+    /// No answer came in the time that the contract allows.
+    Slow,
+    /// The server refused it as larger than the model's context.
+    TooLarge,
+    /// The server, which wants a key, does not have the model.
+    UnknownModel,
+}
+
+impl LastRequest {
+    /// What may help then, in the form of a [`remedy`]; `WINDOW` stands for the `context_window` of the target.
+    pub(crate) const fn remedy(self) -> &'static str {
+        match self {
+            Self::CutShort => {
+                "the server's answer broke off, or is none of its protocol: its log says why, and `monolith doctor --contract FILE` asks it. Once it answers whole: `monolith continue RUN \"…\"`"
+            }
+            Self::RateLimited => {
+                "the provider limits the rate of requests: wait, or name another target. Then `monolith continue RUN \"…\"` goes on"
+            }
+            Self::Slow => {
+                "the model was slower than `llm_timeout_ms` allows. More time: `monolith continue RUN \"…\" --contract FILE --set llm_timeout_ms=MORE`"
+            }
+            Self::TooLarge => {
+                "the server takes less than `context_window: WINDOW` of the target lets through: correct that, or give the server a larger context. Then `monolith continue RUN \"…\" --contract FILE`, or a task that reads less at once"
+            }
+            // Only a run sends the key, so `doctor` cannot list the models.
+            Self::UnknownModel => {
+                "the server does not know the model: correct `model` of the target"
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl LastRequest {
+        const ALL: [(Self, &str); 5] = [
+            (Self::CutShort, "an answer that broke off"),
+            (Self::RateLimited, "too many requests (HTTP 429)"),
+            (Self::Slow, "no answer in time"),
+            (Self::TooLarge, "refused as too large"),
+            (
+                Self::UnknownModel,
+                "no such model, at a server that wants a key",
+            ),
+        ];
+    }
+
+    #[test]
+    fn the_recipe_has_what_helps_by_what_is_recorded_of_the_last_request() {
+        let rows = LastRequest::ALL.map(|(recorded, words)| {
+            let text = recorded
+                .remedy()
+                .replace("MORE", "…")
+                .replace("WINDOW", "…");
+            format!("| {words} | {text} |\n")
+        });
+        let rows = rows.concat();
+        let table = format!("| the last request | what may help |\n|---|---|\n{rows}");
+        assert!(PAGE.contains(&table), "the page should hold:\n{table}");
+    }
 
     const PAGE: &str = include_str!("../../docs/recipes/failure.md");
 

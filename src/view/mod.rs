@@ -43,7 +43,7 @@ pub use entry::Entry;
 pub(crate) use outline::RunOutline;
 pub(crate) use preflight::Preflight;
 pub(crate) use reports::{Report, ReportFault};
-pub(crate) use requests::{Request, RequestEnd, RequestPurpose, is_web_page};
+pub(crate) use requests::{Request, RequestEnd, RequestPurpose, has_web_page};
 pub(crate) use run_start::RunStart;
 pub use run_view::RunView;
 pub(crate) use run_view::Step;

@@ -67,7 +67,7 @@ pub(crate) enum RequestEnd {
         class: ProviderFaultClass,
         /// The message of the fault.
         message: String,
-        /// Whether the server has no model's API at that address; one that only lacks the model has.
+        /// Whether the address leads to no model's API; to one that only lacks the model, or is down, it does.
         not_found: bool,
         /// The status of the HTTP response, where there was one.
         status: Option<u16>,
@@ -120,18 +120,24 @@ impl RequestEnd {
     }
 }
 
-/// Whether that is the answer of something else than a model's API: there is nothing at the address, it takes no such request, or it has a web
-/// page.
+/// Whether that is the answer of something else than a model's API: there is nothing at the address, it takes no such request, it leads on to
+/// another one, or it has a web page. A page with any other status is what a proxy shows while the server behind it is down.
 fn is_elsewhere(fault: &ProviderFault) -> bool {
-    let lacks = matches!(fault.status, Some(404 | 405 | 501));
-    (lacks && !fault.unknown_model) || fault.status.is_some() && is_web_page(&fault.message)
+    match fault.status {
+        Some(404 | 405 | 501) => !fault.unknown_model || has_web_page(&fault.message),
+        Some(300..=399) => true,
+        Some(200..=299) => has_web_page(&fault.message),
+        _ => false,
+    }
 }
 
-/// Whether a text is a web page.
-pub(crate) fn is_web_page(text: &str) -> bool {
-    let text: String = text.trim_start().chars().take(14).collect();
-    let text = text.to_ascii_lowercase();
-    text.starts_with("<!doctype html") || text.starts_with("<html")
+/// Whether the message of a fault quotes a web page, alone or after what is wrong with it.
+pub(crate) fn has_web_page(message: &str) -> bool {
+    message.split(": ").any(|part| {
+        let part: String = part.trim_start().chars().take(14).collect();
+        let part = part.to_ascii_lowercase();
+        part.starts_with("<!doctype html") || part.starts_with("<html")
+    })
 }
 
 impl Requests {

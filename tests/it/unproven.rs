@@ -199,6 +199,13 @@ fn a_tool_server_that_does_not_come_up_has_its_line_and_the_way_out() {
         "{}",
         left.err
     );
+    // The check that is named has it, too: without it nothing is wrong.
+    let check = "monolith contract check c.yaml --start-servers --set max_inferences=1 names";
+    let why = fixture.run(&["show", "last", "--why"]).out;
+    assert!(left.err.contains(check) && why.contains(check), "{why}");
+    let check = "contract check c.yaml --start-servers --set max_inferences=1";
+    let check: Vec<&str> = check.split(' ').collect();
+    assert_ne!(fixture.run(&check).code, 0);
 }
 
 #[test]

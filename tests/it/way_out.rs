@@ -165,6 +165,15 @@ fn a_held_back_text_in_the_form_of_a_call_names_the_text_profile() {
     let said = held(call);
     let advice = "`text_profile: hermes` or `qwen` at the target reads it";
     assert_eq!(said.matches(advice).count(), 2, "{said}");
+    // What was the matter comes before what else would do.
+    let first = "the text that was held back has the form of a call";
+    for begin in [" = help: ", "What may help: "] {
+        assert!(said.contains(&format!("{begin}{first}")), "{said}");
+    }
+    assert!(
+        said.contains("reads it. Otherwise: tool_policy: "),
+        "{said}"
+    );
     let said = held("<tool_call>\n<function=echo>\n</function>\n</tool_call>");
     assert_eq!(said.matches("`text_profile: qwen`").count(), 2, "{said}");
     let said = held("{\"name\": \"echo\", \"parameters\": {}}");
@@ -327,11 +336,11 @@ fn a_run_that_did_not_begin_for_its_servers_names_the_file_to_continue_under() {
 #[test]
 fn a_web_server_in_the_place_of_a_models_is_named_with_what_the_address_lacks() {
     let page = "<!DOCTYPE HTML>\n<html><body>Unsupported method ('POST')</body></html>";
-    for status in ["501 X", "405 X"] {
+    for (status, code) in [("501 X", 4), ("405 X", 4), ("200 X", 1), ("302 X", 1)] {
         let address = answering(status, page);
         let fixture = Fixture::new();
         fixture.web(&format!("base_url: '{address}'"), "");
-        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 4);
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], code);
         let (status, _) = status.split_once(' ').unwrap();
         let lacks = format!("HTTP {status} from {address}, which does not end in /v1 (a web page)");
         let help = "correct `base_url` of providers.web";
@@ -340,6 +349,93 @@ fn a_web_server_in_the_place_of_a_models_is_named_with_what_the_address_lacks() 
         }
         assert!(!ended.err.contains("Unsupported"), "{}", ended.err);
     }
+}
+
+/// The address is right: the server behind it is down, or limits what it takes. Nor is an answer that comes at once a slow one.
+#[test]
+fn a_server_that_is_down_behind_a_proxy_is_at_no_wrong_address_and_is_not_slow() {
+    let page = "<html><body><h1>it is down</h1></body></html>";
+    let report = r#"{"error": {"message": "upstream timed out"}}"#;
+    let log = "the model's server failed at every attempt: its log says why";
+    let limits = "the provider limits the rate of requests: wait, or name another target";
+    for (status, body, help) in [
+        ("502 X", page, log),
+        ("504 X", page, log),
+        ("429 X", page, limits),
+        ("504 X", report, log),
+        ("408 X", report, log),
+    ] {
+        let address = format!("{}/v1", answering(status, body));
+        let fixture = Fixture::new();
+        fixture.web(
+            &format!("base_url: '{address}'"),
+            "max_attempts_per_turn: 1\n",
+        );
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+        let (status, _) = status.split_once(' ').unwrap();
+        for shown in [&ended.err, &fixture.run(&["show", "r", "--why"]).out] {
+            assert!(shown.contains(help), "{shown}");
+            assert!(shown.contains("monolith continue r \"…\""), "{shown}");
+            assert!(!shown.contains("correct `base_url`"), "{shown}");
+            assert!(!shown.contains("llm_timeout_ms"), "{shown}");
+        }
+        let quoted = format!("HTTP {status} from {address} (a web page)");
+        assert_eq!(ended.err.contains(&quoted), body == page, "{}", ended.err);
+        assert!(!ended.err.contains("it is down"), "{}", ended.err);
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_sends_to_the_server_and_not_to_the_model() {
+    for body in [
+        r#"{"choices": [{"message": {"content": "hi""#,
+        r#"{"id": "x"}"#,
+    ] {
+        let address = answering("200 OK", body);
+        let fixture = Fixture::new();
+        fixture.web(&format!("base_url: '{address}/v1'"), "");
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+        for shown in [&ended.err, &fixture.run(&["show", "r", "--why"]).out] {
+            assert!(
+                shown.contains("the server's answer broke off, or"),
+                "{shown}"
+            );
+            assert!(
+                shown.contains("doctor --contract c.yaml asks it"),
+                "{shown}"
+            );
+            assert!(shown.contains("monolith continue r \"…\""), "{shown}");
+            assert!(!shown.contains("strict_mode"), "{shown}");
+        }
+    }
+}
+
+/// No turn was used up, and no call that the model might have made would have helped.
+#[test]
+fn a_request_that_the_server_refuses_as_too_large_names_the_window_of_its_target() {
+    let report =
+        r#"{"error": {"code": "context_length_exceeded", "message": "8192 tokens at most"}}"#;
+    let address = answering("400 X", report);
+    let check = |policy: &str, class: &str| {
+        let fixture = Fixture::new();
+        let more = format!("tool_policy: {policy}\ntools: {{builtin: [echo]}}\n");
+        fixture.web(&format!("base_url: '{address}/v1'"), &more);
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+        assert!(ended.err.contains(class), "{}", ended.err);
+        for shown in [&ended.err, &fixture.run(&["show", "r", "--why"]).out] {
+            let cause = "(context_overflow: context_length_exceeded: 8192 tokens at most)";
+            assert!(shown.contains(cause), "{shown}");
+            let help = "less than `context_window: 9000` of the target lets through";
+            assert!(shown.contains(help), "{shown}");
+            let next = "monolith continue r \"…\" --contract c.yaml";
+            assert!(shown.contains(next), "{shown}");
+            for other in ["No turn that offers tools", "needs a tool", "max_turns="] {
+                assert!(!shown.contains(other), "{other}: {shown}");
+            }
+        }
+    };
+    check("required", "(synthesis_without_tools)");
+    check("optional", "(context)");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The file that a run was begun with, and what is typed to go on under it once it is changed. Reads no file.
 
 use crate::cli::context::app::App;
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::typed_word;
 use crate::message::RunId;
 use crate::store::StoreReader;
 
@@ -12,6 +11,8 @@ pub(super) struct FileOfRun {
     is_workflow: bool,
     /// Whether it is known.
     is_known: bool,
+    /// What was changed of its values, as options of a command.
+    sets: String,
     /// As the caller would name it; `FILE` where it is not known.
     pub(super) word: String,
 }
@@ -20,20 +21,22 @@ impl FileOfRun {
     pub(super) fn of(app: &App, run_id: &RunId) -> Self {
         let reader = app.reader().ok().flatten();
         let found = reader.and_then(|reader| {
-            let own = word_of(app, &reader, run_id);
-            own.map(|word| (word, false)).or_else(|| {
+            let own = begun_with(app, &reader, run_id);
+            own.map(|begun| (begun, false)).or_else(|| {
                 let above = reader.lineage(run_id).ok()??;
-                let word = above
+                let begun = above
                     .is_workflow
-                    .then(|| word_of(app, &reader, &above.parent.run_id));
-                Some((word??, true))
+                    .then(|| begun_with(app, &reader, &above.parent.run_id));
+                Some((begun??, true))
             })
         });
         let is_known = found.is_some();
-        let (word, is_workflow) = found.unwrap_or_else(|| ("FILE".to_owned(), false));
+        let unknown = || (("FILE".to_owned(), String::new()), false);
+        let ((word, sets), is_workflow) = found.unwrap_or_else(unknown);
         Self {
             is_workflow,
             is_known,
+            sets,
             word,
         }
     }
@@ -41,6 +44,16 @@ impl FileOfRun {
     /// The file to name where the run is continued under it; none where it is not known, or is no contract.
     pub(super) fn into_contract_file(self) -> Option<String> {
         (self.is_known && !self.is_workflow).then_some(self.word)
+    }
+
+    /// A command of these words. One that judges the file judges it as the run had it, with the values that were changed.
+    pub(super) fn hint(&self, app: &App, words: &str) -> String {
+        let judges = ["contract check ", "doctor ", "tools "];
+        if judges.iter().any(|begin| words.starts_with(begin)) {
+            app.hint(&format!("{words}{}", self.sets))
+        } else {
+            app.hint(words)
+        }
     }
 
     /// What goes on from that run with `KEY=VALUE`.
@@ -80,9 +93,12 @@ impl FileOfRun {
     }
 }
 
-/// The file with which that run was begun by its own name.
-fn word_of(app: &App, reader: &StoreReader, run_id: &RunId) -> Option<String> {
-    let file = reader.invocation(run_id).ok()??.contract_file;
-    let file = file.strip_prefix(&app.cwd).unwrap_or(&file);
-    Some(shell_word(&line(&file.display().to_string())))
+/// The file with which that run was begun by its own name, and what was changed of its values.
+fn begun_with(app: &App, reader: &StoreReader, run_id: &RunId) -> Option<(String, String)> {
+    let begun = reader.invocation(run_id).ok()??;
+    let file = begun.contract_file.strip_prefix(&app.cwd);
+    let file = file.unwrap_or(&begun.contract_file);
+    let sets = begun.sets.iter();
+    let sets = sets.map(|set| format!(" --set {}", typed_word(set)));
+    Some((typed_word(&file.display().to_string()), sets.collect()))
 }

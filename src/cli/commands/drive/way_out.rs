@@ -15,7 +15,8 @@ use crate::contract::ProviderType;
 use crate::kernel::{AgentOutcome, OutcomeCode, Run};
 use crate::message::RunId;
 use crate::telemetry::{
-    is_slow, keyless, misled, played_out, refused_key_of, remedy, silent, wants_key,
+    LastRequest, keyless, last_request, misled, played_out, refused_key_of, remedy, silent,
+    window_of_last,
 };
 use crate::view::RunView;
 
@@ -44,10 +45,17 @@ pub(in crate::cli) fn way_out(
             text,
         });
     }
+    let request = last_request(view);
+    if request == Some(LastRequest::TooLarge) {
+        // Neither a call nor more turns would have made the request fit.
+        let text = filled(app, view, run_id, typed_at, LastRequest::TooLarge.remedy());
+        let changes_file = true;
+        return Some(WayOut { changes_file, text });
+    }
     if let Some(text) = exact(app, view, (run_id, typed_at)) {
         let rule = missing_proof(app, view, run_id, typed_at);
-        let rule = rule.map(|rule| format!("{rule}; or: "));
-        let text = format!("{}{text}", rule.unwrap_or_default());
+        let rule = rule.map(|rule| format!(". Otherwise: {rule}"));
+        let text = format!("{text}{}", rule.unwrap_or_default());
         let changes_file = true;
         return Some(WayOut { changes_file, text });
     }
@@ -62,7 +70,7 @@ pub(in crate::cli) fn way_out(
     });
     let general = || {
         let what = key.map(Cow::Owned);
-        let what = what.or_else(|| recorded(view, outcome.code).map(Cow::Borrowed));
+        let what = what.or_else(|| Some(Cow::Borrowed(request?.remedy())));
         let what = what.or_else(|| not_executed(view, outcome.code));
         what.or_else(|| remedy(outcome.code).map(Cow::Borrowed))
     };
@@ -84,20 +92,6 @@ const fn is_of_contract(code: OutcomeCode) -> bool {
             | OutcomeCode::ProfileIncompatible
             | OutcomeCode::ProvenanceMissing
     )
-}
-
-/// What helps by what is recorded of the last request, in the form of a [`remedy`].
-fn recorded(view: &RunView, code: OutcomeCode) -> Option<&'static str> {
-    match code {
-        OutcomeCode::AttemptsExhausted if is_slow(view) => Some(
-            "the model was slower than `llm_timeout_ms` allows. More time: `monolith continue RUN \"…\" --contract FILE --set llm_timeout_ms=MORE`",
-        ),
-        // Only a run sends the key, so `doctor` cannot list the models.
-        OutcomeCode::ModelUnavailable if wants_key(view) => {
-            Some("the server does not know the model: correct `model` of the target")
-        }
-        _ => None,
-    }
 }
 
 /// A general remedy for that run: its file, its name and its limits, and commands as they are typed here.
@@ -123,7 +117,11 @@ fn filled(
     let pieces = remedy.split('`').enumerate().map(|(at, piece)| {
         match (at % 2, piece.strip_prefix("monolith ")) {
             (0, _) => piece.to_owned(),
-            (_, None) => format!("`{piece}`"),
+            (_, None) => {
+                let window = window_of_last(view).map(|window| window.to_string());
+                let piece = piece.replace("WINDOW", window.as_deref().unwrap_or("…"));
+                format!("`{piece}`")
+            }
             (_, Some(words)) => {
                 let words = if words.contains("MORE") {
                     words.replace("MORE", &more(words))
@@ -136,7 +134,7 @@ fn filled(
                 let words = continued(&words)
                     .replace("FILE", &file.word)
                     .replace("RUN", &app.brief_name(run_id.as_str()));
-                app.hint(&words)
+                file.hint(app, &words)
             }
         }
     });
@@ -194,7 +192,7 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
     let (run_id, _) = at;
     let file = FileOfRun::of(app, run_id);
     let asks = |what: String| {
-        let doctor = app.hint(&format!("doctor --contract {}", file.word));
+        let doctor = file.hint(app, &format!("doctor --contract {}", file.word));
         format!("{what}; {doctor} asks the server")
     };
     match view.outcome()?.code {
@@ -242,7 +240,7 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
         code if (code == OutcomeCode::Arguments || is_unproven(code))
             && wants_unknown_tool(view) =>
         {
-            let tools = app.hint(&format!("tools {}", file.word));
+            let tools = file.hint(app, &format!("tools {}", file.word));
             Some(format!(
                 "{tools} lists what the model may call: offer it the tool that it asked for, or ask for what those can do"
             ))
