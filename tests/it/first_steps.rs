@@ -626,7 +626,8 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
     assert!(printed.contains("--model NAME says which"), "{printed}");
     let (code, printed) = of(&[&silent, "--model", "mine"]);
     assert_eq!(code, 0, "{printed}");
-    assert!(printed.contains("a name that was not checked"), "{printed}");
+    let unchecked = "a name that was not checked (no list of models is there)";
+    assert!(printed.contains(unchecked), "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(
         written.contains(&format!("base_url: \"{silent}\"}}")),
@@ -659,6 +660,29 @@ fn init_writes_nothing_for_a_named_server_that_does_not_answer_or_wants_a_key() 
         "{printed}"
     );
     assert!(!folder.path().join("agent.yaml").exists());
+    // Where a key is wanted is the API; elsewhere there is nothing.
+    let below = serving(|path, _, mut stream| {
+        let status = if path.starts_with("GET /v1/") {
+            401
+        } else {
+            404
+        };
+        let head = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        drop(stream.write_all(head.as_bytes()));
+    });
+    let (code, printed) = of(&[&below, "--model", "m"]);
+    assert_eq!(code, 3, "{printed}");
+    let refused = format!("{below}/v1: it answers HTTP 401");
+    assert!(printed.contains(&refused), "{printed}");
+    let (code, printed) = of(&[&below, "--model", "m", "--key-env", "MY_KEY"]);
+    assert_eq!(code, 0, "{printed}");
+    let unchecked = "(no list of models can be had without a key)";
+    assert!(printed.contains(unchecked), "{printed}");
+    let agent = folder.path().join("agent.yaml");
+    let written = fs::read_to_string(&agent).unwrap();
+    let expect = format!("base_url: \"{below}/v1\"");
+    assert!(written.contains(&expect), "{written}");
+    fs::remove_file(agent).unwrap();
     // Its key is sent by runs alone, so the caller's word for the model is all that can be known.
     let (code, printed) = of(&[&closed, "--model", "m", "--key-env", "MY_KEY"]);
     assert_eq!(code, 0, "{printed}");

@@ -16,10 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What is reported of a model that no list could be held against.
 pub(in crate::cli) const UNCHECKED: &str =
     "a name that was not checked (no list of models can be had without a key)";
+/// The same at a server that wants no key.
+const UNLISTED: &str = "a name that was not checked (no list of models is there)";
+/// Where requests are sent below such an address: what is copied from a manual may end so.
+const REQUESTS: &str = "/chat/completions";
 
 /// What is given for such a server: the address below which it is asked.
 pub(in crate::cli) fn base_url(given: &str) -> Result<String, String> {
     let given = given.trim().trim_end_matches('/');
+    let given = given.strip_suffix(REQUESTS).unwrap_or(given);
     let rest = given
         .strip_prefix("http://")
         .or_else(|| given.strip_prefix("https://"))
@@ -31,7 +36,7 @@ pub(in crate::cli) fn base_url(given: &str) -> Result<String, String> {
 }
 
 /// The models to choose from at an address: those that the server lists, or the one that is named. Its list is below the
-/// address, or below `/v1` there: then that is the address. A server that answers and lists none has the model that is named.
+/// address, or below `/v1` there: then that is the address, also where a key is wanted for it. A server that answers and lists none has the model that is named.
 ///
 /// # Errors
 /// Nothing answers there, it wants a key and no variable of one is named, it lists none and none is named, or it lists others.
@@ -54,7 +59,7 @@ pub(in crate::cli) async fn endpoint(
             continue;
         };
         if matches!(answer.status, 401 | 403) {
-            refused.get_or_insert(answer.status);
+            refused.get_or_insert((place, answer.status));
         }
         is_page |=
             (200..300).contains(&answer.status) && answer.body.trim_ascii_start().starts_with(b"<");
@@ -76,16 +81,19 @@ pub(in crate::cli) async fn endpoint(
             Some(model) => Err(NoWay::of_model(model, Some(place), &ways)),
         };
     }
-    let shown = recorded_url(address);
+    // What wants a key is an API, and what has nothing there is none.
+    let place = refused.map_or(address, |(place, _)| place);
+    let shown = recorded_url(place);
     match (refused, model) {
         (None, _) if is_page => Err(NoWay::WebPage { address: shown }),
-        (Some(status), _) if key_env.is_none() => Err(NoWay::WantsKey {
+        (Some((_, status)), _) if key_env.is_none() => Err(NoWay::WantsKey {
             address: shown,
             status,
         }),
         (_, Some(model)) => {
-            let choice = Choice::of_endpoint(address, key_env, model);
-            let what = format!("{}, {UNCHECKED}", choice.what);
+            let choice = Choice::of_endpoint(place, key_env, model);
+            let why = refused.map_or(UNLISTED, |_| UNCHECKED);
+            let what = format!("{}, {why}", choice.what);
             Ok(vec![Choice { what, ..choice }])
         }
         (_, None) => Err(NoWay::NoList { address: shown }),
@@ -126,6 +134,7 @@ mod tests {
         };
         check("https://host/v1/", Some("https://host/v1"));
         check("http://127.0.0.1:9", Some("http://127.0.0.1:9"));
+        check("https://host/v1/chat/completions", Some("https://host/v1"));
         check("host/v1", None);
         check("https://", None);
         check("https:///v1", None);

@@ -59,9 +59,7 @@ pub(in crate::cli) enum NoWay {
     #[error("learn which models {address} has: its answer is a web page")]
     WebPage { address: String },
     /// The server at that address answers, and lists no model.
-    #[error(
-        "learn which models {address} has: it answers, and lists none to a caller without a key"
-    )]
+    #[error("learn which models {address} has: it answers, and lists none")]
     NoList { address: String },
     /// The way is there, the model is not.
     #[error("take the model {model:?} of {word}: it has {held}")]
