@@ -202,7 +202,11 @@ fn each_message_of_a_chat_continues_the_run_before() {
     chat.types("/exit now\r").until("/exit takes no argument");
     chat.types("exit\r")
         .until("exit was not sent; /exit ends the conversation");
-    chat.types("/show\r").until("COMPLETED_CHAT_ONLY");
+    // A conversation takes no option, so the command is one of the shell.
+    chat.types("/show\r")
+        .until("2 earlier messages; monolith show ")
+        .until(" --full shows them too")
+        .until("COMPLETED_CHAT_ONLY");
     chat.types("/undo\r")
         .until("is taken back; the next message continues run ");
     // A script is played on from where the run before had come.

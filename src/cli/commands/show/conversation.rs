@@ -34,7 +34,7 @@ pub(super) fn conversation(
     let left_out = left_out.count();
     if left_out > 0 {
         let earlier = counted(left_out, "earlier message");
-        let _ = writeln!(out, "{earlier}; --full shows them too\n");
+        let _ = writeln!(out, "{earlier}; {} shows them too\n", run.uncut);
     }
     let answer = run.answer.as_deref().map(str::trim);
     let answered = answer.and_then(|answer| {
@@ -66,7 +66,7 @@ pub(super) fn conversation(
                 format!("result of {}", brief(name.unwrap_or("a call"), 200))
             }
         };
-        let cut = message.role == Role::Tool && !full;
+        let uncut = (message.role == Role::Tool && !full).then_some(run.uncut.as_str());
         let no_text = || match run.held_back.get(&at) {
             None => "  (no text)\n".to_owned(),
             Some((seq, bytes)) => match withheld.remove(seq) {
@@ -84,7 +84,7 @@ pub(super) fn conversation(
             }),
             None => message,
         };
-        out.push_str(&block(screen, &title, message, cut, full, no_text));
+        out.push_str(&block(screen, &title, message, (full, uncut), no_text));
     }
     if let Some(answer) = answer.filter(|answer| answered.is_none() && !answer.is_empty()) {
         let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, "answer"));
@@ -124,19 +124,18 @@ fn task_of(conversation: &[Arc<AgentMessage>], opening: usize) -> Option<usize> 
     of_user.next_back().map(|(at, _)| at)
 }
 
-/// One message; `no_text` is what stands for a text where a message of the model says nothing and calls nothing.
+/// One message, cut where something shows it uncut; `no_text` is what stands for a text where a message of the model says nothing and calls nothing.
 fn block(
     screen: Screen,
     title: &str,
     message: &AgentMessage,
-    cut: bool,
-    full: bool,
+    (full, uncut): (bool, Option<&str>),
     no_text: impl FnOnce() -> String,
 ) -> String {
     let mut out = format!("{}\n", screen.paint_out(Style::Bold, title));
     let content = message.content.trim_end();
-    if cut {
-        out.push_str(&shortened(content));
+    if let Some(uncut) = uncut {
+        out.push_str(&shortened(content, uncut));
     } else if !content.is_empty() {
         out.push_str(&indented(content));
     } else if message.role == Role::Assistant && message.tool_calls.is_empty() {
@@ -157,7 +156,7 @@ fn block(
 }
 
 /// The first lines of a result, and how much is left out.
-fn shortened(content: &str) -> String {
+fn shortened(content: &str, uncut: &str) -> String {
     let lines: Vec<&str> = content.lines().take(RESULT_LINES).collect();
     let shown: String = lines.join("\n").chars().take(RESULT_CHARS).collect();
     let mut out = if shown.is_empty() {
@@ -167,7 +166,8 @@ fn shortened(content: &str) -> String {
     };
     let rest = content.len().saturating_sub(shown.len());
     if rest > 0 && shown.len() < content.len() {
-        let _ = writeln!(out, "  … {} more; --full shows all", counted(rest, "byte"));
+        let rest = counted(rest, "byte");
+        let _ = writeln!(out, "  … {rest} more; {uncut} shows all");
     }
     out
 }
@@ -187,6 +187,7 @@ mod tests {
 
     #[test]
     fn a_long_result_is_cut_and_the_cut_is_counted() {
+        let shortened = |content: &str| shortened(content, "--full");
         let check = |content: &str, expect: &str| assert_eq!(shortened(content), expect);
         check("", "  (empty)\n");
         check("one\ntwo", "  one\n  two\n");

@@ -148,6 +148,11 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         Source::File(_) => None,
     };
     let mut run = ShownRun::read(source)?;
+    if args.in_chat {
+        // No command of a conversation takes an option.
+        let name = app.brief_name(&args.run);
+        run.uncut = app.hint(&format!("show {name} --full"));
+    }
     run.workspace = workspace(app, begun, &run);
     run.approval = approval(app, &args.run, &run)?;
     run.malformed = malformed::malformed(&run.view, || app.source(&args.run))?;

@@ -15,6 +15,9 @@ use crate::store::Lineage;
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
 
+/// The option that cuts nothing.
+const UNCUT: &str = "--full";
+
 /// A whole run as `show` lays it out, without the texts of its entries.
 pub(in crate::cli) struct ShownRun {
     /// The run that it was forked from, where the store has both.
@@ -32,6 +35,8 @@ pub(in crate::cli) struct ShownRun {
     pub(in crate::cli) malformed: BTreeMap<String, String>,
     /// How many messages the run began with.
     pub(in crate::cli) opening: usize,
+    /// What is typed to see it uncut.
+    pub(in crate::cli) uncut: String,
     /// The answer of a run that succeeded.
     pub(in crate::cli) answer: Option<String>,
     /// How its call stands that needs an approval, where it is in the store and has no end.
@@ -81,6 +86,7 @@ impl ShownRun {
             held_back,
             malformed: BTreeMap::new(),
             opening,
+            uncut: UNCUT.to_owned(),
             status,
             view,
             approval: None,
