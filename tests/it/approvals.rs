@@ -151,6 +151,18 @@ fn edited_arguments_are_a_refusal_that_shows_them_to_the_model() {
     );
     refused(r#"{"text":"a"}"#, "the arguments that the call has already");
     refused("nowhere.json", "--edit");
+    // What a pipe is asked to type is what was given, or is left out.
+    let edit = "{\n  \"text\": \"a\u{200b}\"\n}";
+    let unasked = ["approve", "r1", "--edit", edit, "--reason", "two\nlines"];
+    let printed = fixture.ends(&unasked, 4).printed();
+    let (_, again) = printed.split_once("approve r1 --edit '").expect(&printed);
+    let (again, rest) = again.split_once('\'').unwrap();
+    let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(value(again), value(edit), "{printed}");
+    assert!(
+        rest.starts_with(" --reason … --yes --arguments "),
+        "{printed}"
+    );
     fixture.write("edit.json", "{\"text\":\"b\"}\n");
     fixture.ok(&[&args[..], &["edit.json"]].concat());
     // The model calls again, and is asked about again.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::accounting::AccountingArgs;
-use crate::cli::ui::command::{command, shell_word};
-use crate::cli::ui::escape::line;
+use crate::cli::ui::command::command;
+use crate::cli::ui::escape::typed_word;
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
 
@@ -47,7 +47,7 @@ pub(in crate::cli) fn hint(store: Option<&Path>, words: &str) -> String {
     command(&match store {
         Some(path) => format!(
             "monolith {words} --store {}",
-            shell_word(&line(&path.display().to_string()))
+            typed_word(&path.display().to_string())
         ),
         None => format!("monolith {words}"),
     })

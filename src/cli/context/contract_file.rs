@@ -10,8 +10,7 @@ use crate::cli::context::contract_values::is_kept;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
 use crate::cli::context::trust::{AgentBelow, ReadContract};
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::typed_word;
 use crate::config::Layers;
 use crate::contract::{ContractSpec, PinnedOffers};
 use crate::driver::RunRequest;
@@ -369,7 +368,7 @@ impl ContractFile {
     /// As the caller types it.
     pub(in crate::cli) fn word(&self, app: &App) -> String {
         let name = self.name.strip_prefix(&app.cwd).unwrap_or(&self.name);
-        shell_word(&line(&name.display().to_string()))
+        typed_word(&name.display().to_string())
     }
 
     /// What the file holds.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
-use crate::cli::ui::command::{command, shell_word};
-use crate::cli::ui::escape::line;
+use crate::cli::ui::command::command;
+use crate::cli::ui::escape::{line, typed_word};
 use crate::cli::ui::numbers::grouped;
 use crate::store::Exposure;
 use crate::tools::Withheld;
@@ -69,7 +69,7 @@ impl Looser {
         let words = |is_owned: bool| {
             let one = move |(path, exposure): (&PathBuf, &Exposure)| {
                 let is_other = matches!(exposure, Exposure::Owner(_));
-                let word = || format!(" {}", shell_word(&line(&path.display().to_string())));
+                let word = || format!(" {}", typed_word(&path.display().to_string()));
                 (is_other != is_owned).then(word)
             };
             self.first.iter().filter_map(one).collect::<String>()

@@ -11,8 +11,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{AgentFault, CliError};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::{line, typed_word};
 use crate::contract::{AgentProfile, agent_profile_schema};
 
 /// `monolith agent`.
@@ -89,7 +88,7 @@ pub(in crate::cli) fn note_left_out(app: &App, agents: &Agents) {
         let why = match &agent.profile {
             ProfileNow::AsRegistered(_) => continue,
             ProfileNow::Changed => {
-                let path = shell_word(&line(&agent.path.display().to_string()));
+                let path = typed_word(&agent.path.display().to_string());
                 let update = app.hint(&format!("agent add --update {path}"));
                 format!("its file is not what was registered; {update} takes it as it is now")
             }

@@ -11,8 +11,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
 use crate::cli::context::waiting_call::WaitingCall;
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::{json, line, typed_word};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
 use crate::store::{Answer, StoreError, StoreReader};
@@ -183,10 +182,18 @@ fn unasked(run_id: &RunId, args: &ApproveArgs, order: &CallOrder) -> String {
     };
     let again = |option: &str, given: &Option<String>| {
         let given = given.as_deref();
-        let given = given.map(|given| format!(" {option} {}", shell_word(&line(given))));
+        let given = given.map(|given| format!(" {option} {}", typed_word(given)));
         given.unwrap_or_default()
     };
-    let edit = again("--edit", &args.edit);
+    let edit = args.edit.as_deref().map(|given| {
+        if given.trim_start().starts_with('{') {
+            // Between values JSON takes a space as it takes a line feed, and in texts it has none.
+            json(&given.trim().replace(['\n', '\r', '\t'], " "))
+        } else {
+            given.to_owned()
+        }
+    });
+    let edit = again("--edit", &edit);
     let reason = again("--reason", &args.answer.reason);
     let key = again("--key", &args.answer.key);
     format!(

@@ -29,8 +29,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::{brief, line};
+use crate::cli::ui::escape::{brief, typed_word};
 use crate::contract::ExecutionContract;
 use crate::message::{Role, RunId};
 use crate::replay::Fork;
@@ -339,7 +338,7 @@ impl Chat<'_> {
             let _ = write!(words, " --run {}", last.run_id);
         }
         for set in &self.sets {
-            let _ = write!(words, " --set {}", shell_word(&line(set)));
+            let _ = write!(words, " --set {}", typed_word(set));
         }
         words
     }

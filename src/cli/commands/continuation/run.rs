@@ -18,8 +18,7 @@ use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets::without_secrets;
 use crate::cli::context::source::Source;
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::typed_word;
 use crate::driver::{self, Continuation};
 use crate::message::{Digest, RunId};
 use crate::replay::Fork;
@@ -75,7 +74,7 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
         Source::File(_) => None,
     };
     let sets = args.sets.iter();
-    let sets = sets.map(|set| format!(" --set {}", shell_word(&line(&without_secrets(set)))));
+    let sets = sets.map(|set| format!(" --set {}", typed_word(&without_secrets(set))));
     let sets: String = sets.collect();
     let without_changes = if same_contract && !args.sets.is_empty() {
         ContractFile::of_run(app, begun.clone(), None, Vec::new())

@@ -11,8 +11,8 @@ use crate::cli::context::found::{running, ways_out};
 use crate::cli::context::keys::LOCAL_KEY;
 use crate::cli::context::permissions::Looser;
 use crate::cli::context::runtime::runtime;
-use crate::cli::ui::command::{command, shell_word};
-use crate::cli::ui::escape::line;
+use crate::cli::ui::command::command;
+use crate::cli::ui::escape::typed_word;
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::contract::{ProviderType, recorded_url};
 use crate::driver::KeyFileError;
@@ -200,7 +200,7 @@ fn modes(app: &App) -> Result<Finding, CliError> {
 fn closing(fault: &CliError) -> String {
     match fault {
         CliError::Key(KeyFileError::Permissions { path, .. }) => {
-            let path = shell_word(&line(&path.display().to_string()));
+            let path = typed_word(&path.display().to_string());
             command(&format!("chmod 600 {path}"))
         }
         _ => "let only its owner read and write it".to_owned(),

@@ -19,8 +19,7 @@ use crate::cli::context::found::{
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::trust::needs_trust;
 use crate::cli::context::trusted::Trusted;
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::{line, typed_word};
 use crate::contract::{ContractSpec, ProviderType, recorded_url};
 use crate::inference::ModelStore;
 use crate::message::Digest;
@@ -125,7 +124,7 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
         "{}: written for {}; it passes monolith contract check\n\nNext:\n  {}\n",
         line(&name),
         line(&way.what),
-        app.hint(&format!("run {}", shell_word(&line(&name))))
+        app.hint(&format!("run {}", typed_word(&name)))
     ))?;
     if way.provider == ProviderType::Local || way.address.is_some() {
         app.screen.note(

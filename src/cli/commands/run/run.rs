@@ -20,8 +20,7 @@ use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
 use crate::cli::context::error::{AgentFault, CliError, InputFault, STDIN};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::{line, typed_word};
 use crate::contract::{ContractSpec, FactoryError, check_input};
 use crate::driver::DriverError;
 use crate::message::AgentMessage;
@@ -270,11 +269,11 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError
 /// The words with which the list is run again as it was asked for, but for its beginning.
 fn words_again(args: &RunArgs, contracts: &Path) -> String {
     let mut words = vec!["run --contracts".to_owned()];
-    words.push(shell_word(&line(&contracts.display().to_string())));
+    words.push(typed_word(&contracts.display().to_string()));
     let task = args.task.iter().map(|task| ("--task", task));
     let sets = args.sets.iter().map(|set| ("--set", set));
     for (option, value) in sets.chain(task) {
-        words.push(format!("{option} {}", shell_word(&line(value))));
+        words.push(format!("{option} {}", typed_word(value)));
     }
     for (option, limit) in args.limits.named() {
         words.push(format!("{option} {limit}"));

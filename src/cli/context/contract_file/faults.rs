@@ -7,8 +7,8 @@ use super::ContractFile;
 use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::contract_values::{faults_of, path_of};
 use crate::cli::context::error::{Advice as _, CliError};
-use crate::cli::ui::command::{shell_word, unkept};
-use crate::cli::ui::escape::line;
+use crate::cli::ui::command::unkept;
+use crate::cli::ui::escape::typed_word;
 use crate::contract::{
     ContractSpec, ExecutionContract, FactoryError, KNOBS, SpecErrors, TermFault, ValueOrigin,
 };
@@ -53,7 +53,7 @@ impl ContractFile {
                 let name = name.unwrap_or(&self.path).display().to_string();
                 let help = format!(
                     "say what is to be done with files; for any other message: --contract {} --set page=null",
-                    shell_word(&line(&name))
+                    typed_word(&name)
                 );
                 return CliError::ChangedFile(Box::new(fault), help);
             }

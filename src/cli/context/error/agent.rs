@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::agent::{AbilityFault, RegistryFault};
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::{command, shell_word};
-use crate::cli::ui::escape::line;
+use crate::cli::ui::command::command;
+use crate::cli::ui::escape::typed_word;
 use crate::contract::AgentId;
 
 /// An agent cannot be run, or the registry cannot be changed so.
@@ -74,7 +74,7 @@ impl Advice for AgentFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::Registered { path, .. } => {
-                let path = shell_word(&line(&path.display().to_string()));
+                let path = typed_word(&path.display().to_string());
                 let update = command(&format!("monolith agent add --update {path}"));
                 return Some(format!("{update} takes the new one in its place"));
             }
@@ -85,7 +85,7 @@ impl Advice for AgentFault {
                 "monolith agent list shows what is registered; monolith agent add FILE registers one"
             }
             Self::Changed { path, .. } => {
-                let path = shell_word(&line(&path.display().to_string()));
+                let path = typed_word(&path.display().to_string());
                 let update = command(&format!("monolith agent add --update {path}"));
                 return Some(format!("{update} registers it as it is now"));
             }

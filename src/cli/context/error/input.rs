@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::{command, shell_word};
-use crate::cli::ui::escape::line;
+use crate::cli::ui::command::command;
+use crate::cli::ui::escape::typed_word;
 use crate::cli::ui::numbers::counted;
 
 /// Where a task may be from that is in no file.
@@ -196,7 +196,7 @@ impl Advice for InputFault {
                 nearest: Some(nearest),
                 ..
             } => {
-                let nearest = shell_word(&line(&nearest.to_string_lossy()));
+                let nearest = typed_word(&nearest.to_string_lossy());
                 let run = command(&format!("monolith run {nearest}"));
                 return Some(format!(
                     "{run} may be meant; a task of that text: monolith run --task TEXT"
@@ -206,7 +206,7 @@ impl Advice for InputFault {
                 "name a contract file (monolith init writes one); a task of that text: monolith run --task TEXT"
             }
             Self::WordForFile { path, task, word } => {
-                let quoted = |text: &str| shell_word(&line(text));
+                let quoted = |text: &str| typed_word(text);
                 let path = quoted(&path.to_string_lossy());
                 let task = task.iter().map(|task| format!(" {}", quoted(task)));
                 let run = command(&format!("monolith run {path}{}", task.collect::<String>()));
@@ -219,8 +219,8 @@ impl Advice for InputFault {
                 ));
             }
             Self::FileFirst { path, task } => {
-                let (path, task) = (line(&path.to_string_lossy()), line(task));
-                let words = format!("monolith run {} {}", shell_word(&path), shell_word(&task));
+                let path = typed_word(&path.to_string_lossy());
+                let words = format!("monolith run {path} {}", typed_word(task));
                 return Some(command(&words));
             }
             Self::OfARun { help, .. } => return help.map(str::to_owned),
@@ -244,7 +244,7 @@ impl Advice for InputFault {
                     Some(last) => format!("; the newest run is {last}"),
                     None => String::new(),
                 };
-                let message = shell_word(&line(message));
+                let message = typed_word(message);
                 let again = command(&format!("monolith continue last {message}"));
                 return Some(format!("the run comes first: {again}{last}"));
             }
@@ -256,11 +256,11 @@ impl Advice for InputFault {
                 "--from takes the name of a file of the folder, or the number of a line of the list"
             }
             Self::RunForContract { run } => {
-                let chat = command(&format!("monolith chat --run {}", shell_word(&line(run))));
+                let chat = command(&format!("monolith chat --run {}", typed_word(run)));
                 return Some(format!("to go on from the end of that run: {chat}"));
             }
             Self::ContractForList { path } => {
-                let name = shell_word(&line(&path.to_string_lossy()));
+                let name = typed_word(&path.to_string_lossy());
                 return Some(command(&format!("monolith run {name}")));
             }
             Self::LimitOfOne { .. }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::{command, shell_word};
-use crate::cli::ui::escape::line;
+use crate::cli::ui::command::command;
+use crate::cli::ui::escape::{line, typed_word};
 use crate::message::{RunId, VersionFault};
 use crate::transcript::{Flaw, LineError};
 use crate::view::Departure;
@@ -109,7 +109,7 @@ pub(in crate::cli) enum TranscriptFault {
 
 /// The command that checks a transcript, and what for.
 fn verifies(asked: &str) -> String {
-    let verify = command(&format!("monolith verify {}", shell_word(&line(asked))));
+    let verify = command(&format!("monolith verify {}", typed_word(asked)));
     format!("{verify} says what still holds")
 }
 
@@ -156,7 +156,7 @@ impl Advice for TranscriptFault {
                 "the file that an author writes has no version: monolith contract check FILE reads it"
             }
             Self::NoSuchEntry { run, .. } => {
-                let show = command(&format!("monolith show {}", shell_word(&line(run))));
+                let show = command(&format!("monolith show {}", typed_word(run)));
                 return Some(format!("{show} lists them"));
             }
             Self::NotATranscript { .. } => {
@@ -164,7 +164,7 @@ impl Advice for TranscriptFault {
             }
             Self::ChangedMeanwhile { .. } => "export it again",
             Self::Departed { asked, .. } => {
-                let replay = command(&format!("monolith replay {}", shell_word(&line(asked))));
+                let replay = command(&format!("monolith replay {}", typed_word(asked)));
                 return Some(format!("{replay} names every difference"));
             }
             Self::ExportNotVerified { .. }

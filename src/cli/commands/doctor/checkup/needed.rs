@@ -16,8 +16,8 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::runtime::runtime;
-use crate::cli::ui::command::{command, shell_word};
-use crate::cli::ui::escape::line;
+use crate::cli::ui::command::command;
+use crate::cli::ui::escape::{line, typed_word};
 use crate::cli::ui::numbers::counted;
 use crate::contract::{
     CapabilityManifest, ContractSpec, ProviderType, ServerCapability, TermFault, Validators,
@@ -43,10 +43,10 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     let file = ContractFile::given(app, path.to_owned(), sets.to_vec());
     let mut check = format!(
         "monolith contract check {}",
-        shell_word(&line(&path.display().to_string()))
+        typed_word(&path.display().to_string())
     );
     for set in sets {
-        let _ = write!(check, " --set {}", shell_word(&line(set)));
+        let _ = write!(check, " --set {}", typed_word(set));
     }
     let starts_servers = command(&format!("{check} --start-servers"));
     let check = command(&check);
