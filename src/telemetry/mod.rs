@@ -44,7 +44,7 @@ pub use awaited_approval::AwaitedApproval;
 pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub(crate) use provider_refusal::{
-    keyless, last_request, misled, played_out, refused_key_of, silent, window_of_last,
+    keyless, last_request, last_target, misled, played_out, refused_key_of, silent,
 };
 pub(crate) use reason::{failed_calls, headline, sentence, why};
 pub(crate) use remedy::{LastRequest, remedy};

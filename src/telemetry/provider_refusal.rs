@@ -3,7 +3,7 @@
 use super::remedy::LastRequest;
 use crate::contract::{ProviderTerms, ProviderType};
 use crate::kernel::OutcomeCode;
-use crate::message::{FailureCode, ProviderFaultClass};
+use crate::message::{FailureCode, ProviderFaultClass, StopReason};
 use crate::view::{Request, RequestEnd, RunView, has_web_page};
 
 /// The provider that refused the last request although no key was sent to it; none where one may have been. A header may
@@ -83,6 +83,13 @@ pub(crate) fn last_request(view: &RunView) -> Option<LastRequest> {
             },
         ) => Some(LastRequest::TooLarge),
         (
+            OutcomeCode::FormatRetriesExhausted | OutcomeCode::MaxTurnsExhausted,
+            RequestEnd::Returned {
+                stop: StopReason::Length,
+                ..
+            },
+        ) => Some(LastRequest::CutAtLimit),
+        (
             OutcomeCode::FormatRetriesExhausted,
             RequestEnd::Returned {
                 failure_code: Some(failure),
@@ -105,11 +112,11 @@ fn is_cut_short(failure: FailureCode, pointer: Option<&str>) -> bool {
     }
 }
 
-/// The `context_window` of the target that was asked last.
-pub(crate) fn window_of_last(view: &RunView) -> Option<u64> {
-    let index = usize::try_from(last_attempt(view)?.target).ok()?;
-    let target = view.contract().targets.get(index)?;
-    Some(target.context_window.into())
+/// The place of the target that was asked last; of the first one where none was.
+pub(crate) fn last_target(view: &RunView) -> usize {
+    last_attempt(view)
+        .and_then(|request| usize::try_from(request.target).ok())
+        .unwrap_or_default()
 }
 
 /// Whether the provider that was asked last, else the first one, is asked with a key.

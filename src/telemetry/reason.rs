@@ -26,7 +26,8 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
         return Some(format!("{headline}. {rest}"));
     }
     let code = view.outcome()?.code;
-    let is_too_large = last_request(view) == Some(LastRequest::TooLarge);
+    let request = last_request(view);
+    let is_too_large = request == Some(LastRequest::TooLarge);
     let (sentence, cause) = match code {
         OutcomeCode::NoCallResponse if view.requested_calls() > 0 => {
             let refused = view.last_refusal().map(str::to_owned);
@@ -46,6 +47,10 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
         }
         OutcomeCode::SynthesisWithoutTools if is_too_large => {
             (UNPROVEN_AND_TOO_LARGE.to_owned(), last_failure(view))
+        }
+        OutcomeCode::MaxTurnsExhausted if request == Some(LastRequest::CutAtLimit) => {
+            let cause = "the last answer was cut at max_output_tokens";
+            (sentence(code).to_owned(), Some(cause.to_owned()))
         }
         OutcomeCode::Context if is_too_large => (sentence(code).to_owned(), last_failure(view)),
         OutcomeCode::SynthesisWithoutTools => {

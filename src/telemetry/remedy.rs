@@ -118,6 +118,8 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
 /// What is recorded of the last request, where that says more than the code of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastRequest {
+    /// The server cut the answer at the limit of its length.
+    CutAtLimit,
     /// What came back breaks off, or is no document of the protocol.
     CutShort,
     /// The provider limits the rate of requests.
@@ -131,9 +133,12 @@ pub(crate) enum LastRequest {
 }
 
 impl LastRequest {
-    /// What may help then, in the form of a [`remedy`]; `WINDOW` stands for the `context_window` of the target.
+    /// What may help then, in the form of a [`remedy`]; `WINDOW` stands for the `context_window` of the target, `TARGET` for its place.
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
+            Self::CutAtLimit => {
+                "the answer was cut at `max_output_tokens` of the target. More of them: `monolith continue RUN \"…\" --contract FILE --set targets.TARGET.sampling.max_output_tokens=MORE`, or ask for a shorter answer"
+            }
             Self::CutShort => {
                 "the server's answer broke off, or is none of its protocol: its log says why, and `monolith doctor --contract FILE` asks it. Once it answers whole: `monolith continue RUN \"…\"`"
             }
@@ -159,7 +164,8 @@ mod tests {
     use super::*;
 
     impl LastRequest {
-        const ALL: [(Self, &str); 5] = [
+        const ALL: [(Self, &str); 6] = [
+            (Self::CutAtLimit, "an answer that was cut at its limit"),
             (Self::CutShort, "an answer that broke off"),
             (Self::RateLimited, "too many requests (HTTP 429)"),
             (Self::Slow, "no answer in time"),
@@ -174,10 +180,8 @@ mod tests {
     #[test]
     fn the_recipe_has_what_helps_by_what_is_recorded_of_the_last_request() {
         let rows = LastRequest::ALL.map(|(recorded, words)| {
-            let text = recorded
-                .remedy()
-                .replace("MORE", "…")
-                .replace("WINDOW", "…");
+            let text = recorded.remedy().replace("TARGET", "0");
+            let text = text.replace("MORE", "…").replace("WINDOW", "…");
             format!("| {words} | {text} |\n")
         });
         let rows = rows.concat();

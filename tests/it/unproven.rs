@@ -65,6 +65,27 @@ fn refused_arguments_name_what_the_tool_takes() {
     }
 }
 
+/// An agent takes arguments as a tool does.
+#[test]
+fn refused_arguments_of_an_agent_name_what_it_takes() {
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("Never.")]);
+    std::fs::rename(fixture.path("c.yaml"), fixture.path("child.yaml")).unwrap();
+    fixture.script(
+        "tool_policy: required\nagents: [child.yaml]\n",
+        &[
+            &calls("agent__child", "{\"task\":\"x\"}"),
+            &says("I tried."),
+        ],
+    );
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    for shown in fixture.advice(&ended) {
+        assert!(shown.contains("invalid_parameters: "), "{shown}");
+        let help = "monolith tools c.yaml --schemas shows what each tool takes";
+        assert!(shown.contains(help) && !shown.contains(NO_CALL), "{shown}");
+    }
+}
+
 #[test]
 fn a_call_that_a_person_refused_is_not_called_missing() {
     let fixture = Fixture::new();
@@ -98,6 +119,61 @@ fn a_call_that_a_person_refused_is_not_called_missing() {
         );
         assert!(!said.contains(NO_CALL), "{said}");
     }
+}
+
+/// Neither another model nor another task would make the call that the contract denies.
+#[test]
+fn a_call_that_a_rule_denies_names_the_rules() {
+    let fixture = Fixture::new();
+    fixture.script(
+        &format!("{REQUIRED}approval: [{{tool: echo, action: deny}}]\n"),
+        &[&calls("echo", "{\"text\":\"x\"}"), &says("I may not.")],
+    );
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    for shown in fixture.advice(&ended) {
+        let help =
+            "a rule in `approval` denies that call: change the rule, then monolith continue r";
+        assert!(shown.contains("approval.0 of the contract"), "{shown}");
+        assert!(shown.contains(help) && !shown.contains(NO_CALL), "{shown}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_names_the_limit_and_a_higher_one() {
+    let cut = |answer: String| {
+        answer
+            .replace("\"tool_calls\"}]", "\"length\"}]")
+            .replace("\"stop\"", "\"length\"")
+    };
+    let check = |line: String, code: i32| {
+        let fixture = Fixture::new();
+        let line = cut(line);
+        assert!(line.contains("length"), "{line}");
+        let lines = [line.as_str(); 12];
+        fixture.script(
+            "tool_policy: optional\ntools: {builtin: [echo]}\nmax_turns: 2\nsampling: {max_output_tokens: 512}\n",
+            &lines,
+        );
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], code);
+        for shown in fixture.advice(&ended) {
+            assert!(shown.contains("was cut at `max_output_tokens`"), "{shown}");
+            let set = "--contract c.yaml --set targets.0.sampling.max_output_tokens=1024";
+            assert!(shown.contains(set), "{shown}");
+            assert!(
+                !shown.contains("strict_mode") && !shown.contains("max_turns="),
+                "{shown}"
+            );
+        }
+        // What is printed is taken.
+        fixture.script(
+            "tool_policy: optional\ntools: {builtin: [echo]}\nsampling: {max_output_tokens: 512}\n",
+            &[&says("Done.")],
+        );
+        let set = "targets.0.sampling.max_output_tokens=1024";
+        fixture.ends(&["run", "c.yaml", "--set", set], 0);
+    };
+    check(calls("echo", "{\"te"), 1);
+    check(says("The first of many words"), 1);
 }
 
 /// The number that is printed is one with which the run gets on.
@@ -190,6 +266,14 @@ fn a_tool_server_that_does_not_come_up_has_its_line_and_the_way_out() {
         "{}",
         left.err
     );
+    // A web service has no command.
+    fixture.script(
+        "tools: {openapi: {svc: {spec: ./nope.json}}}\n",
+        &[&says("x")],
+    );
+    let left = fixture.ends(&["run", "c.yaml"], 3);
+    let help = "; correct what was wrong with tools.openapi.svc; monolith doctor";
+    assert!(left.err.contains(help), "{}", left.err);
     // What the command line changes is a place, too.
     fixture.script(REQUIRED, &[&says("x")]);
     let left = fixture.ends(&["run", "c.yaml", "--set", "max_inferences=1"], 4);

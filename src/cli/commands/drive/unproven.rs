@@ -18,6 +18,10 @@ use crate::view::{ApprovalEnd, Call, CallEnd, RunView};
 const NOT_FOUND: &str = "TOOL_NOT_FOUND: ";
 /// What it calls arguments that break the schema of their tool.
 const NOT_VALID: &str = "TOOL_VALIDATION_ERROR: ";
+/// The same of an agent that is called.
+const NOT_VALID_FOR_AGENT: &str = "invalid_parameters: ";
+/// What it calls a call that the contract's own rules deny, and how that ends.
+const DENIED: (&str, &str) = ("denied: approval: ", " of the contract");
 
 /// Whether a run ended for want of a call, or of one that was executed.
 pub(super) const fn is_unproven(code: OutcomeCode) -> bool {
@@ -46,7 +50,13 @@ pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Cow<'sta
         }
         // The model answered while it had tries left: more of them change nothing.
         let refused = view.last_refusal()?;
-        refused.contains(NOT_VALID).then_some(Cow::Borrowed(
+        if refused.contains(DENIED.0) && refused.ends_with(DENIED.1) {
+            return Some(Cow::Borrowed(
+                "a rule in `approval` denies that call: change the rule, then `monolith continue RUN \"…\" --contract FILE`, or ask for what the rules allow",
+            ));
+        }
+        let is_invalid = [NOT_VALID, NOT_VALID_FOR_AGENT].iter().any(|why| refused.contains(why));
+        is_invalid.then_some(Cow::Borrowed(
             "`monolith tools FILE --schemas` shows what each tool takes: say it in the system prompt, or take a larger model; `monolith continue RUN \"…\"` asks again",
         ))
     })

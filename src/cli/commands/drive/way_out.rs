@@ -15,13 +15,16 @@ use crate::contract::ProviderType;
 use crate::kernel::{AgentOutcome, OutcomeCode, Run};
 use crate::message::RunId;
 use crate::telemetry::{
-    LastRequest, keyless, last_request, misled, played_out, refused_key_of, remedy, silent,
-    window_of_last,
+    LastRequest, keyless, last_request, last_target, misled, played_out, refused_key_of, remedy,
+    silent,
 };
 use crate::view::RunView;
 
 /// Limits that are recommended are multiples of it where a run needs more than twice its limit.
 const STEP_OF_TOKENS: u64 = 1_000;
+
+/// How the names of the tools of web services begin.
+const WEB_SERVICE: &str = "rest__";
 
 /// What may help after a run that failed.
 pub(in crate::cli) struct WayOut {
@@ -118,15 +121,17 @@ fn filled(
         match (at % 2, piece.strip_prefix("monolith ")) {
             (0, _) => piece.to_owned(),
             (_, None) => {
-                let window = window_of_last(view).map(|window| window.to_string());
+                let target = view.contract().targets.get(last_target(view));
+                let window = target.map(|target| target.context_window.to_string());
                 let piece = piece.replace("WINDOW", window.as_deref().unwrap_or("…"));
                 format!("`{piece}`")
             }
             (_, Some(words)) => {
+                let words = words.replace("TARGET", &last_target(view).to_string());
                 let words = if words.contains("MORE") {
-                    words.replace("MORE", &more(words))
+                    words.replace("MORE", &more(&words))
                 } else {
-                    words.to_owned()
+                    words
                 };
                 if let Some(step) = file.of_step(app, &words) {
                     return step;
@@ -146,6 +151,13 @@ fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
     let contract = view.contract();
     let limit = match key {
         "llm_timeout_ms" => contract.llm_timeout_ms,
+        key if key.ends_with(".max_output_tokens") => {
+            contract
+                .targets
+                .get(last_target(view))?
+                .sampling
+                .max_output_tokens
+        }
         "max_cost_micro_usd" => contract.max_cost_micro_usd.as_ref()?.0,
         "max_inferences" => contract.max_inferences,
         "max_tokens_consumed" => contract.max_tokens_consumed.0,
@@ -220,12 +232,7 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
         }
         OutcomeCode::ToolUnavailable => {
             let faults = &view.preflight().bring_up;
-            let servers = faults.iter().map(|fault| {
-                let server = line(&fault.server);
-                format!(
-                    "install what `command` of tools.mcp.{server} names, or correct its address"
-                )
-            });
+            let servers = faults.iter().map(|fault| for_server(view, &fault.server));
             let servers = servers.collect::<Vec<_>>().join("; ");
             (!servers.is_empty()).then(|| asks(servers))
         }
@@ -253,6 +260,20 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
         }
         _ => None,
     }
+}
+
+/// What helps where tools of that name did not come up. Those of a web service have no command.
+fn for_server(view: &RunView, name: &str) -> String {
+    let shown = line(name);
+    let Some(service) = shown.strip_prefix(WEB_SERVICE) else {
+        return format!(
+            "install what `command` of tools.mcp.{shown} names, or correct its address"
+        );
+    };
+    let terms = view.contract().servers.get(name);
+    let is_described = terms.is_some_and(|terms| terms.openapi.is_some());
+    let key = if is_described { "openapi" } else { "rest" };
+    format!("correct what was wrong with tools.{key}.{service}")
 }
 
 /// What helps where no server answers at the address of a provider.
