@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::delegation::asks;
 use crate::fixture::{Fixture, calls, says};
 use crate::sandbox_faults::sandbox;
 
@@ -344,4 +345,24 @@ fn what_a_command_changed_that_has_no_result_is_not_denied() {
     assert!(shown.contains("there may be more"), "{shown}");
     let said = fixture.ok(&["undo", "r"]);
     assert!(said.contains("More files may have been changed"), "{said}");
+}
+
+/// What an agent below changed is its own run's to undo, which is named.
+#[test]
+fn the_undo_of_a_run_names_those_below_it_that_changed_files() {
+    let fixture = Fixture::new();
+    let calls = [("write_file", json!({"path": "z.txt", "content": "z"}))];
+    let terms = "tools: {builtin: [write_file]}\n";
+    fixture.agent("clerk", terms, &asks(&calls, "Written."));
+    let calls = [("agent__clerk", json!({"prompt": "write"}))];
+    fixture.agent("lead", "agents: [clerk.yaml]\n", &asks(&calls, "Done."));
+    fixture.ok(&["run", "lead.yaml", "--task", "go", "--run-id", "lead"]);
+    assert!(fixture.path("z.txt").exists());
+    let printed = fixture.ok(&["undo", "lead"]);
+    assert!(
+        printed.contains("Runs below it changed files: monolith undo lead.1\n"),
+        "{printed}"
+    );
+    fixture.ok(&["undo", "lead.1"]);
+    assert!(!fixture.path("z.txt").exists());
 }

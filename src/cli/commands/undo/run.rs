@@ -14,7 +14,7 @@ use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::message::{Digest, RunId};
-use crate::store::ReadKept;
+use crate::store::{ReadKept, StoreReader};
 use crate::tools::{Restored, RestoredFolder};
 use crate::view::RunView;
 
@@ -30,6 +30,7 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     if let Some(RunStatus::Running { .. }) = RunStatus::of(&mut reader, &row)? {
         return Err(UndoFault::Running { run_id }.into());
     }
+    let below = changed_below(app, &mut reader, &run_id)?;
     drop(reader);
     let view = verified(app, &run_id)?;
     let changed = view.work_changes().files().count();
@@ -39,8 +40,9 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
         } else {
             ""
         };
-        app.screen
-            .out(&format!("run {run_id} left every file as it was\n{more}"))?;
+        app.screen.out(&format!(
+            "run {run_id} left every file as it was\n{more}{below}"
+        ))?;
         return Ok(Exit::OK);
     }
     let kept =
@@ -75,6 +77,7 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     if view.may_have_changed_more() {
         out.push_str(MORE);
     }
+    out.push_str(&below);
     if args.dry_run {
         out.push_str("Nothing was changed (--dry-run).\n");
     }
@@ -86,6 +89,23 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     app.screen
         .write_err(&format!("{left} of {of} were not restored\n"));
     Ok(Exit::FAILED)
+}
+
+/// The runs below a run that changed files, with what restores these; nothing where none did. Each is undone by itself, so that the order is
+/// the caller's.
+fn changed_below(app: &App, reader: &mut StoreReader, run_id: &RunId) -> Result<String, CliError> {
+    let mut commands = Vec::new();
+    for below in reader.runs_below(run_id)? {
+        let view = app.source(below.as_str())?.each_step(|_, _, _| Ok(()))?;
+        if view.work_changes().files().next().is_some() {
+            commands.push(app.hint(&format!("undo {below}")));
+        }
+    }
+    if commands.is_empty() {
+        return Ok(String::new());
+    }
+    let commands = commands.join(", ");
+    Ok(format!("Runs below it changed files: {commands}\n"))
 }
 
 /// The run, where its transcript verifies: what is restored is decided by it.
