@@ -715,6 +715,9 @@ fn manual_pages_and_completions_are_written_for_every_command() {
     assert!(main.contains("The file that keeps runs"), "{main}");
     assert_eq!(code, 0, "{main}");
     assert!(main.contains(".TH monolith 1"), "{main}");
+    // The table of variables keeps its lines.
+    assert!(main.contains(".SH EXTRA\n.nf\n"), "{main}");
+    assert_eq!(main.matches("\n.fi\n").count(), 1, "{main}");
     for (shell, sign) in [
         ("bash", "complete -F _monolith"),
         ("zsh", "#compdef monolith"),

@@ -1,5 +1,10 @@
 //! `monolith man`: the manual pages, made from the command line itself.
 
+use std::io;
+use std::path::Path;
+
+use clap_mangen::Man;
+
 use super::args::ManArgs;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -16,19 +21,54 @@ pub(in crate::cli) fn man(
         if app.screen.is_shown() {
             app.screen.note("to read it: monolith man | man -l -");
         }
-        let mut page = Vec::new();
-        clap_mangen::Man::new(program).render(&mut page)?;
-        app.screen.out_whole(&String::from_utf8_lossy(&page))?;
+        app.screen.out_whole(&page(&Man::new(program))?)?;
         return Ok(Exit::OK);
     };
     let folder = app.cwd.join(out);
-    let written =
-        std::fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(program, &folder));
+    let mut program = program.disable_help_subcommand(true);
+    program.build();
+    let written = std::fs::create_dir_all(&folder).and_then(|()| write_pages(program, &folder));
     written.map_err(|fault| SystemFault::CannotWrite {
         path: out.clone(),
         reason: fault.to_string(),
     })?;
     Ok(Exit::OK)
+}
+
+/// Writes the pages of a command and of all below it.
+fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
+    for below in command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set())
+    {
+        write_pages(below.clone(), folder)?;
+    }
+    let man = Man::new(command);
+    std::fs::write(folder.join(man.get_filename()), page(&man)?)
+}
+
+/// A page. What stands behind the options is made of lines, tables among them: they are not filled.
+fn page(man: &Man) -> io::Result<String> {
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    let page = String::from_utf8_lossy(&page);
+    let mut out = String::new();
+    let mut keeps = false;
+    for line in page.lines() {
+        if line.starts_with(".SH") && std::mem::take(&mut keeps) {
+            out.push_str(".fi\n");
+        }
+        out.push_str(line);
+        out.push('\n');
+        if line == ".SH EXTRA" {
+            keeps = true;
+            out.push_str(".nf\n");
+        }
+    }
+    if keeps {
+        out.push_str(".fi\n");
+    }
+    Ok(out)
 }
 
 /// Every option with its text: a page leaves out the short one of an option that short help does not list.
