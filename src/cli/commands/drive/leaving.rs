@@ -13,8 +13,7 @@ pub(in crate::cli) struct LeavingArgs {
     pub(in crate::cli) grace: u64,
     /// Suspend where all waits for approvals
     ///
-    /// The run does not wait for an answer once nothing else of it goes on: monolith approve gives it, monolith resume goes on. With
-    /// --contracts and --all it is always so.
+    /// Once nothing else of it goes on. monolith approve answers, monolith resume goes on. With --contracts and --all it is always so.
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
     /// Whether the command has these options.
