@@ -281,7 +281,10 @@ fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
         &["--max-turns", "0"],
         &["correct --max-turns 0;"],
     );
-    assert!(!help.contains("--set"), "{help}");
+    // What is to be corrected is named as it was typed; the command behind it has the words of the contract.
+    let (corrected, command) = help.split_once(';').unwrap();
+    assert!(!corrected.contains("--set"), "{help}");
+    assert!(command.contains("--set max_turns=0"), "{help}");
     check(
         "",
         &["--override", "maxTurns=0"],
