@@ -132,7 +132,9 @@ fn connection_parts(text: &str) -> Option<Vec<&str>> {
         name.is_some_and(|name| name.split(' ').all(is_name))
     };
     let mut filled = parts.iter().filter(|part| !part.trim().is_empty());
-    (parts.len() > 1 && filled.all(is_named)).then_some(parts)
+    // What has no blanks is no command, though something else may stand between its parts.
+    let is_dense = text.contains('=') && !text.contains(char::is_whitespace);
+    (parts.len() > 1 && (is_dense || filled.all(is_named))).then_some(parts)
 }
 
 fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) -> String {
@@ -205,10 +207,6 @@ fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) 
             }
             _ => text_of(part, None, found),
         });
-        return parts.collect::<Vec<_>>().join(";");
-    }
-    if text.contains(';') && text.contains('=') && !has_blank {
-        let parts = text.split(';').map(|part| text_of(part, None, found));
         return parts.collect::<Vec<_>>().join(";");
     }
     if has_blank {

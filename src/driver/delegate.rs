@@ -72,7 +72,12 @@ pub(super) fn delegate(
                 } else {
                     // Who has the place may wait for a person.
                     channels.waiting.set(true);
-                    let permit = place.await;
+                    let permit = tokio::select! {
+                        biased;
+                        // That one leaves its place, and is left itself.
+                        () = channels.suspended.cancelled() => return Done::nothing(),
+                        permit = place => permit,
+                    };
                     channels.waiting.set(false);
                     permit
                 }

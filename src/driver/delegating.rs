@@ -59,6 +59,8 @@ pub(super) struct ChildChannels {
     pub(super) control: mpsc::Sender<Control>,
     pub(super) controls: mpsc::Receiver<Control>,
     pub(super) observer: Box<dyn Observer>,
+    /// Once the run above is suspended, none that waits for its turn is begun any more.
+    pub(super) suspended: CancellationToken,
     /// Where it reports whether it waits for a person.
     pub(super) waiting: WaitingReport,
 }

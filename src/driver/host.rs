@@ -332,6 +332,7 @@ impl<'s> Host<'s> {
             control,
             controls,
             observer,
+            suspended: self.slots.suspended.clone(),
             waiting,
         };
         let delegated = delegate(delegating, delegation, channels);

@@ -3,8 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+
+/// How long all that is under way has waited for a person when it is left: what has just got its answer, or its turn, reports it by then.
+pub(crate) const REST: Duration = Duration::from_millis(100);
 
 /// Those that wait: at most one number for each run.
 #[derive(Debug, Default)]
@@ -75,8 +79,6 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::time::timeout;
 
     use super::*;

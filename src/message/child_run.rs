@@ -1,4 +1,4 @@
-//! The name of a run that is begun for a call of another one. Begins none.
+//! The name of a run that is begun for a call of another one, or as a step of a workflow. Begins none.
 
 use super::{CallSeq, Digest, RunId};
 
@@ -22,6 +22,14 @@ impl RunId {
         };
         // 32 digits, a point and a number of at most 20 digits always name a run.
         whole.or_else(|_| short()).unwrap_or_else(|_| self.clone())
+    }
+
+    /// The id of the run of a step of this workflow: `<id>.<number>`.
+    ///
+    /// # Errors
+    /// Where that is too long; the names of workflows leave room for it.
+    pub(crate) fn step(&self, number: u64) -> Result<Self, <Self as TryFrom<String>>::Error> {
+        Self::try_from(format!("{self}.{number}"))
     }
 }
 

@@ -289,10 +289,7 @@ fn an_answer_that_is_given_elsewhere_is_shown_where_the_question_stands() {
     let fixture = fixture();
     let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml", "--run-id", "r1"]));
     terminal.until("allow it? [y/N] ");
-    let printed = fixture.ends(&["approve", "r1"], 4).printed();
-    let (_, hash) = printed.split_once("--arguments ").unwrap();
-    let hash = hash.split(['`', '\n']).next().unwrap();
-    fixture.ok(&["approve", "r1", "--yes", "--arguments", hash]);
+    fixture.answers("approve", "r1");
     let (code, shown) = terminal.end();
     assert_eq!(code, 0, "{shown}");
     assert!(

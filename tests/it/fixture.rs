@@ -56,6 +56,17 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+impl Fixture {
+    /// A person answers the call that a run waits with, from elsewhere: `approve` or `deny`.
+    #[track_caller]
+    pub fn answers(&self, verb: &str, run: &str) -> String {
+        let asked = self.ends(&[verb, run], 4).printed();
+        let (_, hash) = asked.split_once("--arguments ").unwrap();
+        let hash: String = hash.chars().take_while(char::is_ascii_hexdigit).collect();
+        self.ok(&[verb, run, "--yes", "--arguments", &hash])
+    }
+}
+
 /// A line of a script: the model says this.
 pub fn says(content: &str) -> String {
     answer(&json!({"role": "assistant", "content": content}), "stop")

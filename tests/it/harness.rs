@@ -11,9 +11,16 @@ use tempfile::TempDir;
 
 use crate::fixture::monolith;
 
-const SCRIPT: &str = concat!(
+/// An MCP server that counts its calls in the file that it is given.
+pub const COUNTING_SERVER: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/tests/fixtures/counting_server.py"
+);
+
+/// An MCP server that begins, and whose tool ends, once a file is there: `STARTS CALLS WAITS`.
+pub const MEETING_SERVER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/fixtures/meeting_server.py"
 );
 
 pub struct Harness {
@@ -26,7 +33,7 @@ impl Harness {
     pub fn has_python() -> bool {
         let there = Command::new("python3").arg("--version").output().is_ok();
         if !there {
-            println!("skipped: no python3 to run {SCRIPT}");
+            println!("skipped: no python3 to run {COUNTING_SERVER}");
         }
         there
     }
@@ -61,7 +68,7 @@ impl Harness {
             "parallel_safe": ["fs__count"],
             "max_resumes": 100,
             "max_inferences": 1000,
-            "tools": {"mcp": {"fs": {"command": "python3", "args": [SCRIPT, "executions"]}}},
+            "tools": {"mcp": {"fs": {"command": "python3", "args": [COUNTING_SERVER, "executions"]}}},
         });
         std::fs::write(folder.path().join("c.yaml"), contract.to_string()).unwrap();
         // The same answers in pieces, results with a secret in them, a signed checkpoint at every step.

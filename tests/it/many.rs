@@ -17,13 +17,8 @@ mod faults;
 mod rest;
 
 use crate::fixture::{Fixture, Left};
-use crate::harness::Harness;
+use crate::harness::{COUNTING_SERVER, Harness};
 use crate::http::HttpRequest;
-
-const COUNTING: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/fixtures/counting_server.py"
-);
 
 /// A model that calls a tool so many times in each run, and then answers. It counts, and lets requests wait.
 #[derive(Clone)]
@@ -141,7 +136,7 @@ fn lines(runs: usize) -> String {
 
 /// A tool server that writes a line into `starts` when it starts, and one into `executions` for each call.
 fn counting(shared: bool) -> String {
-    let command = format!("echo $$ >> starts; exec python3 {COUNTING} executions");
+    let command = format!("echo $$ >> starts; exec python3 {COUNTING_SERVER} executions");
     let server = json!({"command": "sh", "args": ["-c", command], "shared": shared});
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }

@@ -6,7 +6,7 @@ use crate::message::RunId;
 use crate::store::StoreReader;
 
 /// How often a workflow may have been forked from a fork.
-pub(in crate::cli) const MOST_FORKS: usize = 64;
+const MOST_FORKS: usize = 64;
 
 /// A workflow that was forked from another one.
 pub(in crate::cli) struct Fork {
@@ -32,30 +32,34 @@ impl Fork {
             .filter_map(|step| step.run_id)
             .filter(|step| !step.as_str().starts_with(&own))
             .collect();
+        // A base that does not read proves nothing, and is needed for nothing.
+        let mut line = line_of(reader, run_id).unwrap_or_default();
+        let has = |workflow: &RunId| {
+            let own = format!("{workflow}.");
+            shared.iter().any(|step| step.as_str().starts_with(&own))
+        };
+        let needed = line.iter().rposition(has);
+        line.truncate(needed.map_or(0, |last| last.saturating_add(1)));
         Ok(Some(Self {
-            line: line_to(reader, run_id, &shared),
+            line,
             run_id: run_id.clone(),
             shared,
         }))
     }
 }
 
-/// The workflows that one was forked from, as far as the store has them, up to the last one that has one of these steps.
-fn line_to(reader: &mut StoreReader, fork: &RunId, shared: &[RunId]) -> Vec<RunId> {
-    let has = |workflow: &RunId| {
-        let own = format!("{workflow}.");
-        shared.iter().any(|step| step.as_str().starts_with(&own))
-    };
-    let (mut line, mut needed, mut at) = (Vec::new(), 0, fork.clone());
+/// The workflows that one was forked from, the nearest first: the last one was forked from none, or the store lacks it.
+pub(in crate::cli) fn line_of(
+    reader: &mut StoreReader,
+    workflow: &RunId,
+) -> Result<Vec<RunId>, CliError> {
+    let (mut line, mut at) = (Vec::new(), workflow.clone());
     while line.len() < MOST_FORKS
-        && let Ok(Some(parent)) = fork_parent(reader, &at)
+        && reader.is_workflow(&at)?
+        && let Some(parent) = fork_parent(reader, &at)?
     {
         at = parent.run_id;
         line.push(at.clone());
-        if has(&at) {
-            needed = line.len();
-        }
     }
-    line.truncate(needed);
-    line
+    Ok(line)
 }

@@ -230,6 +230,37 @@ prices: {version: b, models: {p: {big: {input: 0, output: 9}, own: {input: 0, ou
     assert_eq!(prices(&limited), ((1_000_000, 9_000_000), (0, 0)));
 }
 
+/// A run that delegates to one of the first file, which delegates to one of the second: each may cost that, or what the first may.
+fn below_each_other(lead: &str, files: [&str; 2], most: Option<u64>) -> [ContractSpec; 2] {
+    let [middle, below] = files;
+    let files = [
+        ("lead.yaml", lead),
+        ("sub/scout.ai", BARE),
+        ("middle.yaml", middle),
+        ("below.yaml", below),
+    ];
+    let lead = Folder::of(&files).spec("lead.yaml", &[]);
+    let called = Folder::of(&files).called();
+    let grant = DelegationGrant {
+        max_cost_micro_usd: most.or(lead.max_cost_micro_usd),
+        ..GRANT
+    };
+    let delegated = |by: &ContractSpec, file: &str| {
+        let contract = contract_of(by);
+        let delegator = Delegator {
+            contract: &contract,
+            folder: Path::new("/a"),
+            spec: by,
+        };
+        let to = ("agent__scout", Path::new("/a"));
+        let spec = called.spec(file, &[]);
+        spec.delegated(delegator, to, &grant, String::new())
+    };
+    let middle = delegated(&lead, "middle.yaml");
+    let below = delegated(&middle, "below.yaml");
+    [middle, below]
+}
+
 /// A level without the provider hands the price on: with a limit above it counts where it is the higher one, and else where there is none.
 #[test]
 fn prices_hold_below_a_run_that_has_another_provider() {
@@ -247,33 +278,13 @@ fn prices_hold_below_a_run_that_has_another_provider() {
     let price = |limit: &str, stated: &str| {
         let lead = format!("{LEAD}{limit}");
         let below = format!("{}{stated}", model("p"));
-        let files = [
-            ("lead.yaml", lead.as_str()),
-            ("sub/scout.ai", BARE),
-            ("middle.yaml", &middle),
-            ("below.yaml", &below),
-        ];
-        let mut by = Folder::of(&files).spec("lead.yaml", &[]);
-        let called = Folder::of(&files).called();
-        let grant = DelegationGrant {
-            max_cost_micro_usd: by.max_cost_micro_usd,
-            ..GRANT
-        };
-        for (file, providers) in [("middle.yaml", "other"), ("below.yaml", "p")] {
-            let contract = contract_of(&by);
-            let delegator = Delegator {
-                contract: &contract,
-                folder: Path::new("/a"),
-                spec: &by,
-            };
-            let to = ("agent__scout", Path::new("/a"));
-            let spec = called.spec(file, &[]);
-            by = spec.delegated(delegator, to, &grant, String::new());
+        let [middle, below] = below_each_other(&lead, [&middle, &below], None);
+        for (spec, provider) in [(&middle, "other"), (&below, "p")] {
             // No contract has prices of providers that it has not.
-            let prices = by.prices.as_ref().unwrap();
-            assert_eq!(prices.models.keys().collect::<Vec<_>>(), [providers]);
+            let prices = spec.prices.as_ref().unwrap();
+            assert_eq!(prices.models.keys().collect::<Vec<_>>(), [provider]);
         }
-        let price = by.prices.unwrap().models["p"]["big"];
+        let price = below.prices.unwrap().models["p"]["big"];
         (price.input_pico_usd.0, price.output_pico_usd.0)
     };
     let limit = "max_cost_micro_usd: 100\n";
@@ -300,32 +311,8 @@ fn a_limit_in_the_middle_raises_no_price_to_that_of_a_run_above_it() {
     // Whether the first run has a limit, too, and the price below.
     for (limit, expected) in [("", 7_000_000), ("max_cost_micro_usd: 9000\n", 10_000_000)] {
         let lead = format!("{lead}{limit}agents: [sub/scout.ai]\n");
-        let (middle, below) = (own(7), own(0));
-        let files = [
-            ("lead.yaml", lead.as_str()),
-            ("sub/scout.ai", BARE),
-            ("middle.yaml", &middle),
-            ("below.yaml", &below),
-        ];
-        let mut by = Folder::of(&files).spec("lead.yaml", &[]);
-        let called = Folder::of(&files).called();
-        let grant = DelegationGrant {
-            max_cost_micro_usd: Some(5_000),
-            ..GRANT
-        };
-        for file in ["middle.yaml", "below.yaml"] {
-            let contract = contract_of(&by);
-            let delegator = Delegator {
-                contract: &contract,
-                folder: Path::new("/a"),
-                spec: &by,
-            };
-            let to = ("agent__scout", Path::new("/a"));
-            by = called
-                .spec(file, &[])
-                .delegated(delegator, to, &grant, String::new());
-        }
-        let price = by.prices.unwrap().models["p"]["big"];
+        let [_, below] = below_each_other(&lead, [&own(7), &own(0)], Some(5_000));
+        let price = below.prices.unwrap().models["p"]["big"];
         assert_eq!(price.input_pico_usd.0, expected, "{limit}");
     }
 }

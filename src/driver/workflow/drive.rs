@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -20,7 +19,7 @@ use crate::agent::{
 };
 use crate::driver::DriverError;
 use crate::driver::clock::{RunClock, sleep_until};
-use crate::driver::waiting::Waiting;
+use crate::driver::waiting::{REST, Waiting};
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::session::Control;
@@ -29,9 +28,6 @@ use crate::tools::Clock as _;
 
 /// How many controls may wait for a step run.
 const QUEUE: usize = 16;
-/// How long all that is under way has waited for a person when the workflow is left: what has just got its answer, or its turn, reports it
-/// by then.
-const REST: Duration = Duration::from_millis(100);
 
 /// A workflow that was driven to its end, or left in good order.
 pub(crate) struct WorkflowFinished {

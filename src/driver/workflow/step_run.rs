@@ -59,8 +59,7 @@ pub(super) enum StepRunEnd {
 impl StepTask {
     /// Runs the step, whatever of it has happened before: nothing of it happens twice.
     pub(super) async fn run(mut self) -> Result<StepRunEnd, DriverError> {
-        let name = format!("{}.{}", self.parent.run_id, self.order.number);
-        let run_id = match RunId::try_from(name) {
+        let run_id = match self.parent.run_id.step(self.order.number) {
             Ok(run_id) => run_id,
             Err(fault) => return Ok(self.not_begun(&fault.to_string())),
         };

@@ -3,16 +3,11 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::harness::Harness;
-
-const COUNTING: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/fixtures/counting_server.py"
-);
+use crate::harness::{COUNTING_SERVER, Harness};
 
 /// A tool server that writes a line into `starts` when it starts.
 fn counting() -> String {
-    let command = format!("echo $$ >> starts; exec python3 {COUNTING} executions");
+    let command = format!("echo $$ >> starts; exec python3 {COUNTING_SERVER} executions");
     let server = json!({"command": "sh", "args": ["-c", command]});
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }

@@ -43,14 +43,6 @@ fn waits(child: &mut Child) {
     panic!("it ended and never waited: {printed}");
 }
 
-/// A person answers from elsewhere.
-fn answers(fixture: &Fixture, verb: &str) {
-    let asked = fixture.ends(&[verb, "lead.1.1"], 4).printed();
-    let hash = asked.split_once("--arguments ").unwrap().1;
-    let hash = hash.split('`').next().unwrap();
-    fixture.ok(&[verb, "lead.1.1", "--yes", "--arguments", hash]);
-}
-
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
@@ -104,7 +96,7 @@ fn an_answer_to_an_agent_below_lets_the_whole_tree_go_on() {
     let fixture = waiting();
     let mut child = begins(&fixture, &lead(&[]));
     waits(&mut child);
-    answers(&fixture, "approve");
+    fixture.answers("approve", "lead.1.1");
     let left = left(child);
     assert_eq!(left.code, 0, "{}", left.printed());
     fixture.proves_tree("lead");
@@ -127,7 +119,7 @@ fn the_time_of_a_person_counts_for_no_run_above_the_one_that_asks() {
     // More than all else that the tree does takes.
     let (_person, answer) = std::sync::mpsc::channel::<()>();
     answer.recv_timeout(Duration::from_secs(3)).unwrap_err();
-    answers(&fixture, "approve");
+    fixture.answers("approve", "lead.1.1");
     let left = left(child);
     assert_eq!(left.code, 0, "{}", left.printed());
     let [lead, middle, worker] = ["lead", "lead.1", "lead.1.1"].map(|run| last_ms(&fixture, run));
@@ -165,7 +157,7 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
         "{}",
         refused.err
     );
-    answers(&fixture, "approve");
+    fixture.answers("approve", "lead.1.1");
     let resumed = fixture.run(&["resume", "--all"]);
     assert_eq!(resumed.code, 0, "{}", resumed.printed());
     assert_eq!(resumed.out.lines().count(), 1, "{}", resumed.out);
@@ -185,7 +177,7 @@ fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
     assert_eq!(ends(&fixture), ["open"; 3]);
     let again = fixture.ends(&["resume", "lead", "--no-wait", "--json"], 8);
     assert_eq!(again.document()["waits_for"]["run_id"], "lead.1.1");
-    answers(&fixture, "deny");
+    fixture.answers("deny", "lead.1.1");
     fixture.ok(&["resume", "lead", "--no-wait"]);
     let tree = fixture.proves_tree("lead");
     assert_eq!(Fixture::tree_names(&tree).len(), 3);
@@ -332,7 +324,7 @@ fn a_tree_of_a_list_that_waits_below_is_left_as_it_is_until_it_is_answered() {
         assert!(again.err.contains("approve lead.1.1"), "{}", again.err);
         assert_eq!(sizes(), before);
     }
-    answers(&fixture, "approve");
+    fixture.answers("approve", "lead.1.1");
     fixture.ends(&["resume", "--all"], 0);
     fixture.proves_tree("lead");
 }

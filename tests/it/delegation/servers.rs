@@ -6,16 +6,11 @@ use serde_json::json;
 
 use super::{asks, prompt};
 use crate::fixture::Fixture;
-use crate::harness::Harness;
-
-const COUNTING: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/fixtures/counting_server.py"
-);
+use crate::harness::{COUNTING_SERVER, Harness};
 
 /// The tools of a contract: an MCP server that writes a line into `starts` when its process begins.
 fn counting(shared: bool) -> String {
-    let command = format!("echo up >> starts; exec python3 {COUNTING} executions");
+    let command = format!("echo up >> starts; exec python3 {COUNTING_SERVER} executions");
     let server = json!({"command": "sh", "args": ["-c", command], "shared": shared});
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }

@@ -205,10 +205,7 @@ fn a_run_whose_file_has_changed_is_not_resumed_and_says_what_helps() {
     fixture.list(1);
     fixture.ends(&["run", "--contracts", "list.jsonl"], 8);
     // Its answer is there: it would go on.
-    let asked = fixture.ends(&["deny", "r0"], 4).printed();
-    let hash = asked.split_once("--arguments ").unwrap().1;
-    let hash = hash.split('`').next().unwrap();
-    fixture.ends(&["deny", "r0", "--yes", "--arguments", hash], 0);
+    fixture.answers("deny", "r0");
     fixture.write("c.yaml", &before.replace("max_turns: 20", "max_turns: 19"));
     let help = "put the file back as it was when the run was begun, or name a copy of that with";
     let alone = fixture.run(&["resume", "r0", "--no-wait"]).err;

@@ -12,7 +12,7 @@ use monolith::{RunFilter, RunId, StoreReader};
 use serde_json::{Value, json};
 
 use crate::fixture::text;
-use crate::harness::Harness;
+use crate::harness::{COUNTING_SERVER, Harness};
 
 /// How often the normal test run kills.
 const KILLS: u64 = 12;
@@ -84,10 +84,7 @@ fn phases(reader: &mut StoreReader, run_id: &RunId) -> BTreeSet<Phase> {
 
 impl Harness {
     fn write_workflow(&self) {
-        let server = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/fixtures/counting_server.py"
-        );
+        let server = COUNTING_SERVER;
         let call = |id: &str| json!({"id": id, "tool": "fs__count", "compensate": "undo"});
         let child = json!({"id": "child", "delegate": "c.yaml", "task": "Count."});
         let both = [call("a"), call("b"), child];

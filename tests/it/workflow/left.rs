@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{fixture, steps_of};
 use crate::delegation::{asks, lead, prompt};
 use crate::fixture::Fixture;
+use crate::harness::MEETING_SERVER;
 
 /// A workflow whose second step waits for a person: a tool step, or an agent below an agent.
 fn waiting(below: bool) -> Fixture {
@@ -31,13 +32,6 @@ fn waiting(below: bool) -> Fixture {
     let calls = asks(&[("agent__middle", prompt("What time is it?"))], "Late.");
     fixture.agent("lead", "agents: [middle.yaml]\n", &calls);
     fixture
-}
-
-/// A person says yes.
-fn approves(fixture: &Fixture, run: &str) -> String {
-    let (_, waiting) = fixture.json(&["approvals"]);
-    let hash = waiting["approvals"][0]["arguments_hash"].as_str().unwrap();
-    fixture.ok(&["approve", run, "--yes", "--arguments", hash])
 }
 
 /// A person who looks at any run of the tree is led to the call that waits, and then to the workflow.
@@ -81,7 +75,7 @@ fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
         }
         assert_eq!(fixture.json(&["show", "w"]).1["entries"], entries);
 
-        let next = approves(&fixture, asking);
+        let next = fixture.answers("approve", asking);
         assert!(next.contains("Now: monolith resume w\n"), "{next}");
         let inbox = fixture.ok(&["approvals"]);
         assert!(inbox.contains("monolith resume w\n"), "{inbox}");
@@ -177,7 +171,7 @@ fn a_step_that_had_ended_and_is_gone_is_named_by_the_resume() {
     let fixture = waiting(false);
     fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
     fixture.ok(&["delete", "w.1", "--yes", "--force"]);
-    approves(&fixture, "w.2");
+    fixture.answers("approve", "w.2");
     let ended = fixture.ends(&["resume", "w"], 0);
     assert!(
         ended
@@ -195,7 +189,7 @@ fn a_step_that_had_ended_and_is_gone_is_named_by_the_resume() {
 fn a_changed_file_of_an_agent_is_named_two_levels_down() {
     let fixture = waiting(true);
     fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
-    approves(&fixture, "w.2.1.1");
+    fixture.answers("approve", "w.2.1.1");
     let changes = |file: &str, whole: &str| {
         let text = fixture.read(file);
         fixture.write(file, &text.replace("You are", "You were"));
@@ -299,7 +293,7 @@ fn a_workflow_of_a_list_that_waits_is_left_with_what_answers_it() {
         "{}",
         left.printed()
     );
-    approves(&fixture, "one.2");
+    fixture.answers("approve", "one.2");
     let ended = fixture.ends(&["run", "--contracts", "list"], 0);
     assert!(
         ended.out.contains("\"success\":true"),
@@ -309,33 +303,11 @@ fn a_workflow_of_a_list_that_waits_is_left_with_what_answers_it() {
     assert!(fixture.path("w/asked.txt").exists());
 }
 
-/// A tool server whose tool says that it was called, and never returns.
-const STUCK: &str = "import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    if 'id' not in asked:
-        continue
-    if asked['method'] == 'tools/call':
-        open(sys.argv[1], 'w').close()
-        continue
-    result = {}
-    if asked['method'] == 'initialize':
-        version = asked['params']['protocolVersion']
-        info = {'name': 's', 'version': '1'}
-        result = {'protocolVersion': version, 'capabilities': {'tools': {}}, 'serverInfo': info}
-    if asked['method'] == 'tools/list':
-        result = {'tools': [{'name': 'stuck', 'inputSchema': {'type': 'object'}}]}
-    print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)
-";
-
 /// A workflow of one call, which its server writes down and never answers.
 pub(super) fn stuck() -> Fixture {
-    let fixture = fixture("steps: [{id: call, tool: fs__stuck}]\n");
-    fixture.write("stuck.py", STUCK);
-    let server = fixture.path("stuck.py");
+    let fixture = fixture("steps: [{id: call, tool: fs__meet}]\n");
     let server = format!(
-        "  tools: {{mcp: {{fs: {{command: python3, args: ['{}', called]}}}}, builtin",
-        server.display()
+        "  tools: {{mcp: {{fs: {{command: python3, args: ['{MEETING_SERVER}', '', called, never]}}}}, builtin"
     );
     let text = fixture.read("w.yaml");
     fixture.write("w.yaml", &text.replace("  tools: {builtin", &server));
@@ -363,7 +335,7 @@ fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
     running.kill().unwrap();
     running.wait().unwrap();
     let shown = fixture.ok(&["show", "w"]);
-    let says = "call 1 of run w.1, fs__stuck, was under way when its process ended: whether it was executed is not known";
+    let says = "call 1 of run w.1, fs__meet, was under way when its process ended: whether it was executed is not known";
     assert!(
         shown.contains(says) && shown.contains("monolith resume w"),
         "{shown}"

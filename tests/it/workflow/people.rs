@@ -11,7 +11,7 @@ use super::left::stuck;
 use super::{CONTRACT, fixture};
 use crate::delegation::asks;
 use crate::fixture::{Fixture, Left};
-use crate::harness::Harness;
+use crate::harness::{COUNTING_SERVER, Harness};
 
 /// How long a process may take for what should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(120);
@@ -38,14 +38,6 @@ impl Fixture {
         assert_eq!(left.code, code, "{args:?}: {}", left.printed());
         left
     }
-
-    /// A person allows the call that a run waits with.
-    pub(super) fn allows(&self, run: &str) {
-        let asked = self.ends(&["approve", run], 4).printed();
-        let hash = asked.split_once("--arguments ").unwrap().1;
-        let hash = hash.split('`').next().unwrap();
-        self.ok(&["approve", run, "--yes", "--arguments", hash]);
-    }
 }
 
 /// A step's agent calls an agent whose call waits for a person.
@@ -60,7 +52,7 @@ fn an_approval_below_a_step_suspends_the_workflow_and_its_answer_lets_it_go_on()
         assert!(left.err.contains(hint), "{}", left.printed());
         // Unanswered, it is left again.
         fixture.comes_to_an_end(&[&["resume", "w"][..], no_wait].concat(), 8);
-        fixture.allows("w.1.1");
+        fixture.answers("approve", "w.1.1");
         let ended = fixture
             .comes_to_an_end(&["resume", "w", "--json"], 0)
             .document();
@@ -80,10 +72,7 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
         return;
     }
     let fixture = fixture("");
-    let server = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/fixtures/counting_server.py"
-    );
+    let server = COUNTING_SERVER;
     // It begins once the file `open` is there.
     let script =
         format!("while [ ! -e open ]; do sleep 0.02; done; exec python3 {server} executions");
@@ -98,7 +87,7 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
     );
     fixture.write("open", "");
     fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    fixture.allows("w.1");
+    fixture.answers("approve", "w.1");
     std::fs::remove_file(fixture.path("open")).unwrap();
 
     let child = fixture.begins(&["resume", "w"]);
@@ -124,10 +113,7 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
 
 /// The steps of a workflow whose server does this, in the place of its own program, where the file `once` is there.
 fn with_server(fixture: &Fixture, again: &str, more: &str) {
-    let server = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/fixtures/counting_server.py"
-    );
+    let server = COUNTING_SERVER;
     let once = fixture.path("once");
     let once = once.display();
     let script = format!("if [ -e {once} ]; then {again}; fi; exec python3 {server} executions");
@@ -153,7 +139,7 @@ fn an_abort_ends_a_step_whose_tool_server_does_not_come_up_again() {
     let fixture = fixture("");
     with_server(&fixture, "exec sleep 600", "");
     fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    fixture.allows("w.1");
+    fixture.answers("approve", "w.1");
     fixture.write("once", "");
     let child = fixture.begins(&["resume", "w"]);
     for (event, signal) in [
@@ -214,8 +200,8 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
     fixture.agent("caller", terms, &says);
     fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
     fixture.all_wait(2);
-    fixture.allows("w.1");
-    fixture.allows("w.2");
+    fixture.answers("approve", "w.1");
+    fixture.answers("approve", "w.2");
     fixture.write("once", "");
     let suspended = || {
         let raw = fixture.ok(&["show", "w", "--raw"]);
@@ -267,7 +253,7 @@ fn a_step_whose_agent_cannot_be_read_is_the_fault_of_its_author() {
     fixture.write("scout.agent.yaml", profile);
     fixture.write("abilities/style.md", "Be brief.\n");
     fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    fixture.allows("w.1");
+    fixture.answers("approve", "w.1");
     let style = fixture.read("abilities/style.md");
     std::fs::remove_file(fixture.path("abilities/style.md")).unwrap();
     let left = fixture.comes_to_an_end(&["resume", "w"], 4);
@@ -301,7 +287,7 @@ fn a_run_of_another_tree_under_the_name_of_a_step_is_a_stranger() {
     for is_deleted in [false, true] {
         fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
         fixture.ok(&["import", "w.2.jsonl", "--deleted"]);
-        fixture.allows("w.1");
+        fixture.answers("approve", "w.1");
         if is_deleted {
             fixture.ok(&["delete", "w.2", "--yes"]);
             fixture.comes_to_an_end(&["resume", "w"], 0);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::fixture;
 use crate::delegation::asks;
 use crate::fixture::Left;
-use crate::harness::Harness;
+use crate::harness::{COUNTING_SERVER, Harness, MEETING_SERVER};
 
 /// Each resume goes on with what can go on: a branch that waits keeps no answered one back.
 #[test]
@@ -31,12 +31,12 @@ fn a_call_that_was_answered_is_made_though_another_one_waits() {
         before,
         "as long as all wait, nothing is recorded"
     );
-    fixture.allows("w.2");
+    fixture.answers("approve", "w.2");
     let left = fixture.comes_to_an_end(&["resume", "--all"], 8);
     assert!(fixture.path("w/two.txt").exists(), "{}", left.printed());
     assert!(!fixture.path("w/one.txt").exists());
     assert!(left.printed().contains("approve w.1"), "{}", left.printed());
-    fixture.allows("w.1");
+    fixture.answers("approve", "w.1");
     let ended = fixture.comes_to_an_end(&["resume", "w", "--json"], 0);
     fixture.tree_holds(&ended.document());
     fixture.proves_tree("w");
@@ -65,10 +65,7 @@ fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
         "  require_approval: [write_file]\n  tool_policy:",
     );
     fixture.write("w.yaml", &text.replace("[read_file,", "[shell, read_file,"));
-    let server = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/fixtures/counting_server.py"
-    );
+    let server = COUNTING_SERVER;
     let [once, done, executions] =
         ["once", "w/two.txt", "executions"].map(|name| fixture.path(name));
     let (once, done, counted) = (once.display(), done.display(), executions.display());
@@ -90,43 +87,14 @@ fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
     fixture.write("w/asked", "");
     assert_eq!(Left::from(child.wait_with_output().unwrap()).code, 8);
     fixture.all_wait(3);
-    fixture.allows("w.1.1");
-    fixture.allows("w.4");
+    fixture.answers("approve", "w.1.1");
+    fixture.answers("approve", "w.4");
     fixture.write("once", "");
     let left = fixture.comes_to_an_end(&["resume", "w", "--no-wait"], 8);
     let counted = std::fs::read_to_string(executions).unwrap_or_default();
     assert_eq!(counted.lines().count(), 1, "{}", left.printed());
     assert!(left.printed().contains("approve w.3"), "{}", left.printed());
 }
-
-/// A tool server that begins once a file is there, and whose call writes one and waits for another.
-const MEETING: &str = "import json, os, sys, time
-starts, calls, waits = sys.argv[1:]
-def until(path):
-    for _ in range(3000):
-        if os.path.exists(path):
-            return
-        time.sleep(0.02)
-if starts:
-    until(starts)
-for line in sys.stdin:
-    asked = json.loads(line)
-    if 'id' not in asked:
-        continue
-    result = {}
-    if asked['method'] == 'initialize':
-        version = asked['params']['protocolVersion']
-        info = {'name': 's', 'version': '1'}
-        result = {'protocolVersion': version, 'capabilities': {'tools': {}}, 'serverInfo': info}
-    if asked['method'] == 'tools/list':
-        result = {'tools': [{'name': 'meet', 'inputSchema': {'type': 'object'}}]}
-    if asked['method'] == 'tools/call':
-        open(calls, 'w').close()
-        if waits:
-            until(waits)
-        result = {'content': [{'type': 'text', 'text': 'met'}]}
-    print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)
-";
 
 /// A call whose time for an answer is over waits for no person: nothing is left for its sake once its run has gone on.
 #[test]
@@ -142,11 +110,9 @@ fn an_approval_that_has_expired_leaves_no_workflow() {
   - {id: slow, delegate: slow.yaml, task: go}
 ",
     );
-    fixture.write("meeting.py", MEETING);
-    let [program, gone_on, met] =
-        ["meeting.py", "gone_on", "met"].map(|name| fixture.path(name).display().to_string());
+    let [gone_on, met] = ["gone_on", "met"].map(|name| fixture.path(name).display().to_string());
     let server = |args: [&str; 3]| {
-        let args = [&[program.as_str()][..], &args].concat();
+        let args = [&[MEETING_SERVER][..], &args].concat();
         json!({"fs": {"command": "python3", "args": args, "sandbox": "off"}})
     };
     // It asks in vain, goes on, and its next call ends when the other step has begun to work.
@@ -196,7 +162,7 @@ fn a_branch_that_needs_no_person_ends_before_the_workflow_is_left() {
         fixture.comes_to_an_end(resume, 8);
     }
     assert_eq!(entries(), before);
-    fixture.allows("w.1");
+    fixture.answers("approve", "w.1");
     fixture.comes_to_an_end(&["resume", "w"], 0);
     fixture.proves_tree("w");
 }

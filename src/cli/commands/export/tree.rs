@@ -146,7 +146,7 @@ fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, R
                     continue;
                 };
                 // Of a fork it may be a step of the workflow that was forked, which the store may lack: the head is that of no other run.
-                let is_own = run.as_str() == format!("{above}.{}", step.number);
+                let is_own = above.step(step.number).is_ok_and(|own| own == run);
                 let is_its = |found: Lineage| !is_own || found.is_of(above, None);
                 let is_here = reader.lineage(&run)?.is_some_and(is_its)
                     && reader.read_run(&run)?.row().head == head;

@@ -18,7 +18,7 @@ use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{Advice as _, CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::contract::ExecutionContract;
-use crate::driver::{Observer, Prepared, Waiting, Worker};
+use crate::driver::{Observer, Prepared, REST, Waiting, Worker};
 use crate::kernel::{ClosingReason, EntryDraft, Run};
 use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
@@ -136,9 +136,6 @@ pub(super) fn fault_of_panic(payload: &(dyn Any + Send)) -> CliError {
     let message = message.unwrap_or_else(|| "no message".to_owned());
     SystemFault::Panic { message }.into()
 }
-
-/// How long all of a run has waited for a person when it is left.
-const REST: Duration = Duration::from_millis(100);
 
 /// Drives a run to its end, or until it is suspended: once all that is under way in its tree waits for a person, unless an answer is left.
 pub(super) async fn drive(

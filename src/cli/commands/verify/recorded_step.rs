@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::agent::{StepResult, StepRun, WorkflowEventKind};
 use crate::cli::context::error::CliError;
-use crate::cli::context::forks::MOST_FORKS;
+use crate::cli::context::forks::line_of;
 use crate::cli::context::workflow_entries::{each_entry, fork_parent};
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
@@ -32,7 +32,7 @@ pub(super) struct RecordedStep {
 #[derive(Default)]
 pub(super) struct Forks {
     begun: BTreeMap<RunId, BTreeMap<u64, Vec<(u64, Digest)>>>,
-    parents: BTreeMap<RunId, Option<ParentRun>>,
+    lines: BTreeMap<RunId, Vec<RunId>>,
 }
 
 impl Forks {
@@ -62,25 +62,18 @@ impl Forks {
         workflow: &RunId,
         from: &RunId,
     ) -> Result<ForkLine, CliError> {
-        let mut at = workflow.clone();
-        for _ in 0..MOST_FORKS {
-            let parent = if let Some(parent) = self.parents.get(&at) {
-                parent.clone()
-            } else {
-                let is_here = reader.is_workflow(&at)?;
-                let parent = is_here.then(|| fork_parent(reader, &at)).transpose()?;
-                let parent = parent.flatten();
-                self.parents.insert(at.clone(), parent.clone());
-                parent
-            };
-            match parent {
-                None if at != *workflow && !reader.is_workflow(&at)? => {
-                    return Ok(ForkLine::EndsAt(at));
-                }
-                None => return Ok(ForkLine::Another),
-                Some(parent) if parent.run_id == *from => return Ok(ForkLine::Leads),
-                Some(parent) => at = parent.run_id,
-            }
+        if !self.lines.contains_key(workflow) {
+            let line = line_of(reader, workflow)?;
+            self.lines.insert(workflow.clone(), line);
+        }
+        let line = self.lines.get(workflow).map_or(&[][..], Vec::as_slice);
+        if line.contains(from) {
+            return Ok(ForkLine::Leads);
+        }
+        if let Some(last) = line.last()
+            && !reader.is_workflow(last)?
+        {
+            return Ok(ForkLine::EndsAt(last.clone()));
         }
         Ok(ForkLine::Another)
     }
@@ -116,7 +109,7 @@ pub(super) fn steps_of(
             }
         }
         for begun in &action.begun {
-            let Ok(run_id) = RunId::try_from(format!("{workflow}.{}", begun.number)) else {
+            let Ok(run_id) = workflow.step(begun.number) else {
                 continue;
             };
             let step = steps.entry(begun.number).or_insert_with(|| RecordedStep {

@@ -88,7 +88,7 @@ impl WorkflowResult {
             return Ok(None);
         };
         for number in next_steps {
-            let Ok(step) = RunId::try_from(format!("{run_id}.{number}")) else {
+            let Ok(step) = run_id.step(*number) else {
                 return Ok(None);
             };
             if !is_stuck(&mut reader, &step, |run| {

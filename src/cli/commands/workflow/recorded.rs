@@ -75,8 +75,8 @@ pub(super) fn use_of_steps(
     let started = view.started.as_ref().map(|started| started.run_id.clone());
     let numbers: Vec<u64> = view.steps.iter().map(|step| step.number).collect();
     for number in numbers {
-        let name = started.as_ref().map(|run| format!("{run}.{number}"));
-        let Some(run_id) = name.and_then(|name| RunId::try_from(name).ok()) else {
+        let step = started.as_ref().map(|run| run.step(number));
+        let Some(Ok(run_id)) = step else {
             continue;
         };
         let lineage = reader.lineage(&run_id)?;
