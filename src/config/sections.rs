@@ -155,8 +155,8 @@ impl Layers {
         });
         match expanded?.0 {
             Value::Null => Ok(None),
-            // No path of a layer begins in the home by that sign: a folder of that name would be made.
-            Value::String(path) if path == "~" || path.starts_with("~/") => Err(refuse(
+            // No path of a layer begins in a home by that sign: a folder of that name would be made.
+            Value::String(path) if path.starts_with('~') => Err(refuse(
                 "`~` is no folder there; ${HOME} is that of the user",
             )),
             Value::String(path) if !path.trim().is_empty() => {

@@ -31,7 +31,6 @@ impl Children {
     /// That call's run has come to its end.
     pub(super) fn ended(&mut self, call: CallSeq) {
         self.controls.remove(&call);
-        self.waiting.ended(call.0);
     }
 
     /// What is asked of a run reaches all below it.

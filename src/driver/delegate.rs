@@ -70,19 +70,22 @@ pub(super) fn delegate(
                 if let Poll::Ready(permit) = poll!(place.as_mut()) {
                     permit
                 } else {
-                    // Who has the place may wait for a person.
-                    channels.waiting.set(true);
+                    let (queue, report) = (delegation.queue.as_deref(), &channels.waiting);
                     let permit = tokio::select! {
                         biased;
                         // That one leaves its place, and is left itself.
                         () = channels.suspended.cancelled() => return Done::nothing(),
                         permit = place => permit,
+                        () = delegating.queues.report_turn(queue, report) => None,
                     };
-                    channels.waiting.set(false);
+                    channels.waiting.set(None);
                     permit
                 }
             }
         };
+        if let Some(Some(permit)) = &permit {
+            channels.waiting.holds(permit);
+        }
         let started_at_ms = delegating.clock.run_ms();
         let result = match permit {
             Some(_) => run_child(&delegating, &delegation, known, channels).await,

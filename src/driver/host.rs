@@ -1,4 +1,5 @@
-//! The loop of a run: outputs of the session become tasks, and their results become inputs. Decides nothing.
+//! The loop of a run: outputs of the session become tasks, and their results become inputs. Decides nothing of the run but when its clock
+//! stands still.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use super::observer::Observer;
 use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
 use super::recorder::Recorder;
 use super::tasks::{Performed, Tasks};
-use super::waiting::WaitingReport;
+use super::waiting::{WaitingReport, WaitsFor};
 use super::{DriverError, trace};
 use crate::inference::Backend;
-use crate::kernel::{LostEffect, Run};
+use crate::kernel::{EventKind, LostEffect, Run};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 use crate::session::{Append, Call, Control, Delegation, Input, Output, Request, Session};
 use crate::tools::Clock as _;
@@ -120,6 +121,8 @@ impl<'s> Host<'s> {
                     return Ok(());
                 }
             }
+            // Until all is written down and begun that follows, the run does not wait.
+            self.report(None);
             self.hand_in(next)?;
             let left = self.leaves_at.is_some() && self.tasks.is_empty();
             if self.done(observer).await? || left {
@@ -172,12 +175,23 @@ impl<'s> Host<'s> {
         // One that ends has a time-out for the ends below it.
         let ends = self.is_ending();
         let tasks = self.tasks.count();
-        let all_wait = self.children.waiting.count() == tasks;
+        let all_wait_for = self.children.waiting.of_all(tasks);
         self.tools
             .clock
-            .stand_still(!asks && !ends && tasks > 0 && all_wait);
+            .stand_still(!asks && !ends && all_wait_for.is_some());
+        let for_a_person = asks && (tasks == 0 || all_wait_for.is_some());
+        let waits = if for_a_person {
+            Some(WaitsFor::Person)
+        } else {
+            all_wait_for.filter(|_| !asks)
+        };
+        self.report(waits.filter(|_| !ends));
+    }
+
+    /// Tells the run above what this one waits for.
+    fn report(&self, waits: Option<WaitsFor>) {
         if let Some(waiting) = &self.waiting {
-            waiting.set(!ends && all_wait && (asks || tasks > 0));
+            waiting.set(waits);
         }
     }
 
@@ -273,6 +287,19 @@ impl<'s> Host<'s> {
         if let Some(run) = self.session.run() {
             for (draft, sealed) in append.drafts.iter().zip(&append.entries) {
                 observer.entry(draft, sealed, run);
+            }
+        }
+        let events = append
+            .drafts
+            .iter()
+            .filter_map(|draft| draft.event.as_ref());
+        for event in events {
+            if let EventKind::ApprovalGiven(answer) | EventKind::ApprovalDenied(answer) =
+                &event.event
+            {
+                // It is recorded. What cannot be removed answers that call alone.
+                let Children { run_id, store, .. } = &self.children;
+                drop(store.drop_answer(run_id, answer));
             }
         }
         Ok(())

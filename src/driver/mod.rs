@@ -111,7 +111,7 @@ pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub(crate) use secrets::{Secrets, Unmatched};
 pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};
 pub(crate) use trace::LLM_TRACE;
-pub(crate) use waiting::{REST, Waiting};
+pub(crate) use waiting::{Waiting, WaitsFor};
 pub(crate) use workflow::{
     ReopenedWorkflow, StepFiles, StepHost, StepTerms, WorkflowBegin, drive_workflow, fork_workflow,
     new_workflow, reopen_workflow,

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// A queue that any number of runs share. Each names its own limit, the one of its contract: what waits longest begins once fewer than its
 /// limit are at work, and nothing overtakes it.
 #[derive(Debug)]
 pub(super) struct Queue {
     name: String,
+    /// All that have a place rest now, or no longer.
+    rest_changed: Notify,
     state: Mutex<State>,
 }
 
@@ -19,7 +21,14 @@ struct State {
     /// What waits, by the number of its arrival.
     waiting: BTreeMap<u64, Waiting>,
     arrived: u64,
-    working: usize,
+    /// What has a place, by the same number, and whether it rests.
+    working: BTreeMap<u64, bool>,
+}
+
+impl State {
+    fn all_rest(&self) -> bool {
+        !self.working.is_empty() && self.working.values().all(|rests| *rests)
+    }
 }
 
 #[derive(Debug)]
@@ -30,7 +39,37 @@ struct Waiting {
 
 /// The right to be at work; given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Permit(Arc<Queue>);
+pub(super) struct Permit(Arc<Held>);
+
+/// A place that is held.
+#[derive(Debug)]
+pub(super) struct Held {
+    number: u64,
+    queue: Arc<Queue>,
+}
+
+impl Held {
+    /// Who has the place does nothing now but wait, or no longer.
+    pub(super) fn rests(&self, rests: bool) {
+        self.queue.change(|state| {
+            if let Some(held) = state.working.get_mut(&self.number) {
+                *held = rests;
+            }
+        });
+    }
+}
+
+impl Permit {
+    fn of(queue: &Arc<Queue>, number: u64) -> Self {
+        let queue = Arc::clone(queue);
+        Self(Arc::new(Held { number, queue }))
+    }
+
+    /// The place, for who reports what its holder does.
+    pub(super) fn held(&self) -> Arc<Held> {
+        Arc::clone(&self.0)
+    }
+}
 
 impl Queue {
     pub(super) fn new(name: &str) -> Arc<Self> {
@@ -40,6 +79,7 @@ impl Queue {
     pub(super) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
+            rest_changed: Notify::new(),
             state: Mutex::default(),
         }
     }
@@ -68,48 +108,73 @@ impl Queue {
         self.state().waiting.len()
     }
 
+    /// Calls `report` with whether all that have a place rest, at once and at each change.
+    pub(super) async fn report_rest(&self, mut report: impl FnMut(bool)) -> ! {
+        loop {
+            // A change behind this line is not missed.
+            let changed = self.rest_changed.notified();
+            let all_rest = self.state().all_rest();
+            report(all_rest);
+            changed.await;
+        }
+    }
+
     fn arrive(self: &Arc<Self>, limit: usize) -> Arrival {
         // A limit of nothing would never let anything begin.
         let limit = limit.max(1);
-        let mut state = self.state();
-        if state.waiting.is_empty() && state.working < limit {
-            state.working = state.working.saturating_add(1);
-            return Arrival::Begins(Permit(Arc::clone(self)));
-        }
-        let (admit, admitted) = oneshot::channel();
-        let number = state.arrived;
-        state.arrived = number.saturating_add(1);
-        state.waiting.insert(number, Waiting { admit, limit });
-        tracing::debug!(queue = self.name, depth = state.waiting.len(), "waits");
-        Arrival::Waits(Wait {
-            admitted,
-            number,
-            queue: Arc::clone(self),
+        self.change(|state| {
+            let number = state.arrived;
+            state.arrived = number.saturating_add(1);
+            if state.waiting.is_empty() && state.working.len() < limit {
+                state.working.insert(number, false);
+                return Arrival::Begins(Permit::of(self, number));
+            }
+            let (admit, admitted) = oneshot::channel();
+            state.waiting.insert(number, Waiting { admit, limit });
+            tracing::debug!(queue = self.name, depth = state.waiting.len(), "waits");
+            Arrival::Waits(Wait {
+                admitted,
+                number,
+                queue: Arc::clone(self),
+            })
         })
     }
 
     /// Lets those begin whose turn it is.
     fn admit(self: &Arc<Self>) {
         let mut admitted = Vec::new();
-        let mut locked = self.state();
-        let state = &mut *locked;
-        while let Some(first) = state.waiting.first_entry() {
-            if state.working >= first.get().limit {
-                break;
+        self.change(|state| {
+            while let Some(first) = state.waiting.first_entry() {
+                if state.working.len() >= first.get().limit {
+                    break;
+                }
+                let (number, waiting) = first.remove_entry();
+                state.working.insert(number, false);
+                admitted.push((number, waiting.admit));
+                tracing::debug!(
+                    queue = self.name,
+                    depth = state.waiting.len(),
+                    "waits no longer"
+                );
             }
-            admitted.push(first.remove().admit);
-            state.working = state.working.saturating_add(1);
-            tracing::debug!(
-                queue = self.name,
-                depth = state.waiting.len(),
-                "waits no longer"
-            );
-        }
-        drop(locked);
-        for admit in admitted {
+        });
+        for (number, admit) in admitted {
             // One that has given up meanwhile gives its permit back.
-            drop(admit.send(Permit(Arc::clone(self))));
+            drop(admit.send(Permit::of(self, number)));
         }
+    }
+
+    /// Changes the state, and reports where all rest from now on, or no longer.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let before = state.all_rest();
+        let changed = change(&mut state);
+        let has_changed = state.all_rest() != before;
+        drop(state);
+        if has_changed {
+            self.rest_changed.notify_waiters();
+        }
+        changed
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -119,10 +184,9 @@ impl Queue {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.0.state();
-        state.working = state.working.saturating_sub(1);
-        drop(state);
-        self.0.admit();
+        let Held { number, queue } = &*self.0;
+        queue.change(|state| state.working.remove(number));
+        queue.admit();
     }
 }
 

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::queue::{Permit, Queue};
 use super::shared::Shared;
+use super::waiting::{WaitingReport, WaitsFor};
 use crate::contract::{DelegationTerms, ExecutionContract};
 
 /// The queues of a run.
@@ -66,6 +67,17 @@ impl Queues {
     ) -> Option<CallPermit> {
         self.place(queue.and_then(|name| self.of_agents.get(name)), cancel)
             .await
+    }
+
+    /// Reports of the call of an agent that waits for its turn whether that comes only after a person has answered: all that have a place
+    /// wait for one. It goes on for as long as the call waits.
+    pub(super) async fn report_turn(&self, queue: Option<&str>, report: &WaitingReport) {
+        if let Some((queue, _)) = queue.and_then(|name| self.of_agents.get(name)) {
+            queue
+                .report_rest(|all_rest| report.set(all_rest.then_some(WaitsFor::Turn)))
+                .await;
+        }
+        std::future::pending().await
     }
 
     async fn place(

@@ -261,6 +261,14 @@ impl Batch {
         })
     }
 
+    /// Those of them that are agents'.
+    pub(super) fn delegations(&self) -> impl Iterator<Item = CallSeq> {
+        self.calls.iter().filter_map(|call| match call.slot {
+            Slot::Running(seq) if call.grant().is_some() => Some(seq),
+            _ => None,
+        })
+    }
+
     /// Those of them, and those that ask a person, whose result ends with the process: nothing else could bring it.
     pub(super) fn bound_calls(&self) -> impl Iterator<Item = CallSeq> {
         self.calls.iter().filter_map(|call| match &call.slot {

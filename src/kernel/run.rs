@@ -21,7 +21,7 @@ use super::{
     CallOrder, Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State,
 };
 use crate::contract::{ExecutionContract, FinalReport, Validators};
-use crate::message::{AgentMessage, Digest, DigestContext, genesis};
+use crate::message::{AgentMessage, CallSeq, Digest, DigestContext, genesis};
 
 /// One run of the machine: give it events, do what it says.
 ///
@@ -142,6 +142,14 @@ impl Run {
             Stage::ValidateCalls(_) | Stage::Observe(_) | Stage::Commit | Stage::Terminate(_) => {
                 Vec::new()
             }
+        }
+    }
+
+    /// The calls of agents that are under way: each has a run of its own, or is to have one.
+    pub(crate) fn delegations(&self) -> Vec<CallSeq> {
+        match self.stage() {
+            Stage::Execute(batch) => batch.delegations().collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -131,32 +131,69 @@ impl StoreReader {
 }
 
 impl Store {
-    /// Takes what was left for a run; none where there is nothing that can be read as an answer to it.
+    /// What was left for a run as an answer to that call; none where there is nothing that can be read as one. It stays until the run has
+    /// recorded it, or any other answer to the call: a process that ends before loses nothing.
     ///
     /// # Errors
     /// [`StoreError::Lock`] where others can write what is there: it stays, and answers nothing. [`StoreError`] where the run cannot be
     /// read.
-    pub(crate) fn take_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
+    pub(crate) fn answer_to(
+        &self,
+        run_id: &RunId,
+        (call, arguments_hash): (CallSeq, Digest),
+    ) -> Result<Option<Answer>, StoreError> {
         let path = path_of(self.path(), run_id);
         let refuse = |fault: io::Error| refused(&path, &fault);
-        if path.symlink_metadata().is_err() {
+        let Some(_turn) = turn_at(&path).map_err(refuse)? else {
             return Ok(None);
-        }
-        let folder = path.parent().unwrap_or(&path);
-        own_folder(folder).map_err(refuse)?;
-        // An answer that is being put in another's place is not lost between the look and the removal. A run does not wait for who is
-        // at it: it looks again soon.
-        let turn = turn_of(folder).map_err(refuse)?;
-        match turn.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
-        }
-        let answer = read_answer(&path).map_err(refuse)?;
+        };
         let first_entry = self.reader()?.first_entry(run_id)?;
-        // What is no answer to this run must not be looked at again and again.
-        fs::remove_file(&path).map_err(refuse)?;
-        Ok(answer.filter(|answer| Some(answer.first_entry) == first_entry))
+        let answer = read_answer(&path).map_err(refuse)?;
+        let Some(answer) = answer.filter(|answer| Some(answer.first_entry) == first_entry) else {
+            // What is no answer to this run must not be looked at again and again.
+            fs::remove_file(&path).map_err(refuse)?;
+            return Ok(None);
+        };
+        let is_to_it = answer.to(call, arguments_hash).is_some();
+        Ok(is_to_it.then_some(answer))
+    }
+
+    /// Removes what was left as an answer to what this one answers.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn drop_answer(
+        &self,
+        run_id: &RunId,
+        approval: &Approval,
+    ) -> Result<(), StoreError> {
+        let path = path_of(self.path(), run_id);
+        let refuse = |fault: io::Error| refused(&path, &fault);
+        let Some(_turn) = turn_at(&path).map_err(refuse)? else {
+            return Ok(());
+        };
+        let left = read_answer(&path).map_err(refuse)?;
+        let is_to_it = |left: &Answer| left.to(approval.call, approval.arguments_hash).is_some();
+        if left.as_ref().is_some_and(is_to_it) {
+            fs::remove_file(&path).map_err(refuse)?;
+        }
+        Ok(())
+    }
+}
+
+/// The turn of who looks at that answer; none where there is none. An answer that is being put in another's place is not lost between the look
+/// and the removal. A run does not wait for who is at it: it looks again soon.
+fn turn_at(path: &Path) -> io::Result<Option<File>> {
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let folder = path.parent().unwrap_or(path);
+    own_folder(folder)?;
+    let turn = turn_of(folder)?;
+    match turn.try_lock() {
+        Ok(()) => Ok(Some(turn)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(fault)) => Err(fault),
     }
 }
 
@@ -231,10 +268,12 @@ mod tests {
         let place = path_of(&path, &run);
         let turn = turn_of(place.parent().unwrap()).unwrap();
         turn.lock().unwrap();
-        assert_eq!(store.take_answer(&run), Ok(None));
+        let call = (CallSeq(1), Digest::of(b"{}"));
+        assert_eq!(store.answer_to(&run, call), Ok(None));
         assert!(place.exists(), "it is looked at again");
         turn.unlock().unwrap();
-        store.take_answer(&run).unwrap();
+        // There is no such run.
+        assert_eq!(store.answer_to(&run, call), Ok(None));
         assert!(!place.exists());
     }
 
@@ -263,21 +302,35 @@ mod tests {
         };
         assert!(reader.leave_answer(&run, &answer, None).unwrap());
         let answers = folder.path().join("runs.db.answers");
+        let call = (CallSeq(1), Digest::of(b"{}"));
         let mode = |mode| fs::set_permissions(&answers, fs::Permissions::from_mode(mode)).unwrap();
         for open in [0o777, 0o770, 0o702] {
             mode(open);
-            assert!(store.take_answer(&run).is_err(), "{open:o}");
+            assert!(store.answer_to(&run, call).is_err(), "{open:o}");
+            assert!(store.drop_answer(&run, &answer.approval).is_err());
             let again = reader.leave_answer(&run, &answer, Some(&answer));
             assert!(again.is_err(), "{open:o}");
         }
         mode(0o700);
-        assert_eq!(store.take_answer(&run), Ok(Some(answer.clone())));
+        // It stays until it is recorded, and answers no other call.
+        for _ in 0..2 {
+            assert_eq!(store.answer_to(&run, call), Ok(Some(answer.clone())));
+        }
+        let later = Approval::to(CallSeq(2), Digest::of(b"{}"));
+        assert_eq!(
+            store.answer_to(&run, (later.call, later.arguments_hash)),
+            Ok(None)
+        );
+        store.drop_answer(&run, &later).unwrap();
+        assert_eq!(reader.left_answer(&run), Ok(Some(answer.clone())));
+        store.drop_answer(&run, &answer.approval).unwrap();
+        assert_eq!(reader.left_answer(&run), Ok(None));
         let other = Answer {
             first_entry: Digest::of(b"another run of that name"),
             ..answer.clone()
         };
         assert!(reader.leave_answer(&run, &other, None).unwrap());
-        assert_eq!(store.take_answer(&run), Ok(None));
+        assert_eq!(store.answer_to(&run, call), Ok(None));
         assert_eq!(reader.left_answer(&run), Ok(None));
     }
 }

@@ -111,11 +111,12 @@ pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, Remove
         .map_err(sql)?;
     // A store that was made without it would be read as a whole for each blob.
     conn.execute_batch(BLOB_INDEX).map_err(sql)?;
-    let names: BTreeSet<RunId> = asked.runs.iter().cloned().collect();
+    let mut known = BTreeSet::new();
+    let names = asked.runs.iter().filter(|run_id| known.insert(*run_id));
+    let names: Vec<RunId> = names.cloned().collect();
     for run_id in &names {
         find(&conn, path, run_id, asked.force)?;
     }
-    let names: Vec<RunId> = names.into_iter().collect();
     let (mut runs, mut stopped) = (Vec::new(), None);
     for batch in names.chunks(BATCH) {
         match remove_batch(&mut conn, path, batch, asked) {

@@ -16,6 +16,8 @@ pub struct Lineage {
     pub parent: ParentRun,
     /// What this store has of it.
     pub found: ParentFound,
+    /// Whether the parent had ended with that entry, and this run goes on with its conversation.
+    pub is_continued: bool,
     /// Whether it is a workflow, and this run a step of it.
     pub is_workflow: bool,
 }
@@ -166,6 +168,17 @@ impl StoreReader {
             .map_err(sql)
     }
 
+    /// Whether that run has ended, and with the entry of that number.
+    fn has_ended_with(&self, run_id: &RunId, seq: u64) -> Result<bool, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        self.conn
+            .prepare_cached(
+                "SELECT 1 FROM runs WHERE run_id = ?1 AND head_seq = ?2 AND class IS NOT NULL",
+            )
+            .and_then(|mut select| select.exists(params![run_id.as_str(), seq.cast_signed()]))
+            .map_err(sql)
+    }
+
     /// Whether the store has that run, as a workflow.
     ///
     /// # Errors
@@ -186,9 +199,16 @@ impl StoreReader {
         };
         let found = find_parent(&self.conn, &parent).map_err(sql)?;
         let is_workflow = self.is_workflow(&parent.run_id)?;
+        let is_continued = match found {
+            ParentFound::Entry(seq) if parent.call.is_none() && !is_workflow => {
+                self.has_ended_with(&parent.run_id, seq)?
+            }
+            _ => false,
+        };
         Ok(Some(Lineage {
             parent,
             found,
+            is_continued,
             is_workflow,
         }))
     }

@@ -17,6 +17,14 @@ pub struct AwaitedApproval {
     /// The run below that asks; none where the run itself does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// How many other calls below the run wait, too.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl AwaitedApproval {
@@ -28,6 +36,7 @@ impl AwaitedApproval {
             name: name.unwrap_or_default(),
             arguments_hash,
             run_id: None,
+            more: 0,
         })
     }
 }

@@ -65,6 +65,11 @@ pub(super) fn of_execution(execution: &Execution) -> Option<String> {
     })
 }
 
+/// What an entry notes of a message that was refused. A rule about the whole of it names no place, and an empty one stands in the note.
+pub(crate) fn words_of_note(note: &str) -> String {
+    note.replacen(": : ", ": ", 1)
+}
+
 /// What is wrong with the form of a final report, and where.
 pub(super) fn of_form(fault: &ReportFault) -> Option<String> {
     match fault {

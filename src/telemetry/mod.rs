@@ -43,6 +43,7 @@ pub(crate) use atif::AtifTrajectory;
 pub use awaited_approval::AwaitedApproval;
 pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
+pub(crate) use failures::words_of_note;
 pub(crate) use provider_refusal::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, silent,
 };

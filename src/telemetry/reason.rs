@@ -6,7 +6,7 @@ use super::remedy::LastRequest;
 use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
-use crate::message::amount;
+use crate::message::{RunId, amount};
 use crate::view::{Activity, Approvals, CallEnd, Preflight, Request, RequestEnd, RunView};
 
 /// How many faults are named.
@@ -102,7 +102,8 @@ pub(super) fn cause(view: &RunView) -> Option<String> {
         }
         AgentOutcome::FailedValidation if outcome.code == OutcomeCode::FinalReportSchema => {
             let fault = view.report_fault().and_then(failures::of_form);
-            fault.or_else(|| last_failure(view))
+            let note = || view.refused().map(failures::words_of_note);
+            fault.or_else(|| last_failure(view)).or_else(note)
         }
         AgentOutcome::FailedProtocolMalformed | AgentOutcome::FailedValidation => {
             last_failure(view)
@@ -131,9 +132,11 @@ fn failed_check(view: &RunView, failed: &Check) -> String {
     match failed.name {
         CheckName::Backend if !silent.is_empty() => silent.join("; "),
         CheckName::Tools => {
+            let run = view.run_id().map_or("last", RunId::as_str);
+            let rest = format!("; monolith show {run} --full has them");
             let faults = bring_up.iter();
             let faults = faults.map(|fault| {
-                let detail = with_short_log(&fault.detail, "; show --full has them");
+                let detail = with_short_log(&fault.detail, &rest);
                 format!("{}: {detail}", fault.server)
             });
             let details = std::iter::once(failed.detail.clone()).chain(faults);
@@ -254,7 +257,10 @@ fn no_turn_left(view: &RunView) -> String {
 fn not_executed(view: &RunView) -> String {
     let requested = view.requested_calls();
     let calls = view.calls().values();
-    let started: usize = calls.map(|call| call.executions.len()).sum();
+    let ends = calls.flat_map(|call| call.executions.iter().map(|made| &made.end));
+    let started = ends
+        .filter(|end| end.as_ref().is_none_or(CallEnd::was_started))
+        .count();
     let what = match (started, requested) {
         (0, 1) => "1 was asked for and was not started".to_owned(),
         (0, requested) => format!("{requested} were asked for and none was started"),

@@ -460,6 +460,16 @@ fn a_run_without_an_executed_call_names_the_fate_of_the_requested_ones() {
         Some(ToolOutcome::TimedOut),
         &format!("{rule}: 1 was started and did not come back. (read_file: timeout)"),
     );
+    let down = ToolOutcome::RestartFailed {
+        detail: "no such file".to_owned(),
+    };
+    check(
+        1,
+        Some(down),
+        &format!(
+            "{rule}: 1 was asked for and was not started. (read_file: mcp_restart_failed: no such file)"
+        ),
+    );
 }
 
 #[test]

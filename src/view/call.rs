@@ -103,6 +103,19 @@ pub(crate) enum CallEnd {
     GivenUp,
 }
 
+impl CallEnd {
+    /// Whether the call reached the tool, or may have.
+    pub(crate) const fn was_started(&self) -> bool {
+        !matches!(
+            self,
+            Self::NotBegun { .. }
+                | Self::RestartFailed { .. }
+                | Self::RestartInProgress
+                | Self::ToolChanged { .. }
+        )
+    }
+}
+
 /// An envelope without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CallResult {

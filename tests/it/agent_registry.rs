@@ -305,6 +305,7 @@ fn an_agent_that_is_disabled_or_unknown_is_not_run() {
     };
     check("writer", "`enabled: false`");
     check("nobody", "no agent `nobody` is registered");
+    check("wrter", "did you mean `writer`? monolith agent list");
     check("No Body", "lower-case letters");
     assert_eq!(
         fixture.ok(&["agent", "select", "write the page"]),

@@ -64,6 +64,10 @@ fn a_child_goes_on_with_the_conversation_under_a_contract_that_names_the_parents
         contract(&fixture, "r3")["parent_contract_hash"],
         second["contract_hash"]
     );
+    let shown = fixture.ok(&["show", "r2"]);
+    assert!(shown.contains("parent    continues r1\n"), "{shown}");
+    let listed = fixture.ok(&["list"]);
+    assert!(listed.contains(", continues r2\n"), "{listed}");
     for run in ["r2", "r3"] {
         fixture.ok(&["verify", run]);
         fixture.ok(&["replay", run]);

@@ -303,8 +303,10 @@ fn of_the_log_of_a_server_that_did_not_come_up_a_reason_has_the_lines_that_name_
         );
         assert!(!said.contains("npm warn"), "{said}");
     }
-    assert!(ended.err.contains("show --full has them"), "{}", ended.err);
-    let full = fixture.ok(&["show", "last", "--full"]);
+    let (_, rest) = ended.err.split_once("more lines; monolith ").unwrap();
+    let (command, _) = rest.split_once(" has them").unwrap();
+    let words: Vec<&str> = command.split(' ').collect();
+    let full = fixture.ok(&words);
     assert!(
         full.contains("npm warn config production | npm error code E404"),
         "{full}"

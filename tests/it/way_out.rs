@@ -537,3 +537,25 @@ fn a_tool_that_is_not_there_is_named_by_the_end_of_the_run() {
     check("tool_policy: required\n", &[&push, &gives_up], 1);
     check("tool_policy: optional\n", &[&push, &push, &push], 5);
 }
+
+/// In the closing turn the text stands in for the report: the reason is what is wrong with it.
+#[test]
+fn text_in_the_place_of_a_json_report_is_why_the_run_failed() {
+    let fixture = Fixture::new();
+    let report = "final_report: {format: json, schema: {type: object}}\n";
+    let terms = "tool_policy: optional\ncompletion: final_report\nmax_turns: 1\n";
+    let attempts = "max_attempts_per_turn: 1\n";
+    fixture.script(
+        &format!("{terms}{attempts}{report}"),
+        &[&says("Plain words.")],
+    );
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r", "--verbose"], 5);
+    let why = fixture.ok(&["show", "r", "--why"]);
+    for said in [&ended.err, &why] {
+        assert!(
+            said.contains("(the text is no report: not valid JSON: line 1, column 1)"),
+            "{said}"
+        );
+        assert!(!said.contains(": : "), "{said}");
+    }
+}

@@ -22,10 +22,30 @@ pub(super) fn input_of(work: &Work, fill: &dyn Fn(&Part) -> String) -> Option<St
         Work::Delegate(delegate) => Some(StepInput::Delegate {
             agent: delegate.agent.clone(),
             agent_digest: delegate.agent_digest,
-            task: text(&delegate.task)?,
+            task: task_of(&delegate.task, fill)?,
         }),
         Work::If(_) | Work::ForEach(_) | Work::While(_) | Work::Parallel(_) => None,
     }
+}
+
+/// The task of an agent. One that is JSON before it is filled is JSON behind it, with the same members: what an earlier step came to stands in
+/// its texts alone.
+fn task_of(task: &str, fill: &dyn Fn(&Part) -> String) -> Option<String> {
+    let template = Template::parse(task).ok()?;
+    let json = serde_json::from_str(task);
+    if !matches!(
+        json,
+        Ok(serde_json::Value::Object(_) | serde_json::Value::Array(_))
+    ) {
+        return template.filled(MAX_INPUT_BYTES, fill);
+    }
+    template.filled(MAX_INPUT_BYTES, &|part| {
+        let quoted = serde_json::Value::String(fill(part)).to_string();
+        let bare = quoted
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
+        bare.unwrap_or_default().to_owned()
+    })
 }
 
 fn filled(
@@ -58,4 +78,27 @@ pub(super) fn parts_of(work: &Work) -> Vec<Part> {
         String::new()
     });
     parts.into_inner()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a model wrote becomes no member of the input of an agent, and no fault of its form.
+    #[test]
+    fn an_output_stays_a_text_in_a_task_that_is_json() {
+        let check = |task: &str, output: &str, expect: &str| {
+            let found = task_of(task, &|_| output.to_owned());
+            assert_eq!(found.as_deref(), Some(expect), "{task}");
+        };
+        let task = r#"{"topic": "about ${steps.a.output}"}"#;
+        check(task, "cats", r#"{"topic": "about cats"}"#);
+        let more = r#"x","mode":"delete"#;
+        let expect = r#"{"topic": "about x\",\"mode\":\"delete"}"#;
+        check(task, more, expect);
+        check(task, "two\nlines", r#"{"topic": "about two\nlines"}"#);
+        check("${steps.a.output}", more, more);
+        // The author wants a number there.
+        check(r#"{"n": ${steps.a.output}}"#, "7", r#"{"n": 7}"#);
+    }
 }

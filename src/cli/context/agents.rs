@@ -10,7 +10,7 @@ use super::app::App;
 use super::contract_file::{ChosenAgent, ContractFile};
 use super::error::{AgentFault, CliError, SystemFault};
 use crate::agent::{Registry, RegistryFault};
-use crate::contract::{AgentId, AgentProfile};
+use crate::contract::{AgentId, AgentProfile, suggest};
 use crate::message::Digest;
 use crate::store::{NewFile, open_regular, private_folder};
 
@@ -159,10 +159,7 @@ impl Agents {
     pub(in crate::cli) fn remove(&self, id: &AgentId) -> Result<(), CliError> {
         let path = self.record_of(id);
         match fs::remove_file(&path) {
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-                let id = id.clone();
-                Err(AgentFault::Registry(RegistryFault::Unknown { id }).into())
-            }
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Err(self.unknown(id).into()),
             removed => Ok(removed.map_err(|fault| SystemFault::CannotWrite {
                 path,
                 reason: fault.to_string(),
@@ -185,7 +182,7 @@ impl Agents {
             if id.as_str() == AgentProfile::STANDARD {
                 return ContractFile::standard_agent(app, sets).of_agent(chosen);
             }
-            return Err(AgentFault::Unknown { id }.into());
+            return Err(self.unknown(&id).into());
         };
         let path = agent.path.clone();
         match &agent.profile {
@@ -198,6 +195,15 @@ impl Agents {
                 let reason = reason.clone();
                 Err(AgentFault::Unusable { id, reason }.into())
             }
+        }
+    }
+
+    /// None of them has that id.
+    pub(in crate::cli) fn unknown(&self, id: &AgentId) -> AgentFault {
+        let ids = self.all.iter().map(|agent| agent.id.as_str());
+        AgentFault::Unknown {
+            meant: suggest(id.as_str(), ids),
+            id: id.clone(),
         }
     }
 

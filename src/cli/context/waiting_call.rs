@@ -133,6 +133,7 @@ impl WaitingCall {
 /// Whether a run, or each run below it that is not at its end, waits for a person who has not answered: a process that goes on with it comes
 /// no further. One that has ended, or is not begun, does not wait. `waits` knows the runs whose call waits.
 pub(in crate::cli) fn is_stuck(
+    app: &App,
     reader: &mut StoreReader,
     run_id: &RunId,
     waits: impl Fn(&RunId) -> bool,
@@ -147,7 +148,55 @@ pub(in crate::cli) fn is_stuck(
             open.push(below);
         }
     }
-    // One that has open runs below it waits for those.
-    let mut last = open.iter().filter(|run| !above.contains(*run));
-    Ok(last.all(waits))
+    for run in open {
+        // One that has open runs below it waits for those.
+        let comes_further = if above.contains(&run) {
+            has_more(app, reader, &run)?
+        } else {
+            !waits(&run)
+        };
+        if comes_further {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a run that waits for runs below it has something else to go on with: what ended with the process that drove it, or the call of an
+/// agent that has no open run and would get a place in its queue.
+fn has_more(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<bool, CliError> {
+    let Some(own) = app.reader()? else {
+        return Ok(false);
+    };
+    let recorded = Source::Run(run_id.clone(), own).load()?;
+    let mut replayer = Replayer::new(recorded.contract.clone(), run_id);
+    for entry in &recorded.entries {
+        replayer.take(entry, &recorded);
+    }
+    let unfinished = replayer.into_unfinished().map_err(|report| {
+        let run_id = run_id.clone();
+        DriverError::DoesNotReplay { run_id, report }
+    })?;
+    let Some(run) = unfinished.session.run() else {
+        return Ok(true);
+    };
+    if !run.unresolved().is_empty() {
+        return Ok(true);
+    }
+    let (mut open, delegations) = (0_usize, run.delegations());
+    for call in &delegations {
+        open = open.saturating_add(usize::from(reader.is_open(&run_id.child(*call))?));
+    }
+    Ok(open < delegations.len() && open < places_of_agents(&recorded.contract))
+}
+
+/// How many agents of a contract may be at work at once.
+fn places_of_agents(contract: &ExecutionContract) -> usize {
+    let queue = || {
+        let tool = contract.tool(contract.agents.keys().next()?)?;
+        let (_, server) = contract.server_of(tool)?;
+        let queue = contract.queues.get(server.queue.as_ref()?)?;
+        usize::try_from(queue.concurrent).ok()
+    };
+    queue().unwrap_or(usize::MAX)
 }

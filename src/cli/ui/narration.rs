@@ -8,6 +8,7 @@ use crate::kernel::{
     Interrupter, LostEffect, Predicate, PredicateName, State,
 };
 use crate::message::{EnvelopeStatus, InputAnswer, InputExchange, ToolInvocation};
+use crate::telemetry::words_of_note;
 use crate::view::{CallEnd, Entry, ReportFault, RequestPurpose, RunView};
 
 /// The most tags that a line names.
@@ -91,10 +92,10 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             parts.join("; ")
         }
-        (State::ValidateCalls, _) => action
-            .note
-            .as_deref()
-            .map_or_else(|| "nothing to execute".to_owned(), line),
+        (State::ValidateCalls, _) => action.note.as_deref().map_or_else(
+            || "nothing to execute".to_owned(),
+            |note| line(&words_of_note(note)),
+        ),
         (State::Execute, _) => {
             let mut parts = results(view);
             parts.extend(Some(event()).filter(|event| !event.is_empty()));

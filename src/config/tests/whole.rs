@@ -157,6 +157,7 @@ fn the_folder_of_snapshots_of_a_layer_begins_in_the_folder_of_that() {
         (json!(""), "it is no path of a folder"),
         (json!("${NOWHERE}"), "the variable ${NOWHERE} is not set"),
         (json!("~/ses"), "`~` is no folder there; ${HOME} is"),
+        (json!("~root/ses"), "`~` is no folder there; ${HOME} is"),
     ] {
         let fault = found(wrong).unwrap_err();
         assert!(fault.starts_with(&format!("{begin}{rule}")), "{fault}");

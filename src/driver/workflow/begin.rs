@@ -31,7 +31,8 @@ impl WorkflowBegin {
         &self.run_id
     }
 
-    /// The numbers of the steps that a process goes on with, or begins; none of one that is not in the store yet.
+    /// The numbers of the steps that a process goes on with, or begins, whatever they wait for; none of one that is not in the store yet, and
+    /// of one that asks its steps to end.
     pub(crate) fn next_steps(&self) -> Vec<u64> {
         let Start::Resumed { workflow, .. } = &self.start else {
             return Vec::new();
@@ -41,6 +42,10 @@ impl WorkflowBegin {
             at_ms: workflow.at_ms(),
             event: WorkflowEventKind::Resumed,
         });
+        let is_end = |effect: &WorkflowEffect| matches!(effect, WorkflowEffect::End { .. });
+        if effects.iter().any(is_end) {
+            return Vec::new();
+        }
         let begun = effects.into_iter().filter_map(|effect| match effect {
             WorkflowEffect::Begin(order) => Some(order.number),
             _ => None,

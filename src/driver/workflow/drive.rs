@@ -7,19 +7,17 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use super::begin::{Start, WorkflowBegin};
 use super::host::{StepHost, locked};
 use super::record::WorkflowRecord;
 use super::step_run::{StepRunEnd, StepTask, StepTerms};
-use super::watched::{ApprovalRequest, Reports};
 use crate::agent::{
     EndStep, StepOrder, Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
 };
 use crate::driver::DriverError;
 use crate::driver::clock::{RunClock, sleep_until};
-use crate::driver::waiting::{REST, Waiting};
+use crate::driver::waiting::{Waiting, WaitingReport};
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::session::Control;
@@ -49,7 +47,7 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
     store: &Store,
     host: &Mutex<H>,
     mut control: mpsc::Receiver<Control>,
-    terms: StepTerms,
+    (terms, report): (StepTerms, WaitingReport),
 ) -> Result<WorkflowFinished, DriverError> {
     let WorkflowBegin {
         definition,
@@ -101,12 +99,11 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
         left: false,
         record,
         recorded,
-        reports: Arc::default(),
+        report,
         run_id,
         steps: FuturesUnordered::new(),
         store,
         terms,
-        rests_at: None,
         waiting: Waiting::default(),
         workflow,
     };
@@ -154,9 +151,8 @@ struct Driving<'a, H> {
     record: WorkflowRecord<'a>,
     /// The number of the last step that an earlier process had begun.
     recorded: u64,
-    reports: Arc<Reports>,
-    /// When it is left, where all that is under way waits.
-    rests_at: Option<Instant>,
+    /// Where it reports whether all that is under way waits.
+    report: WaitingReport,
     run_id: RunId,
     steps: FuturesUnordered<Running<'a>>,
     store: &'a Store,
@@ -185,7 +181,8 @@ impl<H: StepHost + Send> Driving<'_, H> {
             if self.workflow.outcome().is_some() || (self.left && self.steps.is_empty()) {
                 return Ok(());
             }
-            self.set_rest();
+            let steps = self.controls.len();
+            self.report.set(self.waiting.of_all(steps));
             let due = self.workflow.next_deadline();
             let due = due.and_then(|at_ms| self.clock.instant_of(at_ms));
             tokio::select! {
@@ -204,15 +201,10 @@ impl<H: StepHost + Send> Driving<'_, H> {
                     }
                     None => open = false,
                 },
-                () = self.reports.changed() => {
-                    self.hand_out();
-                }
                 () = self.waiting.changed() => {}
-                () = sleep_until(self.rests_at) => self.leave_unanswered().await?,
                 () = sleep_until(due) => self.happened(WorkflowEventKind::TimerFired).await?,
                 Some((number, end)) = self.steps.next() => {
                     self.controls.remove(&number);
-                    self.waiting.ended(number);
                     match end {
                         Ok(StepRunEnd::Left) => self.leave().await?,
                         Ok(StepRunEnd::Ended(order, result)) => {
@@ -237,46 +229,6 @@ impl<H: StepHost + Send> Driving<'_, H> {
             self.send_all(&Control::Suspend);
         }
         Ok(())
-    }
-
-    /// Hands out the answers of people to the calls that wait; false where there is none.
-    fn hand_out(&self) -> bool {
-        let mut any = false;
-        for ApprovalRequest {
-            control,
-            order,
-            run_id,
-        } in self.reports.requests()
-        {
-            if let Some(approval) = locked(self.host).approval(&order, &run_id) {
-                any = true;
-                self.reports.answered(&run_id);
-                // A full queue holds enough that ends it already.
-                drop(control.try_send(approval));
-            }
-        }
-        any
-    }
-
-    /// Sets when the workflow is left: a moment after all that is under way waits for a person who has time. Another process goes on once
-    /// an answer is there.
-    fn set_rest(&mut self) {
-        let steps = self.controls.len();
-        let rests = !self.left && steps > 0 && self.waiting.count() == steps;
-        self.rests_at = if rests {
-            self.rests_at.or_else(|| Instant::now().checked_add(REST))
-        } else {
-            None
-        };
-    }
-
-    /// All has waited for a moment: an answer may have been left meanwhile.
-    async fn leave_unanswered(&mut self) -> Result<(), DriverError> {
-        self.rests_at = None;
-        if self.hand_out() {
-            return Ok(());
-        }
-        self.leave().await
     }
 
     /// Leaves the step runs where nothing of the workflow can be recorded any more: what is in flight in them may still end.
@@ -328,7 +280,7 @@ impl<H: StepHost + Send> Driving<'_, H> {
         self.controls.insert(number, control.clone());
         let (files, observer) = {
             let host = locked(self.host);
-            (host.files(), host.observer(&order))
+            (host.files(), host.observer(&order, control.clone()))
         };
         let task = StepTask {
             control,
@@ -341,7 +293,6 @@ impl<H: StepHost + Send> Driving<'_, H> {
                 head: self.record.head(),
                 run_id: self.run_id.clone(),
             },
-            reports: Arc::clone(&self.reports),
             store: self.store.clone(),
             terms: self.terms,
             waiting: self.waiting.report_of(number),

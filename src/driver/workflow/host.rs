@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::mpsc;
+
 use crate::agent::{StepOrder, StepResult, StepRun, WorkflowDraft};
 use crate::driver::{DriverError, Environment, Observer, RunRequest};
-use crate::kernel::CallOrder;
 use crate::message::RunId;
 use crate::session::Control;
 
@@ -31,16 +32,14 @@ pub(crate) trait StepFiles: Send + Sync {
     fn ended(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, DriverError>;
 }
 
-/// Who holds the files of a workflow, follows it, and answers for people.
+/// Who holds the files of a workflow, and follows it.
 pub(crate) trait StepHost {
     /// What its steps run under.
     fn files(&self) -> Arc<dyn StepFiles>;
 
-    /// The answer of a person to a call that waits for one; none where there is none.
-    fn approval(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
-
-    /// Who sees the entries of that step's run; what is recorded of it from before comes first.
-    fn observer(&self, order: &StepOrder) -> Box<dyn Observer>;
+    /// Who sees the entries of that step's run; what is recorded of it from before comes first. `control` is where the run is asked for
+    /// something.
+    fn observer(&self, order: &StepOrder, control: mpsc::Sender<Control>) -> Box<dyn Observer>;
 
     /// An entry has become durable.
     fn entry(&mut self, draft: &WorkflowDraft);

@@ -14,7 +14,6 @@ mod drive;
 mod host;
 mod record;
 mod step_run;
-mod watched;
 
 pub(crate) use begin::{
     ReopenedWorkflow, WorkflowBegin, fork_workflow, new_workflow, reopen_workflow,

@@ -7,7 +7,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::host::StepFiles;
-use super::watched::{Reports, Watched};
 use crate::agent::{MAX_REASON_BYTES, StepOrder, StepResult};
 use crate::driver::blocking::blocking;
 use crate::driver::bring_up::prepare_step;
@@ -38,8 +37,6 @@ pub(super) struct StepTask {
     pub(super) order: StepOrder,
     /// The workflow, and its entry that begins the step.
     pub(super) parent: ParentRun,
-    /// Where it reports which calls wait for a person.
-    pub(super) reports: Arc<Reports>,
     pub(super) store: Store,
     pub(super) terms: StepTerms,
     /// Where its run reports whether it waits for a person.
@@ -96,24 +93,21 @@ impl StepTask {
             return Ok(StepRunEnd::Left);
         };
         let Self {
-            control,
             controls,
             files,
-            observer,
+            mut observer,
             order,
-            reports,
             store,
             terms,
             waiting,
             ..
         } = self;
-        let mut watched = Watched::step(run_id.clone(), reports, control, observer);
         let mut prepared = prepared.with_grace(terms.grace).that_reports(waiting);
         if let Some(most) = terms.max_inferences {
             prepared = prepared.with_max_inferences(most);
         }
         // Its futures are large, and a workflow holds many of them.
-        let driving = drive(prepared, &store, controls, &mut watched);
+        let driving = drive(prepared, &store, controls, observer.as_mut());
         let finished = Box::pin(driving).await?;
         if finished.run.outcome().is_none() {
             return Ok(StepRunEnd::Left);

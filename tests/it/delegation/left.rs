@@ -123,3 +123,118 @@ fn a_tree_is_left_where_a_queue_is_held_by_one_that_waits() {
     let listed = fixture.json(&["list"]).1;
     assert_eq!(listed["runs"].as_array().unwrap().len(), 2, "{listed}");
 }
+
+/// An agent that waits for its turn behind one that works waits for no person: its tree is not left, in a list as alone.
+#[test]
+fn a_tree_that_waits_for_its_turn_alone_is_not_left() {
+    let fixture = Fixture::new();
+    let slow = asks(&[("shell", json!({"command": "sleep 0.6"}))], "slept");
+    fixture.agent("slow", "tools: {builtin: [shell]}\n", &slow);
+    let calls = asks(&[("agent__slow", prompt("go"))], "Done.");
+    let terms = "agents: [slow.yaml]\nqueues: {default: {concurrent: 1}}\n";
+    fixture.agent("lead", terms, &calls);
+    let lines = ["l1", "l2", "l3"].map(|run| {
+        let line = json!({"contract": "lead.yaml", "task": "go", "run_id": run});
+        format!("{line}\n")
+    });
+    fixture.write("list.jsonl", &lines.concat());
+    fixture.ok(&["run", "--contracts", "list.jsonl"]);
+    for run in ["l1", "l2", "l3"] {
+        let shown = fixture.json(&["show", run]).1;
+        assert_eq!(shown["outcome"]["code"], "final_message", "{run}: {shown}");
+    }
+}
+
+/// Once those are left that wait for a person, the turn of a tree comes that only waited behind them.
+#[test]
+fn a_tree_that_waits_behind_one_that_is_left_gets_its_turn() {
+    let fixture = Fixture::new();
+    let says = asks(&[("echo", json!({"text": "hi"}))], "said");
+    let terms = "tools: {builtin: [echo]}\n";
+    fixture.agent("free", terms, &says);
+    fixture.agent(
+        "waits",
+        &format!("{terms}require_approval: [echo]\n"),
+        &says,
+    );
+    for (name, agent) in [("first", "waits"), ("second", "free")] {
+        let calls = asks(&[(&format!("agent__{agent}"), prompt("go"))], "Done.");
+        let terms = format!("agents: [{agent}.yaml]\nqueues: {{default: {{concurrent: 1}}}}\n");
+        fixture.agent(name, &terms, &calls);
+    }
+    let lines = ["first", "second"].map(|name| {
+        let line = json!({"contract": format!("{name}.yaml"), "task": "go", "run_id": name});
+        format!("{line}\n")
+    });
+    fixture.write("list.jsonl", &lines.concat());
+    fixture.ends(&["run", "--contracts", "list.jsonl"], 8);
+    let shown = fixture.json(&["show", "second"]).1;
+    assert_eq!(shown["outcome"]["code"], "final_message", "{shown}");
+}
+
+/// An answer that is given while another branch works is taken then: that branch sees what came of it.
+#[test]
+fn an_answer_is_taken_while_another_branch_works() {
+    let fixture = Fixture::new();
+    let terms = "tools: {builtin: [shell]}\n";
+    let until =
+        "for n in $(seq 200); do if [ -e ran ]; then exit 0; fi; sleep 0.1; done; touch late";
+    let works = asks(&[("shell", json!({"command": until}))], "seen");
+    fixture.agent("works", terms, &works);
+    let says = asks(&[("shell", json!({"command": "touch ran"}))], "ok");
+    fixture.agent(
+        "waits",
+        &format!("{terms}require_approval: [shell]\n"),
+        &says,
+    );
+    let calls = [
+        ("agent__works", prompt("go")),
+        ("agent__waits", prompt("go")),
+    ];
+    let agents = "agents: [works.yaml, waits.yaml]\nparallel_tool_calls: true\n\
+                  parallel_safe: [agent__works, agent__waits]\n";
+    fixture.agent("lead", agents, &asks(&calls, "Done."));
+    let line = json!({"contract": "lead.yaml", "task": "go", "run_id": "lead"});
+    fixture.write("list.jsonl", &format!("{line}\n"));
+    fixture.write(
+        "w.yaml",
+        "workflow: w\nsteps:\n- id: both\n  parallel:\n\
+         \x20 - {id: a, delegate: works.yaml, task: go}\n\
+         \x20 - {id: b, delegate: waits.yaml, task: go}\n",
+    );
+    for (args, waits) in [
+        (&["run", "--contracts", "list.jsonl"][..], "lead.2"),
+        (&["run", "w.yaml", "--run-id", "w"], "w.2"),
+    ] {
+        let mut driven = fixture.quietly(args);
+        while fixture.json(&["approvals"]).1["approvals"] == json!([]) {
+            assert!(driven.try_wait().unwrap().is_none(), "{args:?}");
+        }
+        fixture.answers("approve", waits);
+        assert!(driven.wait().unwrap().success(), "{args:?}");
+        assert!(!fixture.path("late").exists(), "{args:?}");
+        std::fs::remove_file(fixture.path("ran")).unwrap();
+    }
+}
+
+#[test]
+fn every_call_that_waits_below_a_run_that_is_left_is_named() {
+    let fixture = Fixture::new();
+    let says = asks(&[("echo", json!({"text": "hi"}))], "said");
+    let terms = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
+    fixture.agent("one", terms, &says);
+    fixture.agent("other", terms, &says);
+    let calls = [("agent__one", prompt("go")), ("agent__other", prompt("go"))];
+    let terms = "agents: [one.yaml, other.yaml]\nparallel_tool_calls: true\n\
+                 parallel_safe: [agent__one, agent__other]\n";
+    fixture.agent("lead", terms, &asks(&calls, "Done."));
+    let left = fixture.ends(&lead(&["--no-wait", "--json"]), 8);
+    assert_eq!(left.document()["waits_for"]["more"], 1, "{}", left.out);
+    let next = "approve lead.1 answers the call below it (monolith approvals has one more), then";
+    assert!(left.err.contains(next), "{}", left.err);
+    let shown = fixture.ok(&["show", "lead"]);
+    for run in ["lead.1", "lead.2"] {
+        let answer = format!("Answer call 1 of {run}: monolith approve {run}\n");
+        assert!(shown.contains(&answer), "{shown}");
+    }
+}

@@ -4,6 +4,7 @@ mod budgets;
 mod continued;
 mod ended;
 mod ends;
+mod leaving;
 mod left;
 mod lies;
 mod people;

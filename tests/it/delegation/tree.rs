@@ -1,6 +1,6 @@
 //! A tree of runs as one: it is verified, deleted and gone on with together.
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use super::{asks, prompt};
 use crate::fixture::Fixture;
@@ -207,4 +207,18 @@ fn a_tree_that_is_being_driven_verifies() {
     assert!(verified > 0);
     let tree = fixture.ok(&["verify", "lead", "--tree"]);
     assert!(tree.contains("verified: 61 runs"), "{tree}");
+}
+
+/// A run goes after those below it: what is left of a tree whose deletion was broken off goes with its first run.
+#[test]
+fn a_tree_is_deleted_from_below() {
+    let fixture = tree();
+    fixture.ok(&["delete", "lead", "--yes"]);
+    let store = Connection::open(fixture.path("home/runs.db")).unwrap();
+    let mut noted = store
+        .prepare("SELECT run_id FROM deletions ORDER BY rowid")
+        .unwrap();
+    let names = noted.query_map((), |row| row.get::<_, String>(0)).unwrap();
+    let names: Vec<String> = names.map(Result::unwrap).collect();
+    assert_eq!(names, ["lead.1.1", "lead.1", "lead"]);
 }

@@ -123,8 +123,12 @@ fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
         assert!(fixture.path(&format!("sessions/{step}.json.gz")).exists());
         assert!(ended.err.contains(step), "{step}: {}", ended.err);
     }
-    // Each transition of a step, as of a run.
-    assert!(ended.err.contains("INFER"), "{}", ended.err);
+    // Each transition of a step, as of a run, and of what is below it, with the run's name (001 §1).
+    for run in ["w.1", "w.2", "w.3", "w.3.1"] {
+        let mut lines = ended.err.lines();
+        let is_its = |line: &str| line.starts_with(&format!("{run}  ")) && line.contains("INFER");
+        assert!(lines.any(is_its), "{run}: {}", ended.err);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::cli::commands::drive::argument;
 use crate::cli::context::agents::{Agents, ProfileNow, agent_id};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{AgentFault, CliError};
+use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::{line, typed_word};
 use crate::contract::{AgentProfile, agent_profile_schema};
@@ -27,8 +27,8 @@ pub(in crate::cli) fn agent(app: &App, command: AgentCommand) -> Result<Exit, Cl
         }
         AgentCommand::Show(args) => {
             let id = agent_id(&args.id)?;
-            let shown = render::shown(&Agents::of(app)?, &id);
-            let shown = shown.ok_or(AgentFault::Unknown { id })?;
+            let agents = Agents::of(app)?;
+            let shown = render::shown(&agents, &id).ok_or_else(|| agents.unknown(&id))?;
             app.screen.out_json_text(&format!("{shown:#}\n"))?;
         }
         AgentCommand::Validate(args) => {

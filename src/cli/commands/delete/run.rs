@@ -22,8 +22,9 @@ pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliEr
     let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
-    // Those below it first: one that is left without the run above it could not be explained.
+    // Those below first, the lowest before all: where the process dies, what is left has its run above it, and goes with that.
     let mut runs = reader.runs_below(&run_id)?;
+    runs.reverse();
     let all: Vec<RunId> = runs.iter().chain([&run_id]).cloned().collect();
     if !args.force
         && let Some(fault) = Forks::read(&mut reader)?.needed(&reader, &all)?
@@ -107,6 +108,7 @@ fn unneeded(
         for run_id in reader.runs_below(&row.run_id)? {
             tree.push(reader.read_run(&run_id)?.row().clone());
         }
+        tree.reverse();
         if let Some(open) = tree.iter().find(|below| below.outcome.is_none()) {
             let (root, open) = (&row.run_id, &open.run_id);
             app.screen.write_err(&format!(
@@ -155,7 +157,8 @@ fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<E
             key: &key,
         },
     )?;
-    let runs: Vec<&str> = done.runs.iter().map(RunId::as_str).collect();
+    let mut runs: Vec<&str> = done.runs.iter().map(RunId::as_str).collect();
+    runs.sort_unstable();
     app.screen.out(&format!("deleted: {}\n", runs.join(", ")))?;
     for run_id in &done.runs {
         remove_kept(&path, run_id)?;

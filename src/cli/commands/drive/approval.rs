@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use serde_json::{Map, Value};
 
+use super::awaited::Question;
 use super::leaving::LeavingArgs;
 use super::live::Live;
 use super::question::shown;
@@ -19,7 +20,7 @@ use crate::cli::ui::escape::brief;
 use crate::cli::ui::escape::line;
 use crate::driver::Reopened;
 use crate::kernel::{Approval, CallOrder};
-use crate::message::{CallSeq, Digest, ObjectText, RunId};
+use crate::message::{ObjectText, RunId};
 use crate::session::Control;
 use crate::store::{Answer, Store, StoreError};
 
@@ -33,7 +34,10 @@ const MAX_AHEAD: usize = 64 << 10;
 /// Brings the answers of people to the run that waits for them: from whoever sits at the terminal, and from
 /// `monolith approve` in another process.
 pub(in crate::cli) struct Approver<'a> {
-    asked: Option<(CallSeq, Digest)>,
+    /// The question that was asked last, by its number.
+    asked: Option<u64>,
+    /// The one that was answered last, and what was handed to the run: a machine that takes no such answer waits on.
+    answered: Option<(u64, Control)>,
     /// Whether an answer is waited for at this terminal.
     at_terminal: bool,
     /// The form that is filled in there, where a server asks for one.
@@ -42,6 +46,8 @@ pub(in crate::cli) struct Approver<'a> {
     #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
     leaving: LeavingArgs,
+    /// Whether an answer is there that its run has not recorded yet.
+    is_pending: bool,
     /// Where it asks.
     live: &'a Live,
     /// The run that waits.
@@ -61,11 +67,13 @@ impl<'a> Approver<'a> {
     ) -> Self {
         Self {
             asked: None,
+            answered: None,
             at_terminal: false,
             form: None,
             #[cfg(not(unix))]
             lines: None,
             leaving,
+            is_pending: false,
             live,
             run,
             refused: false,
@@ -81,18 +89,38 @@ impl<'a> Approver<'a> {
     /// Called about ten times a second: asks about a call that waits and was not asked about yet, and returns an answer to it. Where it may not ask,
     /// it takes what was left elsewhere.
     pub(super) async fn look(&mut self, may_ask: bool) -> Option<Control> {
-        let (order, run_id) = self.run.awaited()?;
-        let answered = self.answer_left(&order, &run_id);
-        if answered.is_some() || !may_ask {
-            return answered;
+        self.is_pending = false;
+        let question = self.run.question()?;
+        let Question {
+            number,
+            order,
+            run_id,
+        } = &question;
+        if let Some(left) = self.answer_left(order, run_id) {
+            self.is_pending = true;
+            return self.once(&question, left);
         }
-        let question = (order.call, order.arguments_hash);
-        if self.asked != Some(question) {
-            self.asked = Some(question);
-            self.ask(&order, &run_id).await;
+        let was_answered = self.answered.as_ref().is_some_and(|(n, _)| n == number);
+        if !may_ask || was_answered {
             return None;
         }
-        self.answer_typed(&order)
+        if self.asked.replace(*number) != Some(*number) {
+            self.ask(order, run_id).await;
+            return None;
+        }
+        let typed = self.answer_typed(order)?;
+        self.once(&question, typed)
+    }
+
+    /// Whether an answer is there that the run has not recorded yet.
+    pub(super) const fn is_pending(&self) -> bool {
+        self.is_pending
+    }
+
+    /// What is handed to the run for that question; none where it was before: it takes a moment to be recorded.
+    pub(super) fn once(&mut self, question: &Question, control: Control) -> Option<Control> {
+        let answer = Some((question.number, control.clone()));
+        (self.answered.replace(answer.clone()?) != answer).then_some(control)
     }
 
     async fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
@@ -159,20 +187,32 @@ impl<'a> Approver<'a> {
 
     /// What another process left. An answer to another call, or to other arguments, is none.
     fn answer_left(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
-        let taken = self.store.take_answer(run_id).unwrap_or_else(|fault| {
+        let call = (order.call, order.arguments_hash);
+        let left = self.store.answer_to(run_id, call).unwrap_or_else(|fault| {
             if !std::mem::replace(&mut self.refused, true) {
-                let text = line(&format!("no answer is taken: failed to {fault}"));
-                self.live.ask(&format!("{text}\n"));
+                let text = line(&format!(
+                    "run {run_id}: no answer is taken: failed to {fault}"
+                ));
+                self.live.ask(&format!("warning: {text}\n"));
             }
             None
         });
-        let taken = unforged(self.live, run_id, taken?)?;
-        let approved = is_approved(&taken, order)?;
+        let left = left?;
+        if left.is_forged() {
+            // No one knows who gave it.
+            drop(self.store.drop_answer(run_id, &left.approval));
+            if !std::mem::replace(&mut self.refused, true) {
+                let text =
+                    format!("run {run_id}: an answer is not taken: its signature does not hold");
+                self.live.ask(&format!("warning: {}\n", line(&text)));
+            }
+            return None;
+        }
         if std::mem::take(&mut self.at_terminal) {
-            let how = if approved { "approved" } else { "denied" };
+            let how = if left.approved { "approved" } else { "denied" };
             self.live.ask(&format!("{how} elsewhere\n"));
         }
-        Some(control_of(taken))
+        Some(control_of(left))
     }
 
     fn answer_typed(&mut self, order: &CallOrder) -> Option<Control> {
@@ -259,38 +299,6 @@ fn typed_ahead() -> Option<String> {
     (!typed.is_empty()).then_some(typed)
 }
 
-/// What an answer that was left says to that call; none where it is to another call, or to other arguments.
-fn is_approved(left: &Answer, order: &CallOrder) -> Option<bool> {
-    left.to(order.call, order.arguments_hash)
-}
-
-/// What was left as an answer to that call, for a run that waits for none. What cannot be read stays there and is reported: the run can be
-/// resumed.
-pub(in crate::cli) fn left_answer(
-    live: &Live,
-    store: &Store,
-    order: &CallOrder,
-    run_id: &RunId,
-) -> Option<Control> {
-    let left = store.take_answer(run_id).unwrap_or_else(|fault| {
-        warn_untaken(live, run_id, &fault);
-        None
-    });
-    let left = unforged(live, run_id, left?)?;
-    is_approved(&left, order)?;
-    Some(control_of(left))
-}
-
-/// What was left, but for an answer whose signature does not hold: no one knows who gave it.
-fn unforged(live: &Live, run_id: &RunId, left: Answer) -> Option<Answer> {
-    if left.is_forged() {
-        let text = format!("run {run_id}: an answer is not taken: its signature does not hold");
-        live.ask(&format!("warning: {}\n", line(&text)));
-        return None;
-    }
-    Some(left)
-}
-
 /// What was left, as it is handed to the machine.
 fn control_of(left: Answer) -> Control {
     if left.approved {
@@ -336,7 +344,7 @@ fn waits_below(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, C
     let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
         return Ok(false);
     };
-    is_stuck(&mut reader, run_id, |run| {
+    is_stuck(app, &mut reader, run_id, |run| {
         waits.iter().any(|(waiting, _)| waiting == run)
     })
 }

@@ -1,23 +1,30 @@
-//! Answers for a run and for those below it: one question at the terminal at a time. Asks nothing itself.
+//! Answers for a run, or a workflow, and for the runs below it: one question at the terminal at a time; and when the tree is left where no
+//! person is waited for. Asks nothing itself.
+
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::approval::{Approver, refused_now};
 use super::leaving::LeavingArgs;
 use super::live::Live;
+use crate::driver::WaitsFor;
 use crate::session::Control;
 use crate::store::Store;
 
+/// How often a tree is looked at.
+pub(in crate::cli) const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// What is asked of a run of the tree.
-pub(super) struct RunControl {
-    pub(super) control: Control,
+struct RunControl {
+    control: Control,
     /// The run below that it is asked of; none for the first.
-    pub(super) of: Option<mpsc::Sender<Control>>,
+    of: Option<mpsc::Sender<Control>>,
 }
 
 impl RunControl {
     /// Hands it to the run below that it is for; else it is the caller's.
-    pub(super) fn for_the_first(self) -> Option<Control> {
+    fn for_the_first(self) -> Option<Control> {
         match self.of {
             None => Some(self.control),
             Some(below) => {
@@ -32,43 +39,102 @@ impl RunControl {
 /// One run of the tree.
 struct Place<'a> {
     approver: Approver<'a>,
-    /// How many runs below it have a place.
-    below: usize,
     of: Option<mpsc::Sender<Control>>,
     run: Live,
 }
 
 /// Brings answers to a run and to those below it.
-pub(super) struct Approvers<'a> {
+pub(in crate::cli) struct Approvers<'a> {
     /// The run itself first.
     all: Vec<Place<'a>>,
+    /// Whether a person may be asked here; else only what was left elsewhere is taken.
+    asks: bool,
     leaving: LeavingArgs,
     live: &'a Live,
+    /// Whether all waited for people when it was last looked at: what has just got its answer, or its turn, reports it by the next time.
+    rested: bool,
     store: &'a Store,
+    /// Whether the tree is being left: another process takes what is answered from now on.
+    was_left: bool,
 }
 
 impl<'a> Approvers<'a> {
+    /// For the run that `live` follows. A person at the terminal is asked there, unless the process leaves without an answer.
     pub(super) fn new(store: &'a Store, live: &'a Live, leaving: LeavingArgs) -> Self {
         Self {
             all: vec![Place {
                 approver: Approver::of(store, live, live.clone(), leaving),
-                below: 0,
                 of: None,
                 run: live.clone(),
             }],
+            asks: true,
             leaving,
             live,
+            rested: false,
             store,
+            was_left: false,
         }
     }
 
-    /// Called about ten times a second: asks about a call that waits and was not asked about yet, and returns an answer to one.
-    pub(super) async fn look(&mut self) -> Option<RunControl> {
+    /// The same where nobody is told of a question, and nobody is waited for: among many runs, and in a workflow.
+    pub(in crate::cli) fn among_many(
+        store: &'a Store,
+        live: &'a Live,
+        leaving: LeavingArgs,
+    ) -> Self {
+        let leaving = LeavingArgs {
+            no_wait: true,
+            ..leaving
+        };
+        Self {
+            asks: false,
+            ..Self::new(store, live, leaving)
+        }
+    }
+
+    /// The tree is being left, or ends.
+    pub(in crate::cli) const fn leave(&mut self) {
+        self.was_left = true;
+    }
+
+    /// Called each [`LOOK_EVERY`]: asks about calls that wait and were not asked about yet, hands answers to the runs that wait for them,
+    /// and returns what the first run is asked for: an answer, or to be left where nobody is waited for and all of the tree waits.
+    pub(in crate::cli) async fn look(&mut self, all_wait_for: Option<WaitsFor>) -> Option<Control> {
+        if self.was_left {
+            return None;
+        }
         self.find_places();
+        if let Some(answer) = self.answer().await {
+            self.rested = false;
+            return answer.for_the_first();
+        }
+        if !self.leaving.no_wait {
+            return None;
+        }
+        if let Some(refused) = self.refused() {
+            self.rested = false;
+            return refused.for_the_first();
+        }
+        // What has its answer goes on with it, however long that takes to be written down.
+        let is_pending = self.all.iter().any(|place| place.approver.is_pending());
+        let rests = all_wait_for == Some(WaitsFor::Person) && !is_pending;
+        if !std::mem::replace(&mut self.rested, rests) || !rests {
+            return None;
+        }
+        self.was_left = true;
+        Some(Control::Suspend)
+    }
+
+    /// Whether a call of the tree waits for a person.
+    pub(in crate::cli) fn any_waits(&self) -> bool {
+        self.all.iter().any(|place| place.run.question().is_some())
+    }
+
+    async fn answer(&mut self) -> Option<RunControl> {
         let at_terminal = |place: &Place<'_>| place.approver.is_at_terminal();
         let mut asking = self.all.iter().position(at_terminal);
         for (n, place) in self.all.iter_mut().enumerate() {
-            let may_ask = asking.is_none_or(|at| at == n);
+            let may_ask = self.asks && asking.is_none_or(|at| at == n);
             if let Some(control) = place.approver.look(may_ask).await {
                 let of = place.of.clone();
                 return Some(RunControl { control, of });
@@ -80,38 +146,34 @@ impl<'a> Approvers<'a> {
         None
     }
 
-    /// Gives a place to the runs that were begun since, those below them included.
+    /// Gives a place to the runs that were begun since, those below them included; those that are over have none any more.
     fn find_places(&mut self) {
+        self.all
+            .retain(|place| place.of.as_ref().is_none_or(|of| !of.is_closed()));
         let mut at = 0;
-        while let Some(place) = self.all.get_mut(at) {
-            let found = place.run.below_since(place.below);
-            place.below = place.below.saturating_add(found.len());
-            for (run, control) in found {
+        while let Some(place) = self.all.get(at) {
+            at = at.saturating_add(1);
+            for (run, control) in place.run.runs_below() {
+                if control.is_closed() || self.all.iter().any(|known| known.run.is_same(&run)) {
+                    continue;
+                }
                 self.all.push(Place {
                     approver: Approver::of(self.store, self.live, run.clone(), self.leaving),
-                    below: 0,
                     of: Some(control),
                     run,
                 });
             }
-            at = at.saturating_add(1);
         }
     }
 
-    /// What is asked of a run where no person is waited for: to go on without an answer where one is refused then, and to leave once all that
-    /// is under way in the tree waits (`all_wait`).
-    pub(super) fn without_an_answer(&self, all_wait: bool) -> Option<RunControl> {
-        let refused = self.all.iter().find_map(|place| {
-            let (order, _) = place.run.awaited()?;
-            let control = refused_now(&order)?;
+    /// The refusal of a question that no process can be left with.
+    fn refused(&mut self) -> Option<RunControl> {
+        self.all.iter_mut().find_map(|place| {
+            let question = place.run.question()?;
+            let refused = refused_now(&question.order)?;
+            let control = place.approver.once(&question, refused)?;
             let of = place.of.clone();
             Some(RunControl { control, of })
-        });
-        // All of the tree is left together.
-        let leaves = || RunControl {
-            control: Control::Suspend,
-            of: None,
-        };
-        refused.or_else(|| all_wait.then(leaves))
+        })
     }
 }

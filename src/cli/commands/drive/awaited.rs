@@ -3,7 +3,17 @@
 use crate::cli::ui::escape::line;
 use crate::cli::ui::narration::target_name;
 use crate::contract::ExecutionContract;
-use crate::kernel::{Action, EffectRecord, State};
+use crate::kernel::{Action, CallOrder, EffectRecord, State};
+use crate::message::RunId;
+
+/// A call that waits for a person, or what its server asks for.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Question {
+    /// Which one of the run it is, from 1: a server may ask the same again.
+    pub(in crate::cli) number: u64,
+    pub(in crate::cli) order: CallOrder,
+    pub(in crate::cli) run_id: RunId,
+}
 
 /// While those calls run.
 pub(super) fn running(calls: &str) -> String {

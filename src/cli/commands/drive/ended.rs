@@ -61,7 +61,7 @@ impl Ended {
         Self::suspended(None, view)
     }
 
-    /// With the first call that waits below it, where the run is left and waits for none itself.
+    /// With the first call that waits below it, and how many more do, where the run is left and waits for none itself.
     pub(in crate::cli) fn naming_call_below(mut self, app: &App) -> Result<Self, CliError> {
         let result = &mut self.result;
         if let Some(run_id) = &result.run_id
@@ -69,12 +69,15 @@ impl Ended {
             && result.is_suspended()
             && result.waits_for.is_none()
         {
-            let first = calls_below(app, run_id)?.into_iter().next();
+            let mut waiting = calls_below(app, run_id)?.into_iter();
+            let first = waiting.next();
+            let more = u64::try_from(waiting.count()).unwrap_or(u64::MAX);
             result.waits_for = first.map(|(run_id, call)| AwaitedApproval {
                 arguments_hash: call.order.arguments_hash,
                 call: call.order.call,
                 name: call.order.invocation.name,
                 run_id: Some(run_id),
+                more,
             });
         }
         Ok(self)

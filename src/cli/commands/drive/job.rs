@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::approvers::{Approvers, RunControl};
+use super::approvers::Approvers;
 use super::ended::{Broken, Ended};
 use super::leaving::LeavingArgs;
 use super::live::Live;
@@ -221,8 +221,8 @@ async fn drive(
     leaving: LeavingArgs,
 ) -> Result<Driven, DriverError> {
     let (control, asked) = mpsc::channel(8);
-    let waiting = Waiting::default();
-    let prepared = prepared.that_reports(waiting.report_of(0));
+    let (waiting, report) = Waiting::alone();
+    let prepared = prepared.that_reports(report);
     let mut observer = live.clone();
     let mut driving = pin!(driver::drive(prepared, store, asked, &mut observer));
     let mut tick = tokio::time::interval(TICK);
@@ -261,11 +261,7 @@ async fn drive(
             },
             _ = tick.tick() => {
                 live.tick();
-                let mut asked = approvers.look().await;
-                if leaving.no_wait && !suspended {
-                    asked = asked.or_else(|| approvers.without_an_answer(waiting.count() > 0));
-                }
-                match asked.and_then(RunControl::for_the_first) {
+                match approvers.look(waiting.of_all(1)).await {
                     Some(control) => control,
                     None => continue,
                 }
@@ -274,7 +270,10 @@ async fn drive(
         if matches!(ask, Control::Stop | Control::Abort) {
             interrupts = interrupts.saturating_add(1);
         }
-        suspended |= ask == Control::Suspend;
+        if ask == Control::Suspend {
+            suspended = true;
+            approvers.leave();
+        }
         // A full queue holds eight requests to end already.
         let _ = control.try_send(ask);
     }

@@ -2,16 +2,17 @@
 
 mod below;
 mod billing;
+mod entries;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use tokio::sync::mpsc;
 
 use super::accounts::Accounts;
-use super::awaited::{running, waiting};
+use super::awaited::{Question, running};
 use super::cursor::Cursor;
 use super::overwritten::overwritten;
 use super::snapshots::Snapshots;
@@ -21,20 +22,19 @@ use crate::cli::context::departed::warned;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::narration::Transition;
 use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::cli::ui::streamed::Streamed;
 use crate::cli::ui::wrap::cut;
 use crate::contract::ExecutionContract;
 use crate::driver::{Observer, RunRequest};
-use crate::kernel::{CallOrder, EntryDraft, EventKind, Run};
+use crate::kernel::{CallOrder, EntryDraft, Run};
 use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
 use crate::store::Durability;
-use crate::telemetry::{BillingFault, verbose_lines};
+use crate::telemetry::BillingFault;
 use crate::transcript::SealedEntry;
-use crate::view::{Entry, RunView};
+use crate::view::RunView;
 
 /// How long nothing may happen before somebody who watches is told what is waited for.
 const PATIENCE_MS: u128 = 1000;
@@ -50,8 +50,12 @@ pub(in crate::cli) struct Live(Arc<Mutex<Following>>);
 
 struct Following {
     awaited: Option<CallOrder>,
-    /// The runs below it that were begun or gone on with, and where each is asked for something.
-    below: Vec<(Live, mpsc::Sender<Control>)>,
+    /// Whether it is a run below the one that a person has begun.
+    is_below: bool,
+    /// How many questions the run has had for a person.
+    questions: u64,
+    /// The runs below it that are under way, and where each is asked for something. Who drives one keeps it.
+    below: Vec<(Weak<Mutex<Following>>, mpsc::Sender<Control>)>,
     /// Where lines go once they are final, and how many of them went there.
     billing: Option<(Accounts, usize)>,
     billing_fault: Option<BillingFault>,
@@ -134,6 +138,8 @@ impl Live {
     fn following(screen: Screen, verbose: bool, billing: Option<(Accounts, usize)>) -> Self {
         Self(Arc::new(Mutex::new(Following {
             awaited: None,
+            is_below: false,
+            questions: 0,
             below: Vec::new(),
             billing,
             billing_fault: None,
@@ -250,11 +256,15 @@ impl Live {
         self.lock().leaves = word;
     }
 
-    /// The call that waits for a person now, where one does.
-    pub(in crate::cli) fn awaited(&self) -> Option<(CallOrder, RunId)> {
+    /// What the run waits for a person with now, where it does.
+    pub(in crate::cli) fn question(&self) -> Option<Question> {
         let following = self.lock();
         let run_id = following.view.as_ref().and_then(RunView::run_id);
-        following.awaited.clone().zip(run_id.cloned())
+        Some(Question {
+            number: following.questions,
+            order: following.awaited.clone()?,
+            run_id: run_id?.clone(),
+        })
     }
 
     /// Where it is looked up what a call of the run would change.
@@ -365,59 +375,6 @@ impl Following {
         };
     }
 
-    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
-        let entry = Entry::sealed(draft, sealed.hash);
-        let view = self.view(run.contract());
-        view.take(entry);
-        let transition = Transition::of(view, entry);
-        self.report_departure();
-        self.report_changed_tools(entry);
-        self.awaited = run.awaited();
-        self.bill();
-        self.keep_snapshot(entry);
-        if !self.screen.is_watched() && !self.verbose {
-            return;
-        }
-        self.wipe();
-        if let (Some(streamed), Some(view)) = (&mut self.streamed, &self.view) {
-            streamed.judge(self.screen, view);
-        }
-        if let Some(view) = self.view.as_ref().filter(|_| self.verbose) {
-            for verbose in verbose_lines(view, entry, run.conversation()) {
-                self.screen.write_err(&format!("{}\n", line(&verbose)));
-            }
-        }
-        if let Some(transition) = transition {
-            let transition = if self.verbose {
-                transition.numbered_line()
-            } else {
-                transition.line()
-            };
-            let transition = self.screen.paint(Style::Dim, &transition);
-            self.screen.write_err(&format!("{transition}\n"));
-        }
-        if let Some(waiting) = waiting(run.contract(), entry.action) {
-            self.waiting = waiting;
-        }
-        self.reported = None;
-        self.since = Instant::now();
-    }
-
-    /// Names what tool servers offer otherwise than when the run was begun: calls of such tools are refused.
-    fn report_changed_tools(&mut self, entry: Entry<'_>) {
-        let Some(EventKind::Resumed(resumed)) = entry.event.map(|event| &event.event) else {
-            return;
-        };
-        for server in &resumed.bring_up {
-            self.wipe();
-            self.screen.write_err(&format!(
-                "note: tool server {} offers other tools than the contract holds: {}\n",
-                line(&server.server),
-                line(&server.detail)
-            ));
-        }
-    }
-
     fn text(&mut self, inference: InferenceSeq, text: &str) {
         if self.streamed.is_none() {
             return;
@@ -489,6 +446,10 @@ impl Following {
 
     /// What is waited for is wiped, a question stays.
     fn leave_line(&mut self) {
+        if self.is_below && self.screen.redraws() {
+            // The run above waits, and may have said so.
+            self.screen.write_err(WIPE);
+        }
         match std::mem::take(&mut self.cursor) {
             Cursor::BehindAQuestion => self.screen.write_err("\n"),
             Cursor::BehindWhatIsWaitedFor => self.screen.write_err(WIPE),

@@ -27,9 +27,8 @@ mod unproven;
 mod way_out;
 
 pub(in crate::cli) use self::accounts::Accounts;
-pub(in crate::cli) use self::approval::{
-    agreed, calls_below, fields_of, left_answer, refused_now, waits_unanswered,
-};
+pub(in crate::cli) use self::approval::{agreed, calls_below, fields_of, waits_unanswered};
+pub(in crate::cli) use self::approvers::{Approvers, LOOK_EVERY};
 pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{
     NamedContract, RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,

@@ -237,7 +237,12 @@ fn next_of_suspended(app: &App, waits_for: Option<&AwaitedApproval>, name: &str)
         None => (name.to_owned(), "its call"),
     };
     let approve = app.hint(&format!("approve {waiting}"));
-    format!("{approve} answers {whose}, then {resume} goes on with it")
+    let more = match awaited.more {
+        0 => String::new(),
+        1 => format!(" ({} has one more)", app.hint("approvals")),
+        more => format!(" ({} has {more} more)", app.hint("approvals")),
+    };
+    format!("{approve} answers {whose}{more}, then {resume} goes on with it")
 }
 
 /// The command that shows a run with the text that was held back.

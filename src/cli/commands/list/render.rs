@@ -226,6 +226,8 @@ pub(super) fn brief(task: &str) -> String {
 pub(in crate::cli) fn forked_from(lineage: &Lineage) -> String {
     let link = if lineage.is_workflow {
         format!("a step of {}", lineage.parent.run_id)
+    } else if lineage.is_continued {
+        return format!("continues {}", lineage.parent.run_id);
     } else {
         lineage.parent.link()
     };

@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::repeated::Driven;
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
 use crate::cli::commands::drive::{
-    Broken, Ended, LeavingArgs, Live, broken_run, finished_run, keep, left_answer, refused_now,
+    Approvers, Broken, Ended, LOOK_EVERY, LeavingArgs, Live, broken_run, finished_run, keep,
 };
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{Advice as _, CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::contract::ExecutionContract;
-use crate::driver::{Observer, Prepared, REST, Waiting, Worker};
+use crate::driver::{Observer, Prepared, Waiting, Worker};
 use crate::kernel::{ClosingReason, EntryDraft, Run};
 use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
-use crate::store::Store;
 use crate::telemetry::AgentResult;
 use crate::transcript::SealedEntry;
 
@@ -144,60 +144,39 @@ pub(super) async fn drive(
     live: &Live,
     leaving: LeavingArgs,
 ) -> Result<Ended, CliError> {
-    let waiting = Waiting::default();
+    let (waiting, report) = Waiting::alone();
     let prepared = prepared
         .with_grace(Duration::from_secs(leaving.grace))
-        .that_reports(waiting.report_of(0));
+        .that_reports(report);
     let (store, control) = (Arc::clone(worker.store()), worker.control());
     let asks = Arc::new(Notify::new());
     let mut watched = Watched {
         asks: Arc::clone(&asks),
         live: live.clone(),
     };
+    let mut approvers = Approvers::among_many(&store, live, leaving);
     let mut driving = pin!(worker.drive(prepared, &mut watched));
-    // A second request to leave would leave at once what is in flight.
-    let mut leaves = false;
+    let mut tick = interval(LOOK_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Most runs never wait for a person.
+    let mut any_waits = false;
     let finished = loop {
-        // What has just got its answer, or its turn, reports it within a moment.
-        let rests = !leaves && waiting.count() > 0;
         tokio::select! {
             biased;
             finished = &mut driving => break finished?,
-            () = asks.notified() => {
-                hand_out(live, &control, &store);
-            }
-            () = waiting.changed() => {}
-            () = tokio::time::sleep(REST), if rests => {
-                if !hand_out(live, &control, &store) {
-                    leaves = control.try_send(Control::Suspend).is_ok();
+            () = asks.notified() => any_waits = true,
+            _ = tick.tick(), if any_waits => {
+                if let Some(ask) = approvers.look(waiting.of_all(1)).await {
+                    // A full queue holds eight requests already.
+                    drop(control.try_send(ask));
                 }
+                any_waits = approvers.any_waits();
             }
         }
     };
     let ended = finished_run(live, &finished);
     live.rest();
     Ok(ended)
-}
-
-/// Hands out the answers of people to a run and to those below it, as far as they wait; false where there is none.
-fn hand_out(live: &Live, control: &mpsc::Sender<Control>, store: &Store) -> bool {
-    let mut any = false;
-    let mut tree = vec![(live.clone(), control.clone())];
-    let mut at = 0_usize;
-    while let Some((run, control)) = tree.get(at).cloned() {
-        at = at.saturating_add(1);
-        tree.extend(run.below_since(0));
-        let Some((order, run_id)) = run.awaited() else {
-            continue;
-        };
-        let answer = left_answer(&run, store, &order, &run_id);
-        if let Some(answer) = answer.or_else(|| refused_now(&order)) {
-            any = true;
-            // A full queue holds eight requests already.
-            drop(control.try_send(answer));
-        }
-    }
-    any
 }
 
 /// Follows a run, and reports where it waits for a person.

@@ -1,6 +1,7 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
+use crate::cli::commands::drive::{calls_below, fields_of};
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::begun_below::is_continued;
@@ -47,6 +48,11 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
         Some(None) => format!("Answer it: {}\n", hint("approve", "")),
         Some(Some(answer)) => format!("Its call is {answer}.\n"),
     };
+    let answer = if run.approval.is_none() && !run.view.contract().agents.is_empty() {
+        answers_below(app, run_id)
+    } else {
+        answer
+    };
     match run.status {
         Some(RunStatus::Died) => {
             let goes_on = app.goes_on_with(run_id);
@@ -60,4 +66,16 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
         }
         Some(RunStatus::Elsewhere) | None => answer,
     }
+}
+
+/// The commands that answer the calls that wait below a run. What does not read is named by `verify`.
+fn answers_below(app: &App, run_id: &RunId) -> String {
+    let waiting = calls_below(app, run_id).unwrap_or_default();
+    let commands = waiting.iter().map(|(below, call)| {
+        let fields = fields_of(&call.order);
+        let name = app.brief_name(below.as_str());
+        let approve = app.hint(&format!("approve {name}{fields}"));
+        format!("Answer call {} of {below}: {approve}\n", call.order.call)
+    });
+    commands.collect()
 }

@@ -46,6 +46,7 @@ pub(in crate::cli) async fn workflow_among_many(
     let sessions = ready.file.sessions_of_steps(app, &ready.spec)?;
     let under = Under {
         environment: worker.environment(app.environment.clone()),
+        leaving,
         is_watched: false,
         live,
         sessions: sessions.clone(),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::ended::WorkflowResult;
 use super::host::Host;
@@ -15,7 +16,7 @@ use super::ready::Ready;
 use super::recorded::{recorded_result, use_of_steps};
 use super::step_files::Files;
 use super::waiting::AwaitedCall;
-use crate::cli::commands::drive::{LeavingArgs, Live, keep_step};
+use crate::cli::commands::drive::{Approvers, LOOK_EVERY, LeavingArgs, Live, keep_step};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -24,11 +25,13 @@ use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::contract::StepId;
-use crate::driver::{Environment, StepTerms, blocking, drive_workflow};
+use crate::driver::{Environment, StepTerms, Waiting, blocking, drive_workflow};
 use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Durability, Store};
 
+/// How many requests may wait for a workflow.
+const CONTROLS: usize = 8;
 /// How long the process waits for file operations that were given up.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -89,6 +92,7 @@ fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exi
     let sessions = ready.file.sessions_of_steps(app, &ready.spec)?;
     let under = Under {
         environment: app.environment.clone(),
+        leaving: job.leaving,
         is_watched: !app.accounting.quiet,
         live: Live::accounting(app, None, job.durability)?,
         sessions: sessions.clone(),
@@ -126,6 +130,7 @@ pub(super) fn keep_steps(
 /// What a workflow is driven under, beside its file.
 pub(super) struct Under {
     pub(super) environment: Environment,
+    pub(super) leaving: LeavingArgs,
     /// Whether a line says of each step that it begins and ends.
     pub(super) is_watched: bool,
     /// What accounts for its step runs.
@@ -149,6 +154,8 @@ pub(super) async fn driven(
         spec,
         view,
     } = ready;
+    let Under { leaving, live, .. } = &under;
+    let (leaving, live) = (*leaving, live.clone());
     let host = Mutex::new(Host {
         files: Arc::new(Files {
             app: app.clone(),
@@ -159,13 +166,17 @@ pub(super) async fn driven(
             workflow: begin.run_id().clone(),
         }),
         is_watched: under.is_watched,
-        live: under.live,
+        live: live.clone(),
         sessions: under.sessions,
         view,
     });
+    let (sender, controls) = mpsc::channel(CONTROLS);
+    let (waiting, report) = Waiting::alone();
     // Its futures are large.
-    let driving = Box::pin(drive_workflow(begin, store, &host, control, under.terms));
-    let finished = driving.await?;
+    let terms = (under.terms, report);
+    let driving = Box::pin(drive_workflow(begin, store, &host, controls, terms));
+    let approvers = Approvers::among_many(store, &live, leaving);
+    let finished = answered(driving, approvers, &waiting, (control, sender)).await?;
     let host = host.into_inner().unwrap_or_else(PoisonError::into_inner);
     let (app, store, mut view) = (app.clone(), store.clone(), host.view);
     // What each step run used is read from the store, and so is each run that waits.
@@ -182,6 +193,34 @@ pub(super) async fn driven(
         Ok(result.waiting_for(waits_for))
     })
     .await
+}
+
+/// Drives it, while answers are handed to its steps and what it is asked for is handed on.
+async fn answered<T>(
+    mut driving: impl Future<Output = T> + Unpin,
+    mut approvers: Approvers<'_>,
+    waiting: &Waiting,
+    (mut asked, control): (mpsc::Receiver<Control>, mpsc::Sender<Control>),
+) -> T {
+    let mut tick = interval(LOOK_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let ask = tokio::select! {
+            biased;
+            finished = &mut driving => return finished,
+            Some(ask) = asked.recv() => {
+                if ask == Control::Suspend {
+                    approvers.leave();
+                }
+                Some(ask)
+            }
+            _ = tick.tick() => approvers.look(waiting.of_all(1)).await,
+        };
+        if let Some(ask) = ask {
+            // A full queue holds enough that ends it already.
+            drop(control.try_send(ask));
+        }
+    }
 }
 
 async fn with_signals(

@@ -91,7 +91,7 @@ impl WorkflowResult {
             let Ok(step) = run_id.step(*number) else {
                 return Ok(None);
             };
-            if !is_stuck(&mut reader, &step, |run| {
+            if !is_stuck(app, &mut reader, &step, |run| {
                 waits.iter().any(|call| call.run_id == *run)
             })? {
                 return Ok(None);

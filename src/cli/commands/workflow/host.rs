@@ -1,18 +1,18 @@
-//! Follows a workflow while it is driven: its progress on the screen, its accounting, the answers of people. Drives nothing.
+//! Follows a workflow while it is driven: its progress on the screen, and its accounting. Drives nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
+
 use super::step_files::Files;
 use crate::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
-use crate::cli::commands::drive::{Live, left_answer, refused_now};
+use crate::cli::commands::drive::Live;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::seconds;
 use crate::contract::StepId;
 use crate::driver::{Observer, StepFiles, StepHost};
-use crate::kernel::CallOrder;
-use crate::message::RunId;
 use crate::session::Control;
 
 /// Where the progress of a workflow is reported, and what its steps run under.
@@ -42,18 +42,14 @@ impl StepHost for Host {
         Arc::clone(&self.files) as Arc<dyn StepFiles>
     }
 
-    fn observer(&self, order: &StepOrder) -> Box<dyn Observer> {
+    fn observer(&self, order: &StepOrder, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
         let path = format!("{}:{}", self.files.spec.definition.id, order.step);
-        let step = self.live.follow_step(self.files.workflow.clone(), path);
+        let workflow = self.files.workflow.clone();
+        let step = self.live.follow_step(workflow, path, control);
         if let Some(folder) = self.sessions.get(&order.step) {
             step.keeps_snapshots_in(folder, self.files.store.path());
         }
         Box::new(step)
-    }
-
-    fn approval(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
-        let left = left_answer(&self.live, &self.files.store, order, run_id);
-        left.or_else(|| refused_now(order))
     }
 
     fn entry(&mut self, draft: &WorkflowDraft) {

@@ -17,7 +17,11 @@ pub(in crate::cli) enum AgentFault {
     Registry(RegistryFault),
     /// The caller: no agent has that id.
     #[error("find the agent: no agent `{id}` is registered")]
-    Unknown { id: AgentId },
+    Unknown {
+        id: AgentId,
+        /// The one that is, of nearly that id: `did you mean …`.
+        meant: Option<String>,
+    },
     /// The caller: the text is no id.
     #[error("find the agent `{got}`: {rule}")]
     NotAnId { got: String, rule: String },
@@ -80,6 +84,13 @@ impl Advice for AgentFault {
             }
             Self::Registry(RegistryFault::Duplicate { .. }) => {
                 "monolith agent add --update FILE takes the new one in its place"
+            }
+            Self::Unknown {
+                meant: Some(meant), ..
+            } => {
+                return Some(format!(
+                    "{meant} monolith agent list shows what is registered"
+                ));
             }
             Self::Registry(RegistryFault::Unknown { .. }) | Self::Unknown { .. } => {
                 "monolith agent list shows what is registered; monolith agent add FILE registers one"

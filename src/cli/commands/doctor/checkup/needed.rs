@@ -66,7 +66,11 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     } = match looked {
         Ok(needs) => needs,
         Err(fault) => {
-            let fix = format!("{check} says where");
+            let fix = if path.exists() {
+                format!("{check} says where")
+            } else {
+                "name a file that is there; monolith init FILE writes one".to_owned()
+            };
             return Ok(vec![wrong(NAME, fault.summary(), fix)]);
         }
     };

@@ -1,0 +1,80 @@
+//! What is shown of an entry that has become durable. Follows no run.
+
+use std::time::Instant;
+
+use super::super::awaited::waiting;
+use super::Following;
+use crate::cli::ui::escape::line;
+use crate::cli::ui::narration::Transition;
+use crate::cli::ui::screen::Style;
+use crate::kernel::{EntryDraft, EventKind, Run};
+use crate::telemetry::verbose_lines;
+use crate::transcript::SealedEntry;
+use crate::view::{Entry, RunView};
+
+impl Following {
+    pub(super) fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+        let entry = Entry::sealed(draft, sealed.hash);
+        let view = self.view(run.contract());
+        view.take(entry);
+        let transition = Transition::of(view, entry);
+        self.report_departure();
+        self.report_changed_tools(entry);
+        let awaited = run.awaited();
+        let is_new = awaited.is_some() && awaited != self.awaited;
+        self.questions = self.questions.saturating_add(u64::from(is_new));
+        self.awaited = awaited;
+        self.bill();
+        self.keep_snapshot(entry);
+        if !self.screen.is_watched() && !self.verbose {
+            return;
+        }
+        self.wipe();
+        if let (Some(streamed), Some(view)) = (&mut self.streamed, &self.view) {
+            streamed.judge(self.screen, view);
+        }
+        let name = self.name();
+        if let Some(view) = self.view.as_ref().filter(|_| self.verbose) {
+            for verbose in verbose_lines(view, entry, run.conversation()) {
+                self.screen
+                    .write_err(&format!("{name}{}\n", line(&verbose)));
+            }
+        }
+        if let Some(transition) = transition {
+            let transition = if self.verbose {
+                transition.numbered_line()
+            } else {
+                transition.line()
+            };
+            let transition = self.screen.paint(Style::Dim, &transition);
+            self.screen.write_err(&format!("{name}{transition}\n"));
+        }
+        if let Some(waiting) = waiting(run.contract(), entry.action) {
+            self.waiting = waiting;
+        }
+        self.reported = None;
+        self.since = Instant::now();
+    }
+
+    /// Names what tool servers offer otherwise than when the run was begun: calls of such tools are refused.
+    fn report_changed_tools(&mut self, entry: Entry<'_>) {
+        let Some(EventKind::Resumed(resumed)) = entry.event.map(|event| &event.event) else {
+            return;
+        };
+        for server in &resumed.bring_up {
+            self.wipe();
+            self.screen.write_err(&format!(
+                "note: tool server {} offers other tools than the contract holds: {}\n",
+                line(&server.server),
+                line(&server.detail)
+            ));
+        }
+    }
+
+    /// What tells the lines of a run below from those of others (001 §1).
+    fn name(&self) -> String {
+        let run_id = self.view.as_ref().and_then(RunView::run_id);
+        let run_id = run_id.filter(|_| self.is_below);
+        run_id.map_or_else(String::new, |run_id| format!("{run_id}  "))
+    }
+}

@@ -1,0 +1,184 @@
+//! A process that leaves a tree in which one branch works and another waits for a person, and what the next process makes of it.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::{asks, lead, prompt};
+use crate::fixture::Fixture;
+use crate::harness::{Harness, MEETING_SERVER};
+
+/// Far more than any machine needs.
+const SOON: Duration = Duration::from_secs(60);
+
+/// `works.yaml`, whose call begins, and ends once the file `go` is there; `waits.yaml`, whose call waits for a person; `lead.yaml` calls both
+/// at once, in `w.yaml` they are steps.
+fn tree() -> Fixture {
+    let fixture = Fixture::new();
+    let terms = "tools: {builtin: [shell]}\n";
+    let works = "touch begun; for n in $(seq 600); do if [ -e go ]; then touch done; exit 0; fi; sleep 0.05; done";
+    let says = asks(&[("shell", json!({"command": works}))], "worked");
+    fixture.agent("works", terms, &says);
+    let says = asks(&[("shell", json!({"command": "touch ran"}))], "ran");
+    fixture.agent(
+        "waits",
+        &format!("{terms}require_approval: [shell]\n"),
+        &says,
+    );
+    let calls = [
+        ("agent__works", prompt("go")),
+        ("agent__waits", prompt("go")),
+    ];
+    let terms = "agents: [works.yaml, waits.yaml]\nparallel_tool_calls: true\n\
+                 parallel_safe: [agent__works, agent__waits]\n";
+    fixture.agent("lead", terms, &asks(&calls, "Done."));
+    let line = json!({"contract": "lead.yaml", "task": "go", "run_id": "lead"});
+    fixture.write("list.jsonl", &format!("{line}\n"));
+    fixture.write(
+        "w.yaml",
+        "workflow: w\nsteps:\n- id: both\n  parallel:\n\
+         \x20 - {id: a, delegate: works.yaml, task: go}\n\
+         \x20 - {id: b, delegate: waits.yaml, task: go}\n",
+    );
+    fixture
+}
+
+impl Fixture {
+    /// A process whose words are not looked at.
+    pub(super) fn quietly(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    /// Waits until it is so.
+    #[track_caller]
+    fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let began = Instant::now();
+        while !is_so(self) {
+            assert!(began.elapsed() < SOON, "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn both_are_at_it(&self) {
+        self.until("both are at it", |fixture| {
+            let waiting = fixture.json(&["approvals"]).1;
+            fixture.path("begun").exists() && waiting["approvals"] != json!([])
+        });
+    }
+
+    fn is_suspended(&self, run: &str) -> bool {
+        let raw = self.run(&["show", run, "--raw"]).out;
+        raw.contains("\"suspended\"")
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// SIGTERM lets what is in flight end, though another branch waits for a person; an answer that comes meanwhile is there for the next
+/// process.
+#[test]
+fn what_is_in_flight_may_end_and_an_answer_that_comes_meanwhile_is_kept() {
+    for (begin, top, waits, resume) in [
+        (
+            &lead(&[])[..],
+            "lead",
+            "lead.2",
+            &["resume", "lead", "--no-wait"][..],
+        ),
+        (
+            &["run", "--contracts", "list.jsonl"],
+            "lead",
+            "lead.2",
+            &["resume", "--all"],
+        ),
+        (
+            &["run", "w.yaml", "--run-id", "w"],
+            "w",
+            "w.2",
+            &["resume", "w"],
+        ),
+    ] {
+        let fixture = tree();
+        let mut driven = fixture.quietly(begin);
+        fixture.both_are_at_it();
+        signal(&driven, Signal::TERM);
+        fixture.until("suspended", |fixture| {
+            fixture.is_suspended(top) && fixture.is_suspended(waits)
+        });
+        fixture.answers("approve", waits);
+        // It is looked at more than once before the other branch goes on.
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(driven.try_wait().unwrap().is_none(), "{begin:?}");
+        fixture.write("go", "");
+        let ended = driven.wait().unwrap();
+        assert_eq!(ended.code(), Some(8), "{begin:?}");
+        assert!(fixture.path("done").exists(), "{begin:?}");
+        assert!(!fixture.path("ran").exists(), "{begin:?}");
+        fixture.ok(resume);
+        assert!(fixture.path("ran").exists(), "{begin:?}");
+        fixture.proves_tree(top);
+    }
+}
+
+/// What was to begin when the process died begins with the next one, though another branch waits for a person.
+#[test]
+fn an_agent_that_had_no_run_yet_is_begun_by_the_next_process() {
+    if !Harness::has_python() {
+        return;
+    }
+    for resume in [&["resume", "lead", "--no-wait"][..], &["resume", "--all"]] {
+        let fixture = tree();
+        let [go, called] = ["go", "called"].map(|name| fixture.path(name).display().to_string());
+        let server = json!({"command": "python3", "args": [MEETING_SERVER, go, called, ""], "sandbox": "off"});
+        let tools = json!({"mcp": {"fs": server}});
+        let says = asks(&[("fs__meet", json!({}))], "Met.");
+        fixture.agent("works", &format!("tools: {tools}\n"), &says);
+        let mut driven = fixture.quietly(&lead(&["--no-wait"]));
+        fixture.until("lead.2 waits", |fixture| {
+            fixture.json(&["approvals"]).1["approvals"] != json!([])
+        });
+        signal(&driven, Signal::KILL);
+        driven.wait().unwrap();
+        fixture.write("go", "");
+        fixture.ends(resume, 8);
+        let shown = fixture.json(&["show", "lead.1"]).1;
+        assert_eq!(shown["outcome"]["code"], "final_message", "{shown}");
+        // From then on there is nothing to go on with.
+        let entries = || fixture.json(&["show", "lead"]).1["entries"].clone();
+        let before = entries();
+        fixture.ends(resume, 8);
+        assert_eq!(entries(), before, "{resume:?}");
+    }
+}
+
+/// A workflow that was ended while its process left it ends with the next one: a call that waits for a person keeps it no longer.
+#[test]
+fn a_workflow_that_was_ended_while_it_was_left_waits_for_no_person() {
+    let fixture = tree();
+    let mut driven = fixture.quietly(&["run", "w.yaml", "--run-id", "w"]);
+    fixture.both_are_at_it();
+    signal(&driven, Signal::TERM);
+    fixture.until("suspended", |fixture| {
+        fixture.is_suspended("w") && fixture.is_suspended("w.2")
+    });
+    for _ in 0..2 {
+        signal(&driven, Signal::INT);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    driven.wait().unwrap();
+    let ended = fixture.run(&["resume", "w", "--json"]);
+    assert_eq!(
+        ended.document()["outcome"]["class"],
+        "STOPPED",
+        "{}",
+        ended.printed()
+    );
+    let waiting = fixture.json(&["approvals"]).1;
+    assert_eq!(waiting["approvals"], json!([]), "{waiting}");
+}
