@@ -92,7 +92,7 @@ impl<'a> Approvers<'a> {
         }
     }
 
-    /// The tree is being left, or ends.
+    /// The tree is being left: it is looked at no more.
     pub(in crate::cli) const fn leave(&mut self) {
         self.was_left = true;
     }
@@ -118,11 +118,8 @@ impl<'a> Approvers<'a> {
         // What has its answer goes on with it, however long that takes to be written down.
         let is_pending = self.all.iter().any(|place| place.approver.is_pending());
         let rests = all_wait_for == Some(WaitsFor::Person) && !is_pending;
-        if !std::mem::replace(&mut self.rested, rests) || !rests {
-            return None;
-        }
-        self.was_left = true;
-        Some(Control::Suspend)
+        let rested = std::mem::replace(&mut self.rested, rests);
+        (rested && rests).then_some(Control::Suspend)
     }
 
     /// Whether a call of the tree waits for a person.

@@ -270,12 +270,12 @@ async fn drive(
         if matches!(ask, Control::Stop | Control::Abort) {
             interrupts = interrupts.saturating_add(1);
         }
-        if ask == Control::Suspend {
-            suspended = true;
+        let leaves = ask == Control::Suspend;
+        suspended |= leaves;
+        // A full queue holds eight requests to end already.
+        if control.try_send(ask).is_ok() && leaves {
             approvers.leave();
         }
-        // A full queue holds eight requests to end already.
-        let _ = control.try_send(ask);
     }
 }
 

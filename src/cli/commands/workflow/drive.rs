@@ -208,17 +208,15 @@ async fn answered<T>(
         let ask = tokio::select! {
             biased;
             finished = &mut driving => return finished,
-            Some(ask) = asked.recv() => {
-                if ask == Control::Suspend {
-                    approvers.leave();
-                }
-                Some(ask)
-            }
+            Some(ask) = asked.recv() => Some(ask),
             _ = tick.tick() => approvers.look(waiting.of_all(1)).await,
         };
         if let Some(ask) = ask {
+            let leaves = ask == Control::Suspend;
             // A full queue holds enough that ends it already.
-            drop(control.try_send(ask));
+            if control.try_send(ask).is_ok() && leaves {
+                approvers.leave();
+            }
         }
     }
 }
