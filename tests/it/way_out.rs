@@ -328,7 +328,7 @@ fn a_run_that_did_not_begin_for_its_servers_names_the_file_to_continue_under() {
     check("", "start the server of providers.web");
     check(
         "tools: {mcp: {near: {command: ./nope}}}\n",
-        "install what `command` of tools.mcp.near names, or correct its address",
+        "install what `command` of tools.mcp.near names, or correct it",
     );
 }
 
