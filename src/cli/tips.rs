@@ -97,7 +97,7 @@ pub(super) fn with_tip(
                     })
                     .or_else(|| value_instead(&option, command))
                     .or_else(|| {
-                        let key = takes_sets(command).then(|| set_instead(&option, given));
+                        let key = takes_sets(command).then(|| set_instead(&option, command, given));
                         key.flatten()
                     })
             })
@@ -175,9 +175,16 @@ fn of_other_programs(option: &str) -> Option<&'static str> {
 }
 
 /// `--set key=value` for an option that is spelt nearly like a key.
-fn set_instead(option: &str, given: &[OsString]) -> Option<String> {
+fn set_instead(option: &str, command: &clap::Command, given: &[OsString]) -> Option<String> {
     let name = option.trim_start_matches('-');
     let key = nearest(&plain(name), settings())?;
+    // One that is misspelt may be an option of its own, which clap names.
+    let own = key.replace('_', "-");
+    let mut arguments = command.get_arguments();
+    let has_own = arguments.any(|argument| argument.get_long() == Some(own.as_str()));
+    if has_own && plain(name) != plain(&key) {
+        return None;
+    }
     let mut rest = given.iter().filter_map(|word| word.to_str());
     let joined = |word: &str| {
         word.strip_prefix(option)?
@@ -369,6 +376,10 @@ mod tests {
         check(
             "monolith contract check a.yaml --temperature 0.2",
             Some(&set("sampling.temperature=0.2")),
+        );
+        check(
+            "monolith run a.yaml --taks x",
+            Some("a similar argument exists: '--task'"),
         );
         check("monolith run --tool-polcy", Some(&set("tool_policy=VALUE")));
         check(

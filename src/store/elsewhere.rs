@@ -24,12 +24,12 @@ pub(crate) struct Elsewhere {
     /// The run; none of a blob that no run uses.
     pub(crate) run_id: String,
     /// Where in it.
-    pub(crate) place: Place,
+    pub(crate) place: HeldIn,
 }
 
 /// Where in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum HeldIn {
     /// The text of an entry, which cannot be erased.
     Entry(u64),
     /// Another blob, to be erased by its own hash.
@@ -62,7 +62,7 @@ impl StoreReader {
                     let seq = row.get::<_, i64>(1)?;
                     found.push(Elsewhere {
                         run_id: row.get(0)?,
-                        place: Place::Entry(u64::try_from(seq).unwrap_or_default()),
+                        place: HeldIn::Entry(u64::try_from(seq).unwrap_or_default()),
                     });
                 }
             }
@@ -75,7 +75,7 @@ impl StoreReader {
                 if search.is_match(&row.get::<_, Vec<u8>>(2)?) {
                     found.push(Elsewhere {
                         run_id: row.get(0)?,
-                        place: Place::Blob(Digest::from_bytes(row.get(1)?)),
+                        place: HeldIn::Blob(Digest::from_bytes(row.get(1)?)),
                     });
                 }
             }

@@ -37,7 +37,7 @@ pub(crate) struct KeptFiles {
 
 #[derive(Debug)]
 struct Open {
-    contents: BTreeMap<Digest, Place>,
+    contents: BTreeMap<Digest, ByteRange>,
     end: u64,
     file: File,
     /// Whether all of it is durable.
@@ -46,7 +46,7 @@ struct Open {
 
 /// Where the bytes of a content are.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ByteRange {
     at: u64,
     bytes: u64,
 }
@@ -106,7 +106,7 @@ impl KeptFiles {
         there.file.write_all(&record)?;
         there.is_settled = false;
         let at = there.end + HEAD_BYTES;
-        there.contents.insert(hash, Place { at, bytes });
+        there.contents.insert(hash, ByteRange { at, bytes });
         there.end = end;
         Ok(true)
     }
@@ -201,7 +201,7 @@ impl ReadKept {
                 Some(next) => end = next,
                 None => break,
             }
-            contents.insert(Digest::from_bytes(hash), Place { at, bytes });
+            contents.insert(Digest::from_bytes(hash), ByteRange { at, bytes });
         }
         let file = reader.into_inner();
         let open = Open {
@@ -231,7 +231,7 @@ impl ReadKept {
 impl Open {
     /// The content of that hash; none where it is not kept, or is not what it was.
     fn content(&mut self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
-        let Some(Place { at, bytes }) = self.contents.get(&hash).copied() else {
+        let Some(ByteRange { at, bytes }) = self.contents.get(&hash).copied() else {
             return Ok(None);
         };
         let mut packed = Vec::new();
@@ -298,7 +298,7 @@ fn rewritten_without(path: &Path, hash: Digest) -> io::Result<bool> {
     }
     let mut new = NewFile::private(path)?;
     new.file().write_all(&header(&kept.workspace)?)?;
-    for (hash, Place { at, bytes }) in &kept.open.contents {
+    for (hash, ByteRange { at, bytes }) in &kept.open.contents {
         new.file().write_all(hash.as_bytes())?;
         new.file().write_all(&bytes.to_le_bytes())?;
         kept.open.file.seek(SeekFrom::Start(*at))?;

@@ -72,7 +72,7 @@ pub(crate) use blob::{LARGE_BLOB_BYTES, NewBlob};
 pub(crate) use delegated::DelegatedRun;
 pub(crate) use delete::{Removal, RemoveError, remove};
 pub(crate) use disk_space::free_bytes;
-pub(crate) use elsewhere::{Elsewhere, Place as ElsewherePlace};
+pub(crate) use elsewhere::{Elsewhere, HeldIn};
 pub use entry_text::packed_entry_text;
 pub(crate) use erase::{EraseError, Erasure, erase, named_blob};
 pub use error::StoreError;

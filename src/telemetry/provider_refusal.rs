@@ -83,6 +83,22 @@ pub(crate) fn last_request(view: &RunView) -> Option<LastRequest> {
             },
         ) => Some(LastRequest::TooLarge),
         (
+            OutcomeCode::FormatRetriesExhausted
+            | OutcomeCode::MaxTurnsExhausted
+            | OutcomeCode::NoCallResponse
+            | OutcomeCode::FinalReportSchema,
+            RequestEnd::Returned {
+                blank: true, stop, ..
+            },
+        ) if *stop != StopReason::Length
+            && (code != OutcomeCode::NoCallResponse || view.requested_calls() == 0) =>
+        {
+            Some(LastRequest::Blank)
+        }
+        (OutcomeCode::FinalReportSchema, _) => {
+            (!view.has_reports()).then_some(LastRequest::NoReport)
+        }
+        (
             OutcomeCode::FormatRetriesExhausted | OutcomeCode::MaxTurnsExhausted,
             RequestEnd::Returned {
                 stop: StopReason::Length,

@@ -7,10 +7,12 @@ use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
 use crate::message::{RunId, amount};
-use crate::view::{Activity, Approvals, CallEnd, Preflight, Request, RequestEnd, RunView};
+use crate::view::{Activity, Approvals, CallEnd, Offence, Preflight, Request, RequestEnd, RunView};
 
 /// How many faults are named.
 const MOST_NAMED: usize = 3;
+/// Characters of the arguments that are named.
+const MOST_CHARS: usize = 120;
 /// What counts as proof under `tool_proof: lineage`.
 const OF_LINEAGE: &str =
     "an ok result of a tool that is no agent, in this run or one below it (tool_proof: lineage)";
@@ -51,6 +53,14 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
         OutcomeCode::MaxTurnsExhausted if request == Some(LastRequest::CutAtLimit) => {
             let cause = "the last answer was cut at max_output_tokens";
             (sentence(code).to_owned(), Some(cause.to_owned()))
+        }
+        OutcomeCode::MaxTurnsExhausted | OutcomeCode::NoCallResponse
+            if request == Some(LastRequest::Blank) =>
+        {
+            (
+                sentence_of_blank(code).to_owned(),
+                Some(blank_answers(view)),
+            )
         }
         OutcomeCode::Context if is_too_large => (sentence(code).to_owned(), last_failure(view)),
         OutcomeCode::SynthesisWithoutTools => {
@@ -101,6 +111,9 @@ pub(super) fn cause(view: &RunView) -> Option<String> {
             view.refused().map(str::to_owned)
         }
         AgentOutcome::FailedValidation if outcome.code == OutcomeCode::FinalReportSchema => {
+            if !view.has_reports() {
+                return Some(no_report(view));
+            }
             let fault = view.report_fault().and_then(failures::of_form);
             let note = || view.refused().map(failures::words_of_note);
             fault.or_else(|| last_failure(view)).or_else(note)
@@ -112,14 +125,90 @@ pub(super) fn cause(view: &RunView) -> Option<String> {
             OutcomeCode::AttemptsExhausted
             | OutcomeCode::ProviderAuth
             | OutcomeCode::ProviderQuota => last_failure(view),
+            OutcomeCode::IdenticalCalls => offences(view),
             _ => None,
         },
+        AgentOutcome::FailedContractViolation => offences(view),
         AgentOutcome::FailedTimeout => unanswered(view),
         AgentOutcome::CompletedWithTools
         | AgentOutcome::CompletedChatOnly
         | AgentOutcome::FailedProtocolNoTools
-        | AgentOutcome::FailedContractViolation
         | AgentOutcome::Interrupted => None,
+    }
+}
+
+/// The calls that the run ended for, and the key of the contract that each breaks.
+fn offences(view: &RunView) -> Option<String> {
+    let offences = view.offences();
+    let named = offences.iter().map(|offence| match offence {
+        Offence::Forbidden(name) => format!("{name}, and tool_policy is forbidden"),
+        Offence::NotAllowed(name) => format!("{name} is not in allowed_tools"),
+        Offence::KeptByProvider(name) => format!("{name} is not offered to this provider"),
+        Offence::Pair(from, to) => format!("{to} after {from}, which cycle_forbid has"),
+        Offence::Repeated {
+            name,
+            arguments,
+            times,
+        } => {
+            let limit = view.contract().max_identical_calls.unwrap_or_default();
+            let shown: String = arguments.chars().take(MOST_CHARS).collect();
+            let cut = if shown.len() < arguments.len() {
+                "…"
+            } else {
+                ""
+            };
+            format!("{name} {shown}{cut}: asked for {times} times, max_identical_calls: {limit}")
+        }
+    });
+    brief(named)
+}
+
+/// The sentence of a run whose last answer was empty: it did not answer.
+const fn sentence_of_blank(code: OutcomeCode) -> &'static str {
+    match code {
+        OutcomeCode::NoCallResponse => {
+            "The contract requires a tool call, and the model answered with nothing."
+        }
+        code => sentence(code),
+    }
+}
+
+/// How many of the answers had neither text nor a call.
+fn blank_answers(view: &RunView) -> String {
+    let requests = view.requests().values();
+    let answers = requests.filter(|request| request.is_ok() && !request.is_beside());
+    let (blank, other): (Vec<_>, Vec<_>) = answers.partition(|request| request.is_blank());
+    match (blank.len(), other.len()) {
+        (1, _) => "the last answer was empty".to_owned(),
+        (blank, 0) => format!("all {blank} answers were empty"),
+        (blank, other) => format!("{blank} of {} answers were empty", blank + other),
+    }
+}
+
+/// What the model answered with where no final report ever came.
+fn no_report(view: &RunView) -> String {
+    let requests = view.requests().values();
+    let answers = requests.filter(|request| request.is_ok() && !request.is_beside());
+    let (blank, text): (Vec<_>, Vec<_>) = answers.partition(|request| request.is_blank());
+    let times = |count: usize| match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    };
+    match (blank.len(), text.len()) {
+        (blank, 0) => format!(
+            "no report came: the model answered with nothing, {}",
+            times(blank)
+        ),
+        (0, text) => format!(
+            "no report came: the model answered without one, {}",
+            times(text)
+        ),
+        (blank, text) => format!(
+            "no report came: the model answered without one, {}, and with nothing, {}",
+            times(text),
+            times(blank)
+        ),
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
             "a shorter task, a model with a larger `context_window`, fewer tools, or smaller reserves; `monolith contract check FILE --start-servers` has the figures"
         }
         OutcomeCode::ModelUnavailable => {
-            "`monolith doctor --contract FILE` lists the models that the server has: correct `model` of the target"
+            "`monolith doctor --contract FILE` lists the models that the server has: correct `model` of the target, then `monolith continue RUN \"…\" --contract FILE`"
         }
         OutcomeCode::ToolUnavailable => {
             "`monolith doctor --contract FILE` and `monolith contract check FILE --start-servers` name what is missing"
@@ -118,10 +118,14 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
 /// What is recorded of the last request, where that says more than the code of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastRequest {
+    /// The answer had neither text nor a call.
+    Blank,
     /// The server cut the answer at the limit of its length.
     CutAtLimit,
     /// What came back breaks off, or is no document of the protocol.
     CutShort,
+    /// The run wants a final report, and no answer held one.
+    NoReport,
     /// The provider limits the rate of requests.
     RateLimited,
     /// No answer came in the time that the contract allows.
@@ -136,11 +140,17 @@ impl LastRequest {
     /// What may help then, in the form of a [`remedy`]; `WINDOW` stands for the `context_window` of the target, `TARGET` for its place.
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
+            Self::Blank => {
+                "the model answers with nothing: a chat template or a `text_profile` that is not the model's, or a budget of thinking that takes all of `max_output_tokens`, does that; `monolith doctor --contract FILE` asks the server. More turns change nothing"
+            }
             Self::CutAtLimit => {
                 "the answer was cut at `max_output_tokens` of the target. More of them: `monolith continue RUN \"…\" --contract FILE --set targets.TARGET.sampling.max_output_tokens=MORE`, or ask for a shorter answer"
             }
             Self::CutShort => {
                 "the server's answer broke off, or is none of its protocol: its log says why, and `monolith doctor --contract FILE` asks it. Once it answers whole: `monolith continue RUN \"…\"`"
+            }
+            Self::NoReport => {
+                "say in the system prompt that the run ends with the final report, or take a larger model; `completion: message` takes the text as the answer. `monolith show RUN --full` has what the model wrote"
             }
             Self::RateLimited => {
                 "the provider limits the rate of requests: wait, or name another target. Then `monolith continue RUN \"…\"` goes on"
@@ -153,7 +163,7 @@ impl LastRequest {
             }
             // Only a run sends the key, so `doctor` cannot list the models.
             Self::UnknownModel => {
-                "the server does not know the model: correct `model` of the target"
+                "the server does not know the model: correct `model` of the target, then `monolith continue RUN \"…\" --contract FILE`"
             }
         }
     }
@@ -164,9 +174,11 @@ mod tests {
     use super::*;
 
     impl LastRequest {
-        const ALL: [(Self, &str); 6] = [
+        const ALL: [(Self, &str); 8] = [
+            (Self::Blank, "an answer with neither text nor a call"),
             (Self::CutAtLimit, "an answer that was cut at its limit"),
             (Self::CutShort, "an answer that broke off"),
+            (Self::NoReport, "answers, and no final report"),
             (Self::RateLimited, "too many requests (HTTP 429)"),
             (Self::Slow, "no answer in time"),
             (Self::TooLarge, "refused as too large"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::ToolServerError;
-use super::mcp::{McpServer, Place, Timeouts};
+use super::mcp::{Endpoint, McpServer, Timeouts};
 use super::oauth::{Authorization, Challenge, ClientTerms, Login, LoginTerms, OAuthFault};
 use crate::contract::{McpTerms, Remote};
 use crate::message::Scrubber;
@@ -38,7 +38,7 @@ pub(crate) async fn begin_login(
     let stranger = Authorization::new(terms.server.clone(), ClientTerms::default(), None)?;
     let stranger = Arc::new(stranger);
     let url = terms.server.as_str();
-    let place = Place {
+    let place = Endpoint {
         authorization: Some(&stranger),
         headers,
         remote,

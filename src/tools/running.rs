@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::address_guard::{AddressGuard, SystemResolver};
 use super::builtin::Builtins;
 use super::envelope::ToolResponse;
-use super::mcp::{McpServer, Place, Timeouts};
+use super::mcp::{Endpoint, McpServer, Timeouts};
 use super::offer::{self, BUILTIN, Offer, changed};
 use super::process::Program;
 use super::restarts::Restarts;
@@ -157,7 +157,7 @@ impl RunningServer {
                     let reason = format!("failed to {fault}");
                     ToolServerError::Unauthorized { reason }
                 })?;
-                let place = Place {
+                let place = Endpoint {
                     authorization: authorization.as_ref(),
                     headers,
                     remote: *remote,

@@ -46,5 +46,5 @@ pub(crate) use reports::{Report, ReportFault};
 pub(crate) use requests::{Request, RequestEnd, RequestPurpose, has_web_page};
 pub(crate) use run_start::RunStart;
 pub use run_view::RunView;
-pub(crate) use run_view::Step;
+pub(crate) use run_view::{Offence, Step};
 pub use tree_usage::TreeUsage;

@@ -51,6 +51,10 @@ pub(super) struct Reports {
     all: Vec<Report>,
     /// What is wrong with the last report of any transport, as far as its form goes.
     last_fault: Option<ReportFault>,
+    /// Whether the last response holds a report.
+    in_last: bool,
+    /// Whether any response held one, be it held back.
+    any: bool,
     /// Whether the last one's worth is not known yet.
     is_pending: bool,
     /// The id that a report in its tag has; none if calls do not travel as tags.
@@ -75,6 +79,16 @@ impl Reports {
         self.last_fault.as_ref()
     }
 
+    /// Whether any response held a report.
+    pub(super) const fn any(&self) -> bool {
+        self.any
+    }
+
+    /// What is wrong with the report of the last response, where that holds one.
+    pub(super) fn fault_of_last(&self) -> Option<&ReportFault> {
+        self.last_fault.as_ref().filter(|_| self.in_last)
+    }
+
     /// A response came, with a report in its tag or without.
     pub(super) fn given(
         &mut self,
@@ -87,7 +101,13 @@ impl Reports {
         let result = &returned.result;
         let calls = result.canonical_message.iter();
         let mut calls = calls.flat_map(|message| &message.tool_calls);
-        if let Some(call) = calls.find(|call| call.name == FINAL_REPORT) {
+        let report = calls.find(|call| call.name == FINAL_REPORT);
+        self.in_last = report.is_some();
+        self.any |= self.in_last
+            || result
+                .withheld
+                .is_some_and(|held| held.report_bytes.is_some());
+        if let Some(call) = report {
             let cut = (result.stop == StopReason::Length).then_some(ReportFault::Cut);
             self.last_fault = fault_of(contract, call).or(cut);
         }

@@ -92,6 +92,17 @@ impl RequestedCalls {
         !self.last.is_empty() && (!calls().any(is_report) || calls().any(is_unknown))
     }
 
+    /// The names of the calls, in order; of a batch, those in it.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.last.iter().map(|requested| requested.name.as_str())
+    }
+
+    /// The same with their arguments.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&str, &str)> {
+        let calls = self.last.iter();
+        calls.map(|requested| (requested.name.as_str(), requested.arguments.as_str()))
+    }
+
     /// The call of that id.
     pub(super) fn of_id(&self, id: &str) -> Option<&RequestedCall> {
         self.last.iter().find(|requested| requested.id == id)

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::activity::{Activities, Activity};
 use crate::kernel::Action;
 use crate::message::{
-    AdapterStatus, CallSeq, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, StopReason, Usage,
+    AdapterStatus, AgentMessage, CallSeq, FailureCode, InferenceSeq, ProtocolAdapterResult,
+    ProviderFault, ProviderFaultClass, StopReason, Usage,
 };
 
 /// A request to a model.
@@ -54,6 +54,8 @@ pub(crate) enum RequestEnd {
     Returned {
         /// The verdict.
         status: AdapterStatus,
+        /// Whether its message has neither text nor a call.
+        blank: bool,
         /// Why the model stopped.
         stop: StopReason,
         /// The reason of a rejection.
@@ -88,6 +90,11 @@ impl Request {
         !matches!(self.purpose, RequestPurpose::Attempt)
     }
 
+    /// Whether a message came that has neither text nor a call.
+    pub(crate) const fn is_blank(&self) -> bool {
+        matches!(self.end, Some(RequestEnd::Returned { blank: true, .. }))
+    }
+
     /// Whether a canonical message came in time.
     pub(crate) const fn is_ok(&self) -> bool {
         matches!(
@@ -102,7 +109,13 @@ impl Request {
 
 impl RequestEnd {
     pub(super) fn returned(result: &ProtocolAdapterResult) -> Self {
+        let message = result.canonical_message.as_ref();
+        let is_blank = |message: &AgentMessage| {
+            message.is_blank() && message.tool_calls.is_empty() && !message.has_reasoning()
+        };
+        let held_back = result.withheld.is_some_and(|withheld| !withheld.blank);
         Self::Returned {
+            blank: message.is_some_and(is_blank) && !held_back,
             failure_code: result.failure_code,
             pointer: result.pointer.clone(),
             status: result.status,

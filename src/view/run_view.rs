@@ -22,6 +22,9 @@ use crate::kernel::{
 use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, Usage};
 
 mod facts;
+mod offence;
+
+pub(crate) use offence::Offence;
 
 /// A run, folded once from its entries.
 ///

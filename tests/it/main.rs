@@ -124,6 +124,9 @@ mod questions;
 mod reach;
 #[cfg(test)]
 #[cfg(unix)]
+mod reasons;
+#[cfg(test)]
+#[cfg(unix)]
 mod recipes;
 #[cfg(test)]
 mod recorded;

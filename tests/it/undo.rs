@@ -241,7 +241,10 @@ fn a_folder_that_took_the_workspaces_place_is_not_written() {
     nothing.script("", &[&says("Hello.")]);
     nothing.ok(&["run", "c.yaml", "--run-id", "quiet"]);
     let said = nothing.ok(&["undo", "quiet"]);
-    assert!(said.contains("left every file as it was"), "{said}");
+    assert!(
+        said.contains("left what every file holds as it was\nLinks, folders and modes"),
+        "{said}"
+    );
 }
 
 /// A fixture whose model runs these commands in its workspace `w`, beside the calls of [`fixture`].

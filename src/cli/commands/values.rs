@@ -42,7 +42,7 @@ pub(in crate::cli) fn entry_number(text: &str) -> Result<u64, String> {
 }
 
 /// What every class of an outcome begins with that is a success, or none; and what is failed of a class that is.
-pub(in crate::cli) const FAMILIES: [&str; 8] = [
+pub(in crate::cli) const FAMILIES: [&str; 9] = [
     "completed",
     "failed",
     "preflight",
@@ -51,7 +51,10 @@ pub(in crate::cli) const FAMILIES: [&str; 8] = [
     "budget",
     "timeout",
     "contract",
+    "interrupted",
 ];
+/// What `list` shows in the place of an outcome where a run has none.
+const OPEN: [&str; 4] = ["open", "running", "suspended", "waiting"];
 
 /// The families of a class: `failed` and `budget` of FAILED_BUDGET_EXHAUSTED.
 pub(in crate::cli) fn families_of(class: &str) -> impl Iterator<Item = &str> {
@@ -67,6 +70,9 @@ pub(in crate::cli) fn outcome(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     let typed = text.to_ascii_lowercase();
+    if OPEN.contains(&typed.as_str()) {
+        return Err("that is a run without an end: `monolith list --open` lists them".to_owned());
+    }
     let classes = AgentOutcome::ALL.map(|class| class.as_str().to_owned());
     let known = FAMILIES.map(str::to_owned).into_iter();
     let known = known.chain(codes()).chain(classes);
@@ -82,6 +88,12 @@ pub(in crate::cli) fn outcome(text: &str) -> Result<String, String> {
         nearest.unwrap_or_default(),
         FAMILIES.join(", ")
     ))
+}
+
+/// Whether a run that ended so is one of those that [`outcome`] names.
+pub(in crate::cli) fn is_of_outcome((class, code): (&str, &str), asked: &str) -> bool {
+    let mut names = [class, code].into_iter().chain(families_of(class));
+    names.any(|name| asked.eq_ignore_ascii_case(name))
 }
 
 /// Whether a text names a class or a code of an outcome, or a family of classes.
@@ -152,6 +164,9 @@ mod tests {
         check("timeuot", Some("timeout"));
         check("FAILED_TIMEOUTS", Some("FAILED_TIMEOUT"));
         check("foo", None);
+        let open = outcome("Suspended").unwrap_err();
+        assert!(open.contains("monolith list --open"), "{open}");
+        assert!(is_outcome("interrupted"));
         for known in [
             "timeout",
             "Budget",

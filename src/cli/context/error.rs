@@ -36,6 +36,7 @@ pub(in crate::cli) use advice::Advice;
 pub(in crate::cli) use agent::AgentFault;
 pub(in crate::cli) use contract::ContractFault;
 pub(in crate::cli) use corpus::CorpusFault;
+pub(in crate::cli) use driver::may_hold_secret;
 pub(in crate::cli) use input::{InputFault, STDIN};
 pub(in crate::cli) use login::LoginRefused;
 pub(in crate::cli) use model::ModelFault;

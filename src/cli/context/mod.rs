@@ -18,6 +18,7 @@ pub(in crate::cli) mod confinement;
 pub(in crate::cli) mod contract_file;
 mod contract_values;
 pub(in crate::cli) mod departed;
+pub(in crate::cli) mod down_server;
 pub(in crate::cli) mod error;
 pub(in crate::cli) mod exit;
 pub(in crate::cli) mod family;

@@ -1,7 +1,7 @@
 //! One entry as the row that `show` lists it in. Reads the view; does not know the store.
 
 use super::escape::line;
-use super::narration::{Transition, numbered};
+use super::narration::{Transition, numbered, started_beside};
 use super::numbers::{counted, seconds};
 use super::screen::{Screen, Style};
 use crate::kernel::{Action, EntryKind, EventKind, State};
@@ -32,12 +32,14 @@ impl EntryRow {
     pub(in crate::cli) fn of(view: &RunView, entry: Entry<'_>, step: Step) -> Self {
         let action = entry.action;
         let transition = Transition::of(view, entry);
+        let transition = transition.filter(|_| action.kind == EntryKind::Transition);
         let rule = transition.as_ref().and_then(|transition| transition.rule);
         Self {
             at_ms: view.at_ms(),
-            detail: transition.map_or_else(|| beside(action), |transition| transition.detail),
+            detail: transition.map_or_else(|| beside(view, action), |transition| transition.detail),
             failed: entry.event.is_some_and(|event| failed(&event.event))
-                || view.refuses_calls(action),
+                || view.refuses_calls(action)
+                || view.refused_report(action).is_some(),
             from: action.from,
             hash: entry.hash,
             kind: action.kind,
@@ -119,8 +121,10 @@ impl EntryRow {
 }
 
 /// What there is to show of an entry that is no transition.
-fn beside(action: &Action) -> String {
-    let note = action.note.as_deref().map(line).unwrap_or_default();
+fn beside(view: &RunView, action: &Action) -> String {
+    let note = action.note.as_deref().map(line);
+    let parts = note.into_iter().chain(started_beside(view, action));
+    let note = parts.collect::<Vec<String>>().join("; ");
     match action.kind {
         EntryKind::Start => "the run begins".to_owned(),
         EntryKind::Seal => "sealed".to_owned(),

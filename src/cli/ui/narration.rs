@@ -27,14 +27,18 @@ pub(in crate::cli) struct Transition {
 }
 
 impl Transition {
-    /// The transition that the entry is, where it is one; `view` has taken it already.
+    /// The transition that the entry is, where it is one, or the calls that it starts beside; `view` has taken it already.
     pub(in crate::cli) fn of(view: &RunView, entry: Entry<'_>) -> Option<Self> {
         let action = entry.action;
-        (action.kind == EntryKind::Transition).then(|| Self {
+        let detail = match action.kind {
+            EntryKind::Transition => detail(view, entry),
+            _ => started_beside(view, action)?,
+        };
+        Some(Self {
             at_ms: view.at_ms(),
             from: action.from,
             to: action.to,
-            detail: detail(view, entry),
+            detail,
             rule: action
                 .predicate
                 .filter(|_| action.from == State::Commit && action.to != State::Terminate)
@@ -54,12 +58,11 @@ impl Transition {
 
     fn line_with(&self, detail: &str) -> String {
         let gap = if detail.is_empty() { "" } else { "   " };
-        format!(
-            "{}  {} → {}{gap}{detail}",
-            seconds(self.at_ms),
-            self.from,
-            self.to,
-        )
+        let at = seconds(self.at_ms);
+        if self.from == self.to {
+            return format!("{at}  {}{gap}{detail}", self.to);
+        }
+        format!("{at}  {} → {}{gap}{detail}", self.from, self.to)
     }
 }
 
@@ -92,10 +95,16 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             parts.join("; ")
         }
-        (State::ValidateCalls, _) => action.note.as_deref().map_or_else(
-            || "nothing to execute".to_owned(),
-            |note| line(&words_of_note(note)),
-        ),
+        (State::ValidateCalls, _) => {
+            let note = action.note.as_deref();
+            let note = note.map(|note| line(&words_of_note(note)));
+            let report = || {
+                let fault = report_fault(view.refused_report(action)?);
+                Some(format!("the final report is refused{fault}"))
+            };
+            note.or_else(report)
+                .unwrap_or_else(|| "nothing to execute".to_owned())
+        }
         (State::Execute, _) => {
             let mut parts = results(view);
             parts.extend(Some(event()).filter(|event| !event.is_empty()));
@@ -122,16 +131,17 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
             let words = action.predicate.map_or("", |p| p.name.describe());
             let failed = |p: Predicate| p.name == PredicateName::FinalReportFailed;
             let fault = action.predicate.filter(|p| failed(*p));
-            let fault = fault.and_then(|_| report_fault(view)).unwrap_or_default();
+            let fault = fault.and_then(|_| view.report_fault());
+            let fault = fault.map(report_fault).unwrap_or_default();
             format!("{words}{fault}; {}", next_request(view.contract(), action))
         }
         (State::Infer | State::Terminate, _) => event(),
     }
 }
 
-/// What is wrong with the last final report, and where.
-fn report_fault(view: &RunView) -> Option<String> {
-    Some(match view.report_fault()? {
+/// What is wrong with a final report, and where.
+fn report_fault(fault: &ReportFault) -> String {
+    match fault {
         ReportFault::HeldBack => ": it came before a call had been validated".to_owned(),
         ReportFault::Form { pointer, rule } => {
             let place = if pointer.is_empty() { "it" } else { pointer };
@@ -139,7 +149,7 @@ fn report_fault(view: &RunView) -> Option<String> {
         }
         ReportFault::Cut => ": it was cut at the output limit".to_owned(),
         ReportFault::Refused(note) => format!(": {}", brief(note, 200)),
-    })
+    }
 }
 
 /// What the event that began the step came to; nothing where the entry carries none.
@@ -200,6 +210,12 @@ fn results(view: &RunView) -> Vec<String> {
             ))
         })
         .collect()
+}
+
+/// The calls that an entry starts which is no transition; none where it starts none.
+pub(in crate::cli::ui) fn started_beside(view: &RunView, action: &Action) -> Option<String> {
+    let started = started(view, action);
+    (action.kind == EntryKind::Noted && !started.is_empty()).then_some(started)
 }
 
 /// The calls that the entry starts, and whether one of them waits.

@@ -415,6 +415,9 @@ fn not_introduced(
     }
 }
 
+/// What a server did that took a connection and sent nothing back over it.
+const CLOSED: &str = "the server closed the connection before it answered";
+
 /// Why there is no connection, where there is none: the causes are looked through, since their texts do not say it.
 fn unreached(error: &ClientInitializeError) -> Option<&'static str> {
     let ClientInitializeError::TransportError { error, .. } = error else {
@@ -429,6 +432,10 @@ fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
         if let Some(io) = one.downcast_ref::<io::Error>() {
             match io.kind() {
                 io::ErrorKind::ConnectionRefused => return Some("connection refused"),
+                io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::UnexpectedEof => return Some(CLOSED),
                 // So rustls names bytes that are no record of TLS.
                 _ if io.to_string().contains("InvalidContentType") => {
                     return Some(
@@ -437,6 +444,13 @@ fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
                 }
                 _ => {}
             }
+        }
+        let text = one.to_string();
+        if text.starts_with("connection closed before message completed") {
+            return Some(CLOSED);
+        }
+        if text.starts_with("dns error") {
+            return Some("its host is not found");
         }
         // rmcp names no source for what its client failed with.
         cause = match one.downcast_ref::<StreamableHttpError<reqwest::Error>>() {

@@ -52,6 +52,6 @@ mod tool_list;
 mod traced;
 mod websocket;
 
-pub(super) use opening::Place;
+pub(super) use opening::Endpoint;
 pub(super) use server::McpServer;
 pub(super) use timeouts::Timeouts;

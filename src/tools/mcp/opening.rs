@@ -101,7 +101,7 @@ async fn begin_child(
 
 /// A server's address: what is spoken there, where, and with which headers.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tools) struct Place<'a> {
+pub(in crate::tools) struct Endpoint<'a> {
     /// Where tokens for it come from, where it may have any.
     pub(in crate::tools) authorization: Option<&'a Arc<Authorization>>,
     pub(in crate::tools) headers: &'a BTreeMap<String, String>,
@@ -109,7 +109,7 @@ pub(in crate::tools) struct Place<'a> {
     pub(in crate::tools) url: &'a str,
 }
 
-impl Place<'_> {
+impl Endpoint<'_> {
     /// Whether the server refused a request for want of authorization.
     fn lacks_authorization(&self) -> bool {
         self.authorization
@@ -119,7 +119,7 @@ impl Place<'_> {
 
 /// Begins a connection to an address, within `initialise_ms`.
 pub(super) async fn address(
-    (place, terms): (Place<'_>, &McpTerms),
+    (place, terms): (Endpoint<'_>, &McpTerms),
     (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
     cancel: &CancellationToken,
 ) -> Result<Connection, ToolServerError> {
@@ -139,6 +139,7 @@ pub(super) async fn address(
         },
     };
     let (mut tried, mut was_late) = (0, false);
+    let named = |error| at_address(place, error);
     loop {
         let NotIntroduced { error, next } =
             match Box::pin(begin_at(place, introduction, scrub, cancel)).await? {
@@ -147,7 +148,7 @@ pub(super) async fn address(
             };
         if place.lacks_authorization() {
             // It refused the first question for that alone, and would refuse the next one.
-            return Err(error);
+            return Err(named(error));
         }
         let handshake = match (next, tried) {
             (Some(next), 0) => next,
@@ -155,7 +156,7 @@ pub(super) async fn address(
             (None, 1) if was_late && matches!(error, ToolServerError::Protocol { .. }) => {
                 Handshake::Discover
             }
-            _ => return Err(error),
+            _ => return Err(named(error)),
         };
         was_late = matches!(error, ToolServerError::TimedOut { .. });
         tried += 1;
@@ -163,13 +164,32 @@ pub(super) async fn address(
     }
 }
 
+/// The error with the address that was silent, or that was no server of tools.
+fn at_address(place: Endpoint<'_>, error: ToolServerError) -> ToolServerError {
+    let asked = || format!("; it was asked at {}", address::without_secrets(place.url));
+    match error {
+        ToolServerError::TimedOut {
+            longest_ms,
+            output,
+            step,
+            timeout_ms,
+        } => ToolServerError::TimedOut {
+            longest_ms,
+            output: format!("{}{output}", asked()),
+            step,
+            timeout_ms,
+        },
+        error => error,
+    }
+}
+
 async fn begin_at(
-    place: Place<'_>,
+    place: Endpoint<'_>,
     introduction: Introduction<'_>,
     scrub: &Arc<dyn Scrubber>,
     cancel: &CancellationToken,
 ) -> Result<Result<Connection, NotIntroduced>, ToolServerError> {
-    let Place {
+    let Endpoint {
         authorization,
         headers,
         remote,

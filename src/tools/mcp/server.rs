@@ -17,7 +17,7 @@ use super::beside::BesideTool;
 use super::call_result::CallResult;
 use super::connection::{Connection, UNWATCHED};
 use super::elicitation::{INPUT_NOT_GRANTED, Round};
-use super::opening::Place;
+use super::opening::Endpoint;
 use super::response::NoResponse;
 use super::response::{PendingResponse, Response};
 use super::timeouts::{LIST_MS, Timeouts, deadline, person_until};
@@ -88,7 +88,7 @@ impl McpServer {
     /// Connects to an address, introduces ourselves and lists the tools there.
     pub(in crate::tools) async fn connect(
         named: (&str, &McpTerms),
-        place: Place<'_>,
+        place: Endpoint<'_>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {

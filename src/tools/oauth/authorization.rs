@@ -98,7 +98,7 @@ impl Need {
                 "it wants authorization (HTTP 401), and there is no token".to_owned()
             }
         };
-        format!("{why}; `monolith mcp login {name}{scope}` gets one")
+        format!("{why}; `monolith mcp login {name}{scope} --contract FILE` gets one")
     }
 }
 

@@ -263,7 +263,7 @@ async fn a_connection_that_does_not_begin_says_why_and_shows_no_secret() {
             Remote::Sse,
             Beginning::Sound,
             "wrong",
-            "use the server: it wants authorization (HTTP 401), and there is no token; `monolith mcp login s` gets one",
+            "use the server: it wants authorization (HTTP 401), and there is no token; `monolith mcp login s --contract FILE` gets one",
         ),
         (
             Remote::Sse,

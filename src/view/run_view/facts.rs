@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::RunView;
 use crate::contract::{AgentLink, ExecutionContract};
-use crate::kernel::{ClosingReason, Counters, FlowRecord, Outcome, Run};
+use crate::kernel::{Action, ClosingReason, Counters, EntryKind, FlowRecord, Outcome, Run, State};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
 use crate::view::activity::Activity;
 use crate::view::decision::Decision;
@@ -217,6 +217,19 @@ impl RunView {
     /// What is wrong with the form of the last final report, be it a call or a tag.
     pub(crate) const fn report_fault(&self) -> Option<&ReportFault> {
         self.reports.last_fault()
+    }
+
+    /// What is wrong with the final report that the entry, the last that was taken, refuses: its message runs no call.
+    pub(crate) fn refused_report(&self, action: &Action) -> Option<&ReportFault> {
+        let refuses = action.from == State::ValidateCalls
+            && action.to == State::Commit
+            && action.kind == EntryKind::Transition;
+        self.reports.fault_of_last().filter(|_| refuses)
+    }
+
+    /// Whether any response held a final report, be it a call or a tag.
+    pub(crate) const fn has_reports(&self) -> bool {
+        self.reports.any()
     }
 
     /// The final reports that came as tags, in order.

@@ -15,7 +15,7 @@ pub(in crate::cli) enum AgentCommand {
     /// Register the agent of a file, as it is now
     ///
     /// A profile (.agent.yaml, .agent.yml, .agent.json) or a .ai file. It must be valid as a whole, and its id must be new; --update takes it
-    /// in the place of the one of that id. The file stays where it is: when it changes, it is registered again.
+    /// in the place of the one of that id. The file stays where it is: once it has changed, `agent add --update` takes it as it is now.
     Add(AddAgentArgs),
     /// Remove an agent from the registry; its file stays
     Remove(RemoveAgentArgs),

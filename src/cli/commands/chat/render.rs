@@ -57,9 +57,12 @@ pub(super) fn undone_text(gone: Option<&Turn>, last: Option<&Turn>) -> String {
         None => "begins anew".to_owned(),
     };
     let stays = if gone.executed {
-        "what its tools did is not undone\n"
+        format!(
+            "what its tools did is not undone: monolith undo {} gives files back what they held\n",
+            gone.run_id
+        )
     } else {
-        ""
+        String::new()
     };
     format!(
         "run {} is taken back; the next message {next}\n{stays}",

@@ -13,6 +13,7 @@ use crate::contract::ContractSpec;
 use crate::driver::{self, Preview, ServersToStart};
 use crate::message::AgentMessage;
 use crate::session::RedactionKey;
+use crate::telemetry::with_short_log;
 
 /// What a contract file comes to.
 pub(in crate::cli) fn preview_of(
@@ -105,7 +106,8 @@ pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
     }
     for fault in &preview.faults {
         let is_up = is_up(preview, fault);
-        report_server(app, None, (&fault.server, &fault.detail), is_up);
+        let detail = with_short_log(&fault.detail, "; --json has them");
+        report_server(app, None, (&fault.server, &detail), is_up);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::commands::values::reason;
+use crate::cli::commands::values::{outcome, reason};
 use crate::cli::ui::when::{self, When};
 
 #[derive(Debug, Args)]
@@ -30,10 +30,10 @@ pub(in crate::cli) struct PruneArgs {
     /// A date such as 2026-11-20 stands for the runs that were begun before it.
     #[arg(long, value_name = "WHEN", value_parser = when::parse)]
     pub(in crate::cli) older_than: When,
-    /// Only those that ended in this class
+    /// Only those that ended so, such as failed
     ///
-    /// Such as COMPLETED_CHAT_ONLY.
-    #[arg(long, value_name = "CLASS")]
+    /// A class, a code, or a family of classes, as `list --outcome` takes it.
+    #[arg(long, value_name = "CLASS|CODE", value_parser = outcome)]
     pub(in crate::cli) outcome: Option<String>,
     /// Why; the signed notes that stay say it
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]

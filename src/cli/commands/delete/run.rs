@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
 use super::needed::Forks;
+use crate::cli::commands::values::is_of_outcome;
 use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
 use crate::cli::context::clock::unix_ms;
@@ -48,11 +49,11 @@ pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliEr
 pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliError> {
     let before = args.older_than.unix_ms(unix_ms());
     let old = |row: &RunRow| {
-        let class = row.outcome.as_ref().map(|(class, _)| class.as_str());
         let wanted = args.outcome.as_deref();
         row.created_unix_ms < before
-            && class
-                .is_some_and(|class| wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(class)))
+            && row.outcome.as_ref().is_some_and(|(class, code)| {
+                wanted.is_none_or(|wanted| is_of_outcome((class, code), wanted))
+            })
     };
     let mut rows: Vec<RunRow> = Vec::new();
     if let Some(mut reader) = app.reader()? {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::args::DoctorArgs;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, StateFault};
-use crate::cli::context::found::{running, ways_out};
+use crate::cli::context::found::{other_server, running, ways_out};
 use crate::cli::context::keys::LOCAL_KEY;
 use crate::cli::context::permissions::Looser;
 use crate::cli::context::runtime::runtime;
@@ -96,7 +96,17 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, C
     }
     if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {
         let asked = args.places.description(&app.environment);
-        found.push(missing("model server", asked, ways_out()));
+        let other = runtime()?.block_on(other_server(&args.places, &app.environment));
+        found.push(match other {
+            Some(address) => ok(
+                "model server",
+                format!(
+                    "{asked}; another server lists models there: {} takes it",
+                    app.hint(&format!("init --base-url {address}"))
+                ),
+            ),
+            None => missing("model server", asked, ways_out()),
+        });
     }
     found.push(keys(app));
     found.push(confinement());

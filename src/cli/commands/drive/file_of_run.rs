@@ -5,6 +5,9 @@ use crate::cli::ui::escape::typed_word;
 use crate::message::RunId;
 use crate::store::StoreReader;
 
+/// How overrides begin that a run of an agent records beside those that were typed.
+const OF_AGENT: [&str; 2] = ["profile.", "prompt.FORMAT="];
+
 /// The file that a run was begun with.
 pub(super) struct FileOfRun {
     /// Whether it is a workflow, whose section `contract` the run is under.
@@ -99,6 +102,8 @@ fn begun_with(app: &App, reader: &StoreReader, run_id: &RunId) -> Option<(String
     let file = begun.contract_file.strip_prefix(&app.cwd);
     let file = file.unwrap_or(&begun.contract_file);
     let sets = begun.sets.iter();
+    // What follows from the choice of an agent was typed by no one.
+    let sets = sets.filter(|set| !OF_AGENT.iter().any(|begin| set.starts_with(begin)));
     let sets = sets.map(|set| format!(" --set {}", typed_word(set)));
     Some((typed_word(&file.display().to_string()), sets.collect()))
 }

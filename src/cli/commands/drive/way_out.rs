@@ -9,6 +9,7 @@ use super::unproven::{
     wants_unknown_tool,
 };
 use crate::cli::context::app::App;
+use crate::cli::context::down_server::for_server;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::contract::ProviderType;
@@ -22,9 +23,6 @@ use crate::view::RunView;
 
 /// Limits that are recommended are multiples of it where a run needs more than twice its limit.
 const STEP_OF_TOKENS: u64 = 1_000;
-
-/// How the names of the tools of web services begin.
-const WEB_SERVICE: &str = "rest__";
 
 /// What may help after a run that failed.
 pub(in crate::cli) struct WayOut {
@@ -49,9 +47,15 @@ pub(in crate::cli) fn way_out(
         });
     }
     let request = last_request(view);
-    if request == Some(LastRequest::TooLarge) {
-        // Neither a call nor more turns would have made the request fit.
-        let text = filled(app, view, run_id, typed_at, LastRequest::TooLarge.remedy());
+    // Neither a call nor more turns would have made the request fit, or the model answer.
+    let first = request.filter(|request| {
+        matches!(
+            request,
+            LastRequest::TooLarge | LastRequest::Blank | LastRequest::NoReport
+        )
+    });
+    if let Some(request) = first {
+        let text = filled(app, view, run_id, typed_at, request.remedy());
         let changes_file = true;
         return Some(WayOut { changes_file, text });
     }
@@ -232,7 +236,9 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
         }
         OutcomeCode::ToolUnavailable => {
             let faults = &view.preflight().bring_up;
-            let servers = faults.iter().map(|fault| for_server(view, &fault.server));
+            let login = |words: &str| file.hint(app, &format!("{words} --contract {}", file.word));
+            let servers = faults.iter();
+            let servers = servers.map(|fault| for_server(view.contract(), fault, login));
             let servers = servers.collect::<Vec<_>>().join("; ");
             (!servers.is_empty()).then(|| asks(servers))
         }
@@ -260,20 +266,6 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
         }
         _ => None,
     }
-}
-
-/// What helps where tools of that name did not come up. Those of a web service have no command.
-fn for_server(view: &RunView, name: &str) -> String {
-    let shown = line(name);
-    let Some(service) = shown.strip_prefix(WEB_SERVICE) else {
-        return format!(
-            "install what `command` of tools.mcp.{shown} names, or correct its address"
-        );
-    };
-    let terms = view.contract().servers.get(name);
-    let is_described = terms.is_some_and(|terms| terms.openapi.is_some());
-    let key = if is_described { "openapi" } else { "rest" };
-    format!("correct what was wrong with tools.{key}.{service}")
 }
 
 /// What helps where no server answers at the address of a provider.

@@ -13,7 +13,7 @@ use crate::cli::context::source::Source;
 use crate::cli::ui::numbers::counted;
 use crate::message::{Digest, RunId};
 use crate::store::{
-    Elsewhere, ElsewherePlace, Erasure, erase as erase_blob, erase_kept, kept_content, named_blob,
+    Elsewhere, Erasure, HeldIn, erase as erase_blob, erase_kept, kept_content, named_blob,
 };
 
 /// `monolith erase`.
@@ -93,8 +93,8 @@ fn elsewhere(found: &[Elsewhere]) -> String {
     for place in found {
         let (entries, blobs) = runs.entry(&place.run_id).or_default();
         match place.place {
-            ElsewherePlace::Entry(seq) => entries.push(seq.to_string()),
-            ElsewherePlace::Blob(hash) => blobs.push(hash.short(16)),
+            HeldIn::Entry(seq) => entries.push(seq.to_string()),
+            HeldIn::Blob(hash) => blobs.push(hash.short(16)),
         }
     }
     let mut out = String::new();

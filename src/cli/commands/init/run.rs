@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use super::args::InitArgs;
 use super::render::contract_text;
@@ -14,17 +15,20 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ModelFault, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::found::{
-    Choice, Looked, NoWay, UNCHECKED, choices, endpoint, other_profile, running,
+    Choice, Looked, NoWay, UNCHECKED, choices, endpoint, failing_at, other_profile, other_server,
+    running,
 };
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::trust::needs_trust;
 use crate::cli::context::trusted::Trusted;
 use crate::cli::ui::escape::{line, typed_word};
 use crate::contract::{ContractSpec, ProviderType, recorded_url};
-use crate::inference::ModelStore;
+use crate::inference::{ModelStore, answer_at};
 use crate::message::Digest;
 use crate::store::NewFile;
 
+/// How long a server that is named, and is not what it was called, may take for one answer.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How many ways are shown to choose from.
 const MOST_SHOWN: usize = 20;
 
@@ -46,6 +50,11 @@ pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError>
     }
     let servers = runtime()?.block_on(running(&args.places, &app.environment));
     if let Some((kind, address)) = args.places.unanswered(&servers).next() {
+        let listed = runtime()?.block_on(answer_at(&format!("{address}/v1"), "models", PATIENCE));
+        if let Some(failed) = listed.filter(|listed| listed.status >= 500) {
+            let none = failing_at(address, failed.status, &failed.body);
+            return Err(ModelFault::NoWay(none).into());
+        }
         let (address, name) = (recorded_url(address), kind.name());
         return Err(ModelFault::NoWay(NoWay::Unanswered { address, name }).into());
     }
@@ -151,26 +160,41 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 /// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
 fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
     if ways.is_empty() {
-        let asked = args.places.description(&app.environment);
+        let mut asked = args.places.description(&app.environment);
+        let other = runtime()?.block_on(other_server(&args.places, &app.environment));
+        if let Some(address) = other {
+            let init = app.hint(&format!("init --base-url {address}"));
+            let _ = write!(
+                asked,
+                " (another server lists models there: {init} takes it)"
+            );
+        }
         return Err(ModelFault::NothingToUse { asked }.into());
     }
     if ways.len() == 1 || args.yes {
         return Ok(ways.swap_remove(0));
     }
-    ways.truncate(MOST_SHOWN);
     let mut list = String::from("What is to answer?\n");
-    for (at, way) in ways.iter().enumerate() {
+    for (at, way) in ways.iter().take(MOST_SHOWN).enumerate() {
         let _ = writeln!(list, "  {}  {}", at + 1, line(&way.what));
     }
+    let more = ways.len().saturating_sub(MOST_SHOWN);
+    let question = if more > 0 {
+        let _ = writeln!(list, "  …  and {more} more, by name");
+        "Number or name [1]: "
+    } else {
+        "Number [1]: "
+    };
     app.screen.write_err(&list);
-    let Some(said) = answer(app, "Number [1]: ")? else {
+    let Some(said) = answer(app, question)? else {
         return Err(ModelFault::NoneChosen.into());
     };
+    let named = ways.iter().position(|way| way.model == said);
     let number = match said.as_str() {
         "" => Some(1),
         said => said.parse::<usize>().ok(),
     };
-    let at = number.and_then(|number| number.checked_sub(1));
+    let at = named.or_else(|| number?.checked_sub(1));
     match at.filter(|at| *at < ways.len()) {
         Some(at) => Ok(ways.swap_remove(at)),
         None => Err(ModelFault::NoneChosen.into()),

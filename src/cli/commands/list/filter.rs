@@ -1,7 +1,7 @@
 //! Which runs `list` is asked for. Judges a row or its outline; reads neither.
 
 use super::args::ListArgs;
-use crate::cli::commands::values::families_of;
+use crate::cli::commands::values::is_of_outcome;
 use crate::cli::context::clock::unix_ms;
 use crate::store::{RunFilter, RunRow};
 use crate::view::RunOutline;
@@ -58,12 +58,7 @@ impl<'a> Wanted<'a> {
     pub(in crate::cli) fn has_row(&self, row: &RunRow) -> bool {
         let ended_so = |asked: &String| {
             let outcome = row.outcome.as_ref();
-            outcome.is_some_and(|(class, code)| {
-                let names = [class.as_str(), code.as_str()].into_iter();
-                names
-                    .chain(families_of(class))
-                    .any(|name| asked.eq_ignore_ascii_case(name))
-            })
+            outcome.is_some_and(|(class, code)| is_of_outcome((class, code), asked))
         };
         row.created_unix_ms >= self.since_unix_ms && self.args.outcome.as_ref().is_none_or(ended_so)
     }

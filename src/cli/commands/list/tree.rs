@@ -14,11 +14,11 @@ use crate::store::{DamagedRow, StoreReader};
 pub(super) struct ListedRun {
     pub(super) found: Found,
     /// Where it stands in its tree; none in a list without trees.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<TreePosition>,
 }
 
 /// Where a run stands in its tree.
-pub(super) struct Place {
+pub(super) struct TreePosition {
     pub(super) branch: Branch,
     /// Whether it is one that was asked for, and not only above one.
     pub(super) fits: bool,
@@ -75,7 +75,7 @@ pub(super) fn trees(
             };
             listed.push(ListedRun {
                 found,
-                place: Some(Place {
+                place: Some(TreePosition {
                     branch: at.branch,
                     fits,
                     has_more: at.has_more,

@@ -46,7 +46,17 @@ pub(super) fn conversation(
         })
     });
     let answered = answered.map(|(at, _)| at);
+    let discarded = |at: usize| {
+        let of_place = run.discarded.iter().filter(|_| full);
+        let of_place = of_place.filter(move |(before, _)| *before == at);
+        of_place.map(|(_, written)| {
+            let title = "model (discarded: the attempt failed)";
+            let title = screen.paint_out(Style::Bold, title);
+            format!("{title}\n{}\n", indented(written.trim_end()))
+        })
+    };
     for (at, message) in run.conversation.iter().enumerate() {
+        out.extend(discarded(at));
         for call in &message.tool_calls {
             names.insert(call.id.as_str(), call.name.as_str());
         }
@@ -86,6 +96,7 @@ pub(super) fn conversation(
         };
         out.push_str(&block(screen, &title, message, (full, uncut), no_text));
     }
+    out.extend(discarded(run.conversation.len()));
     if let Some(answer) = answer.filter(|answer| answered.is_none() && !answer.is_empty()) {
         let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, "answer"));
         out.push_str(&indented(answer));

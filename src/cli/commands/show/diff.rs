@@ -43,8 +43,8 @@ struct Report {
     /// How many entries from the first on are the same decisions.
     common: usize,
     /// The first of them whose content differs all the same.
-    first_other_content: Option<Place>,
-    divergence: Option<Place>,
+    first_other_content: Option<DifferingPair>,
+    divergence: Option<DifferingPair>,
     segments: Vec<Segment>,
 }
 
@@ -60,7 +60,7 @@ struct Summary {
 
 /// A pair of entries, and what differs between them.
 #[derive(Serialize)]
-struct Place {
+struct DifferingPair {
     left: Option<DecisionAt>,
     right: Option<DecisionAt>,
     fields: Vec<FieldDifference>,
@@ -176,8 +176,8 @@ impl Report {
         let both = |pair: &&Pairing| matches!(pair, Pairing::Both(..));
         let common = pairs.iter().take_while(both).count();
         let same = common == pairs.len();
-        let place = |at: usize| -> Result<Place, CliError> {
-            Ok(Place {
+        let place = |at: usize| -> Result<DifferingPair, CliError> {
+            Ok(DifferingPair {
                 left: left.at(at),
                 right: right.at(at),
                 fields: field_differences(&left.document(at)?, &right.document(at)?, MOST_FIELDS),

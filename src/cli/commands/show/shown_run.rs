@@ -9,8 +9,8 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Source;
 use crate::cli::ui::entry_row::EntryRow;
-use crate::kernel::{EventKind, Run};
-use crate::message::{AgentMessage, Role};
+use crate::kernel::{EventKind, InferenceReturned, Run};
+use crate::message::{AgentMessage, InferenceSeq, Role};
 use crate::store::Lineage;
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
@@ -31,6 +31,8 @@ pub(in crate::cli) struct ShownRun {
     /// The messages of the model of which text was held back: by their place in the conversation, the entry that names the text, and
     /// its bytes.
     pub(in crate::cli) held_back: BTreeMap<usize, (u64, u64)>,
+    /// What the model wrote in attempts that failed, each with the count of messages that were in the conversation then.
+    pub(in crate::cli) discarded: Vec<(usize, String)>,
     /// What calls returned that is no result, by their ids; see `malformed`.
     pub(in crate::cli) malformed: BTreeMap<String, String>,
     /// How many messages the run began with.
@@ -52,6 +54,7 @@ impl ShownRun {
         let status = source.status()?;
         let (mut rows, mut opening) = (Vec::new(), 0);
         let (mut held_back, mut held, mut messages) = (BTreeMap::new(), None, 0);
+        let mut written: Vec<Written> = Vec::new();
         let view = source.each_step(|view, entry, step| {
             let entry = entry.entry();
             let row = EntryRow::of(view, entry, step);
@@ -60,6 +63,7 @@ impl ShownRun {
                 Some(EventKind::InferenceReturned(returned)) => {
                     let withheld = returned.result.withheld.filter(|held| !held.blank);
                     held = withheld.map(|held| (row.seq(), held.bytes));
+                    written.extend(Written::of(returned, messages));
                 }
                 _ => {}
             }
@@ -78,11 +82,18 @@ impl ShownRun {
         let result = run.map(|run| AgentResult::of_run(run, &view));
         let result = result.filter(|result| result.success);
         let conversation = run.map_or_else(Vec::new, |run| run.conversation().to_vec());
+        let of_failed = |one: &Written| {
+            let request = view.request(one.inference);
+            request.is_some_and(|request| request.kept == Some(false) && !request.is_beside())
+        };
+        let discarded = written.into_iter().filter(of_failed);
+        let discarded = discarded.map(|one| (one.at, one.text)).collect();
         Ok(Self {
             lineage,
             rows,
             answer: result.map(|result| result.report_text().to_owned()),
             conversation,
+            discarded,
             held_back,
             malformed: BTreeMap::new(),
             opening,
@@ -91,6 +102,26 @@ impl ShownRun {
             view,
             approval: None,
             workspace: None,
+        })
+    }
+}
+
+/// What the model wrote in an answer.
+struct Written {
+    /// How many messages were in the conversation then.
+    at: usize,
+    inference: InferenceSeq,
+    text: String,
+}
+
+impl Written {
+    /// None of an answer without text.
+    fn of(returned: &InferenceReturned, at: usize) -> Option<Self> {
+        let message = returned.result.canonical_message.as_ref()?;
+        (!message.is_blank()).then(|| Self {
+            at,
+            inference: returned.inference,
+            text: message.content.clone(),
         })
     }
 }

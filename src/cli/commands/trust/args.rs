@@ -6,13 +6,13 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TrustArgs {
-    /// The contract file
-    #[arg(value_name = "FILE", required_unless_present = "list")]
+    /// The contract file (else agent.yaml)
+    #[arg(value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
     /// List what is trusted
     #[arg(long, conflicts_with_all = ["file", "remove"])]
     pub(in crate::cli) list: bool,
     /// Trust the file no longer
-    #[arg(long, requires = "file")]
+    #[arg(long)]
     pub(in crate::cli) remove: bool,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::args::TrustArgs;
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::trusted::Trusted;
@@ -15,20 +15,24 @@ use crate::message::Digest;
 /// `monolith trust`.
 pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliError> {
     let trusted = Trusted::of(app)?;
-    let Some(name) = &args.file else {
+    if args.list {
         app.screen.out(&list_of(app, &trusted))?;
         return Ok(Exit::OK);
-    };
-    let path = app.cwd.join(name);
+    }
+    if args.file.is_none() {
+        look_for_agent_file(app, None, "trust FILE")?;
+    }
+    let file = ContractFile::given_or_found(app, args.file.clone(), Vec::new());
+    let name = file.name().to_owned();
+    let path = app.cwd.join(&name);
     let shown = line(&name.display().to_string());
     if args.remove {
         if !trusted.remove(&path)? {
-            return Err(ContractFault::NotTrusted { path: name.clone() }.into());
+            return Err(ContractFault::NotTrusted { path: name }.into());
         }
         app.screen.out(&format!("no longer trusted: {shown}\n"))?;
         return Ok(Exit::OK);
     }
-    let file = ContractFile::given(app, name.clone(), Vec::new());
     let text = file.text()?;
     let spec = file.parse(app, &text)?;
     let below = file.agents_below(app, &spec)?;

@@ -21,6 +21,12 @@ use crate::view::RunView;
 /// The transcript does not name every file that may have been changed.
 const MORE: &str = "More files may have been changed than the run recorded.\n";
 
+/// The tool that runs commands.
+const SHELL: &str = "shell";
+/// What is neither compared nor restored.
+const NOT_COMPARED: &str =
+    "Links, folders and modes are not compared: what a run made or changed of those stays.\n";
+
 /// `monolith undo`.
 pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError> {
     let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
@@ -41,7 +47,7 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
             ""
         };
         app.screen.out(&format!(
-            "run {run_id} left every file as it was\n{more}{below}"
+            "run {run_id} left what every file holds as it was\n{NOT_COMPARED}{more}{below}"
         ))?;
         return Ok(Exit::OK);
     }
@@ -76,6 +82,10 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     }
     if view.may_have_changed_more() {
         out.push_str(MORE);
+    }
+    // A command may do anything.
+    if view.calls().values().any(|call| call.name == SHELL) {
+        out.push_str(NOT_COMPARED);
     }
     out.push_str(&below);
     if args.dry_run {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::ContractFile;
 use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::contract_values::{faults_of, path_of};
-use crate::cli::context::error::{Advice as _, CliError};
+use crate::cli::context::error::{Advice as _, CliError, may_hold_secret};
 use crate::cli::ui::command::unkept;
 use crate::cli::ui::escape::typed_word;
 use crate::contract::{
@@ -14,6 +14,11 @@ use crate::contract::{
 };
 use crate::driver::DriverError;
 use crate::kernel::{BringUpFault, CheckName};
+
+/// How advice goes on that is of use only where a change may not have been recorded.
+const UNRECORDED: &str = "; or give again each --set";
+/// The key of a contract that follows from the models of its targets.
+const MODEL_PROFILE: &str = "model_profile_id";
 
 impl ContractFile {
     /// A fault with the line of this file, if it is about a value of it.
@@ -59,6 +64,12 @@ impl ContractFile {
             }
             other => return self.located(other),
         };
+        let way_on = match &fault {
+            DriverError::ChangedContract { pointer, .. } if !may_hold_secret(pointer) => {
+                way_on.split(UNRECORDED).next().unwrap_or(way_on)
+            }
+            _ => way_on,
+        };
         match self.place_of(&fault, Some(unkept(way_on))) {
             Some(place) => CliError::Located(Box::new(fault), place),
             None => CliError::ChangedFile(Box::new(fault), way_on.to_owned()),
@@ -69,7 +80,14 @@ impl ContractFile {
         let path = path_of(fault)?;
         let rule = fault.to_string();
         let rule = rule.strip_prefix(&format!("{path}: ")).unwrap_or(&rule);
-        self.fault_at(&path, &(rule.to_owned(), help))
+        let found = (rule.to_owned(), help);
+        let written = self.fault_exactly_at(&path, &found);
+        // The profile of a model follows from its name, where the author names none.
+        let model = || self.fault_exactly_at("targets.0.model", &found);
+        let follows = written.is_none() && path == MODEL_PROFILE;
+        written
+            .or_else(|| follows.then(model)?)
+            .or_else(|| self.fault_at(&path, &found))
     }
 
     /// Where the author wrote what failed checks of the contract are about, and as what: `agent.yaml:6:19`, `agent.ai:4:11 (maxTurns)`,

@@ -33,7 +33,7 @@ pub(in crate::cli) enum ContractFault {
     #[error("trust the contract {}, which was found and not named: {foreign}", path.display())]
     Foreign { path: PathBuf, foreign: Foreign },
     /// The caller: the file was found and not named, and nothing says that it may start what it names.
-    #[error("run the contract {}, which was found and not named: it starts commands or hands on variables, and is not trusted as it is now", path.display())]
+    #[error("use the contract {}, which was found and not named: it starts commands or hands on variables, and is not trusted as it is now", path.display())]
     Untrusted { path: PathBuf },
     /// The caller: there is nothing to take back.
     #[error("trust the contract {} no longer: it was not trusted", path.display())]
@@ -95,7 +95,7 @@ impl Advice for ContractFault {
                 let trust = command(&format!("monolith trust {here}"));
                 let name = command(&format!("monolith run {here} \"task\""));
                 return Some(format!(
-                    "a contract is a program; trust it as it is, or name it each time: {trust}, {name}"
+                    "a contract is a program; trust it as it is: {trust}; or name the file in each command, as in {name}"
                 ));
             }
             Self::NotTrusted { .. } => "monolith trust --list shows what is trusted",
@@ -141,6 +141,9 @@ impl Advice for BillingFault {
     }
 
     fn help(&self) -> Option<String> {
-        Some("name another file with --billing-file FILE".to_owned())
+        Some(
+            "name another file with --billing-file FILE; without it the file is in the state folder, which MONOLITH_HOME names"
+                .to_owned(),
+        )
     }
 }

@@ -73,6 +73,12 @@ impl Advice for DriverError {
             Self::OtherContract { file: Some(_), .. } => {
                 "put the file back as it was: its run goes on under the contract that it was begun with"
             }
+            Self::OtherContract { pointer, .. } if !may_hold_secret(pointer) => {
+                "put the file back as it was when the run was begun, or name a copy of that with --contract FILE"
+            }
+            Self::ChangedContract { pointer, .. } if !may_hold_secret(pointer) => {
+                "--contract FILE continues under a file as it is now"
+            }
             Self::OtherContract { .. } => {
                 "put the file back as it was when the run was begun, or name a copy of that with --contract FILE; give again each --set that is not recorded (below providers or tools, where it may hold a secret)"
             }
@@ -185,4 +191,10 @@ impl Advice for ForkFault {
             Self::DoesNotReplay { .. } => None,
         }
     }
+}
+
+/// Whether a change there may not be recorded with the run: what stands below `providers` and `tools` may hold secrets.
+pub(in crate::cli) fn may_hold_secret(pointer: &str) -> bool {
+    let first = pointer.split('/').nth(1);
+    first.is_some_and(|key| ["providers", "tools", "servers"].contains(&key))
 }

@@ -62,7 +62,7 @@ pub(in crate::cli) enum TranscriptFault {
     #[error("resume {run_id}: no head among the pins is of this run")]
     NotPinned { run_id: RunId },
     /// Who deleted the run says so.
-    #[error("find run {run_id}: it was deleted by {}: {}", line(by), line(reason))]
+    #[error("find run {run_id}: it was deleted by {}{}", line(by), because(reason))]
     Deleted {
         run_id: String,
         by: String,
@@ -105,6 +105,14 @@ pub(in crate::cli) enum TranscriptFault {
     /// monolith: a changed byte was not found.
     #[error("find the changed byte: verify accepted the file")]
     NothingTampered,
+}
+
+/// Why something was deleted, behind who did it; nothing where that was not said.
+fn because(reason: &str) -> String {
+    if reason.is_empty() {
+        return String::new();
+    }
+    format!(": {}", line(reason))
 }
 
 /// The command that checks a transcript, and what for.

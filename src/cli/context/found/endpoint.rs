@@ -6,12 +6,19 @@ use serde_json::Value;
 
 use super::choice::Choice;
 use super::no_way::NoWay;
-use super::servers::{Calling, named};
+use super::servers::{Calling, Places, ServerKind, named};
+use crate::cli::ui::escape::line;
 use crate::contract::{ProviderType, recorded_url};
+use crate::driver::Environment;
 use crate::inference::{answer_at, probe_address};
 
 /// How long such a server, which may be far away, may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The same for one on this machine.
+const NEAR: Duration = Duration::from_millis(800);
+/// Characters of what such a server says of an error.
+const MOST_CHARS: usize = 200;
 
 /// What is reported of a model that no list could be held against.
 pub(in crate::cli) const UNCHECKED: &str =
@@ -46,7 +53,7 @@ pub(in crate::cli) async fn endpoint(
     model: Option<&str>,
 ) -> Result<Vec<Choice>, NoWay> {
     let below = format!("{address}/v1");
-    let (mut refused, mut is_page) = (None, false);
+    let (mut refused, mut failing, mut is_page) = (None, None, false);
     for place in [address, below.as_str()] {
         let Some(answer) = answer_at(place, "models", PATIENCE).await else {
             if place == address {
@@ -61,6 +68,9 @@ pub(in crate::cli) async fn endpoint(
         if matches!(answer.status, 401 | 403) {
             refused.get_or_insert((place, answer.status));
         }
+        if answer.status >= 500 {
+            failing.get_or_insert_with(|| failing_at(place, answer.status, &answer.body));
+        }
         is_page |=
             (200..300).contains(&answer.status) && answer.body.trim_ascii_start().starts_with(b"<");
         let document = (200..300).contains(&answer.status).then_some(&answer.body);
@@ -72,12 +82,27 @@ pub(in crate::cli) async fn endpoint(
         else {
             continue;
         };
-        let choice = |name: &str| Choice::of_endpoint(place, key_env, name);
-        let served = named(list, "id", |_| None);
-        let ways = served.iter().map(|model| choice(&model.name)).collect();
+        let mut ways: Vec<Choice> = named(list, "id", window_of)
+            .into_iter()
+            .map(|model| Choice {
+                window: model.window,
+                ..Choice::of_endpoint(place, key_env, &model.name)
+            })
+            .collect();
+        if ways.iter().any(|way| way.window.is_none()) {
+            let windows = windows_beside(place).await;
+            for way in ways.iter_mut().filter(|way| way.window.is_none()) {
+                way.window = windows.of(&way.model);
+            }
+        }
         return match model {
             None => Ok(ways),
-            Some(model) if lists(list, model) => Ok(vec![choice(model)]),
+            Some(model) if lists(list, model) => {
+                // A long list is not taken over whole.
+                let listed = ways.into_iter().find(|way| way.model == model);
+                let unlisted = || Choice::of_endpoint(place, key_env, model);
+                Ok(vec![listed.unwrap_or_else(unlisted)])
+            }
             Some(model) => Err(NoWay::of_model(model, Some(place), &ways)),
         };
     }
@@ -96,7 +121,102 @@ pub(in crate::cli) async fn endpoint(
             let what = format!("{}, {why}", choice.what);
             Ok(vec![Choice { what, ..choice }])
         }
-        (_, None) => Err(NoWay::NoList { address: shown }),
+        (Some((_, status)), None) => Err(NoWay::ListWantsKey {
+            address: shown,
+            status,
+        }),
+        (None, None) => Err(failing.unwrap_or(NoWay::NoList { address: shown })),
+    }
+}
+
+/// That the server at that address answers with an error, in its own words where it has some.
+pub(in crate::cli) fn failing_at(address: &str, status: u16, body: &[u8]) -> NoWay {
+    let document = serde_json::from_slice::<Value>(body).ok();
+    let said = document.as_ref().and_then(|document| {
+        let error = document.pointer("/error/message");
+        error.or_else(|| document.get("message"))?.as_str()
+    });
+    let said = said.map(|said| said.chars().take(MOST_CHARS).collect::<String>());
+    NoWay::Failing {
+        address: recorded_url(address),
+        status,
+        why: said.map_or_else(String::new, |said| format!(" ({})", line(&said))),
+    }
+}
+
+/// The address below which a server lists models where one is looked for that is not of its kind.
+pub(in crate::cli) async fn other_server(
+    places: &Places,
+    environment: &Environment,
+) -> Option<String> {
+    for kind in ServerKind::ALL {
+        let Some(root) = places.of(kind, environment) else {
+            continue;
+        };
+        let address = format!("{root}/v1");
+        let answer = answer_at(&address, "models", NEAR).await;
+        let document = answer.filter(|answer| (200..300).contains(&answer.status));
+        let document =
+            document.and_then(|answer| serde_json::from_slice::<Value>(&answer.body).ok());
+        let list = document.as_ref().and_then(|document| document.get("data"));
+        if list
+            .and_then(Value::as_array)
+            .is_some_and(|list| !list.is_empty())
+        {
+            return Some(address);
+        }
+    }
+    None
+}
+
+/// The window of a model that a list states: of vLLM, of LM Studio, and of services that offer many models.
+fn window_of(listed: &Value) -> Option<u64> {
+    const KEYS: [&str; 4] = [
+        "max_model_len",
+        "loaded_context_length",
+        "context_length",
+        "max_context_length",
+    ];
+    KEYS.iter().find_map(|key| listed.get(key)?.as_u64())
+}
+
+/// The windows that a server states beside its list.
+#[derive(Debug, Default)]
+struct Windows {
+    /// Of whatever model it has.
+    any: Option<u64>,
+    /// Of the models of a list of its own.
+    of_models: Vec<(String, u64)>,
+}
+
+impl Windows {
+    fn of(&self, model: &str) -> Option<u64> {
+        let own = self.of_models.iter().find(|(name, _)| name == model);
+        own.map(|(_, window)| *window).or(self.any)
+    }
+}
+
+/// What llama-server and LM Studio state of windows, above the address that ends in `/v1`.
+async fn windows_beside(address: &str) -> Windows {
+    let root = address.strip_suffix("/v1").unwrap_or(address);
+    let ask = async |path: &str| {
+        let answer = answer_at(root, path, PATIENCE).await?;
+        let is_ok = (200..300).contains(&answer.status);
+        is_ok.then(|| serde_json::from_slice::<Value>(&answer.body).ok())?
+    };
+    let (props, own) = tokio::join!(ask("props"), ask("api/v0/models"));
+    let any = props.as_ref().and_then(|props| {
+        let window = props.pointer("/default_generation_settings/n_ctx")?;
+        window.as_u64()
+    });
+    let listed = own.as_ref().and_then(|own| own.get("data")?.as_array());
+    let of_models = listed.map_or_else(Vec::new, |listed| named(listed, "id", window_of));
+    let of_models = of_models.into_iter();
+    Windows {
+        any,
+        of_models: of_models
+            .filter_map(|model| Some((model.name, model.window?)))
+            .collect(),
     }
 }
 

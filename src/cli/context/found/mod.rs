@@ -10,7 +10,7 @@ mod no_way;
 mod servers;
 
 pub(in crate::cli) use choice::{Choice, choices};
-pub(in crate::cli) use endpoint::{UNCHECKED, base_url, endpoint};
+pub(in crate::cli) use endpoint::{UNCHECKED, base_url, endpoint, failing_at, other_server};
 pub(in crate::cli) use fitting::other_profile;
 pub(in crate::cli) use no_way::{Looked, NoWay, ways_out};
 pub(in crate::cli) use servers::{Calling, Places, running};

@@ -58,6 +58,16 @@ pub(in crate::cli) enum NoWay {
     /// The server at that address answers with a page for browsers.
     #[error("learn which models {address} has: its answer is a web page")]
     WebPage { address: String },
+    /// The server at that address answers with an error.
+    #[error("learn which models {address} has: it answers HTTP {status}{why}")]
+    Failing {
+        address: String,
+        status: u16,
+        why: String,
+    },
+    /// The server at that address gives its list to who has the key alone.
+    #[error("learn which models {address} has: it wants the key for its list (HTTP {status})")]
+    ListWantsKey { address: String, status: u16 },
     /// The server at that address answers, and lists no model.
     #[error("learn which models {address} has: it answers, and lists none")]
     NoList { address: String },
@@ -179,7 +189,10 @@ impl NoWay {
             Self::WebPage { .. } => {
                 "--base-url leads to something else than an API, whose address mostly ends in /v1; nothing was written"
             }
-            Self::NoList { .. } => {
+            Self::Failing { .. } => {
+                "it may still be loading: try again, or look at its log; --model NAME names the model without its list"
+            }
+            Self::NoList { .. } | Self::ListWantsKey { .. } => {
                 "--model NAME says which; nothing is sent with a key before a run"
             }
             Self::NoModel { held, .. } if !held.is_empty() => {

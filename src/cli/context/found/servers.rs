@@ -12,7 +12,7 @@ use crate::inference::request_json;
 /// How long a server on this machine may take for one answer.
 const PATIENCE: Duration = Duration::from_millis(800);
 /// The most models of one server that are told.
-const MAX_MODELS: usize = 64;
+const MAX_MODELS: usize = 1_024;
 /// How many models of one server are asked about one by one.
 const MAX_ASKED: usize = 16;
 /// The longest name of a model that is taken from a server.

@@ -167,6 +167,28 @@ fn a_run_with_a_call_is_told_transition_by_transition() {
 }
 
 #[test]
+fn each_call_of_a_message_has_a_line_when_it_starts() {
+    let arguments = ["{\"a\":1}", "{\"a\":2}"];
+    check(
+        &[
+            probed(true),
+            returned(1, Some(calls(&arguments))),
+            ended(1, envelope("c1")),
+            ended(2, envelope("c2")),
+        ],
+        &[
+            "0.100s  PRECHECK → INFER   9 checks passed, tools required; asks demo/script, turn 1",
+            "0.200s  INFER → VALIDATE_CALLS   native, 2 calls: echo, echo",
+            "0.200s  VALIDATE_CALLS → EXECUTE   echo {\"a\":1}",
+            "0.300s  EXECUTE   echo {\"a\":2}",
+            "0.400s  EXECUTE → OBSERVE   echo ok, 20,000 bytes, cut in 7 ms; echo ok, 20,000 bytes, cut in 7 ms",
+            "0.400s  OBSERVE → COMMIT   observed",
+            "0.400s  COMMIT → INFER   next turn; asks demo/script, turn 2",
+        ],
+    );
+}
+
+#[test]
 fn a_call_that_nobody_could_read_is_told_with_its_code() {
     let mut asked = calls(&["{}", "{}"]);
     asked.tool_calls[1].fault = Some(FailureCode::ArgsNotObject);
@@ -235,6 +257,7 @@ fn calls_of_one_message_are_told_in_the_order_in_which_they_ended() {
             "0.100s  PRECHECK → INFER   9 checks passed, tools required; asks demo/script, turn 1",
             "0.200s  INFER → VALIDATE_CALLS   native, 2 calls: echo, echo",
             "0.200s  VALIDATE_CALLS → EXECUTE   echo {}",
+            "0.300s  EXECUTE   echo {\"b\":2}",
             "0.400s  EXECUTE → OBSERVE   echo timed out; echo ok, 20,000 bytes, cut in 7 ms",
             "0.400s  OBSERVE → COMMIT   observed",
             "0.400s  COMMIT → INFER   next turn; asks demo/script, turn 2",

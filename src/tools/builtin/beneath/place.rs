@@ -28,7 +28,7 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CLOEXEC);
 
 /// Where a file is to be put.
-struct Place {
+struct Destination {
     folder: OwnedFd,
     /// The mode of the file that has the name now.
     mode: Option<Mode>,
@@ -108,7 +108,7 @@ impl Beneath {
     }
 
     /// The place that a path leads to; none where a folder on the way is missing. What is withheld is refused.
-    fn place(&self, path: &Path, search: Search) -> Result<Option<Place>, OpenError> {
+    fn place(&self, path: &Path, search: Search) -> Result<Option<Destination>, OpenError> {
         let mut walk = self.walk(path)?;
         let place = walk.place(search);
         let withheld = self.withheld.ids();
@@ -137,7 +137,7 @@ fn written(mut file: File, text: &[u8], mode: Option<Mode>) -> Result<(), OpenEr
 
 impl Walk<'_> {
     /// Takes every step but the last one, and finds what has the last name. None where a folder is missing that is not made.
-    fn place(&mut self, search: Search) -> Result<Option<Place>, OpenError> {
+    fn place(&mut self, search: Search) -> Result<Option<Destination>, OpenError> {
         while let Some(step) = self.steps.pop_front() {
             match step.as_bytes() {
                 b"." => {}
@@ -161,7 +161,7 @@ impl Walk<'_> {
     }
 
     /// What is left of a path leads through a folder that is not there: its names are judged all the same.
-    fn missing(&self) -> Result<Option<Place>, OpenError> {
+    fn missing(&self) -> Result<Option<Destination>, OpenError> {
         for step in &self.steps {
             match step.as_bytes() {
                 b".." => return Err(Errno::NOENT.into()),
@@ -195,7 +195,11 @@ impl Walk<'_> {
     }
 
     /// The place of the last name; none where it is a link, whose steps are taken next.
-    fn last_place(&mut self, name: OsString, search: Search) -> Result<Option<Place>, OpenError> {
+    fn last_place(
+        &mut self,
+        name: OsString,
+        search: Search,
+    ) -> Result<Option<Destination>, OpenError> {
         let mode = match statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => None,
             Err(fault) => return Err(fault.into()),
@@ -231,6 +235,6 @@ impl Walk<'_> {
             },
         };
         let folder = openat(self.here(), ".", HELD, Mode::empty())?;
-        Ok(Some(Place { folder, mode, name }))
+        Ok(Some(Destination { folder, mode, name }))
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct ProviderNeeds<'c> {
     pub(super) provider: &'c str,
     /// Whether a run sends it a key, which the question lacked.
     pub(super) sends_key: bool,
+    /// The variable of its key, where that is not set.
+    pub(super) unset_key: Option<&'c str>,
 }
 
 impl ProviderNeeds<'_> {
@@ -44,6 +46,11 @@ impl ProviderNeeds<'_> {
                 format!(
                     "provider {provider}: its server answers, and wants the key, which is sent only by a run"
                 ),
+            ),
+            401 | 403 if let Some(variable) = self.unset_key => wrong(
+                NAME,
+                detail,
+                format!("it wants a key: export {variable}, which api_key_env names"),
             ),
             401 | 403 => wrong(
                 NAME,
@@ -172,6 +179,7 @@ mod tests {
                 models: vec!["m"],
                 provider: "p",
                 sends_key,
+                unset_key: None,
             };
             let answer = ServerAnswer {
                 body: body.as_bytes().to_vec(),

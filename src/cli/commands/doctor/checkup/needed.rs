@@ -14,6 +14,7 @@ use crate::cli::commands::workflow::{
 };
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::down_server::for_server;
 use crate::cli::context::error::CliError;
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::command::command;
@@ -55,9 +56,12 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
             &file.name().display().to_string(),
             sets.iter().map(|set| format!("--set {set}")),
         )?;
-        of_workflow(app, &file)
+        of_workflow(app, &file).map_err(|fault| (fault, &check))
     } else {
-        file.read(app).and_then(|spec| Needs::of(app, &file, spec))
+        match file.read(app) {
+            Ok(spec) => Needs::of(app, &file, spec).map_err(|fault| (fault, &starts_servers)),
+            Err(fault) => Err((fault, &check)),
+        }
     };
     let Needs {
         broken,
@@ -65,9 +69,9 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
         is_up,
     } = match looked {
         Ok(needs) => needs,
-        Err(fault) => {
+        Err((fault, says)) => {
             let fix = if path.exists() {
-                format!("{check} says where")
+                format!("{says} says where")
             } else {
                 "name a file that is there; monolith init FILE writes one".to_owned()
             };
@@ -101,7 +105,9 @@ impl Needs {
             progress(app, &format!("starting tool servers: {servers}"));
         }
         let preview = preview_of(app, file, spec, true)?;
-        let mut found = tool_servers(&preview);
+        let file = typed_word(&file.name().display().to_string());
+        let login = |words: &str| command(&format!("monolith {words} --contract {file}"));
+        let mut found = tool_servers(&preview, login);
         found.extend(keys(&preview));
         progress(app, "asking the servers of its models");
         found.extend(answering(&preview)?);
@@ -196,7 +202,7 @@ fn other_tool_faults(preview: &Preview) -> Option<String> {
     (!others.is_empty()).then(|| others.join("; "))
 }
 
-fn tool_servers(preview: &Preview) -> Vec<Finding> {
+fn tool_servers(preview: &Preview, login: impl Fn(&str) -> String) -> Vec<Finding> {
     let offered = CapabilityManifest::recorded_in(&preview.contract).servers;
     let one = |(server, terms): (&String, &ServerCapability)| {
         let detail = format!("tool server {server}");
@@ -209,11 +215,9 @@ fn tool_servers(preview: &Preview) -> Vec<Finding> {
         let fault = preview.faults.iter().find(|fault| fault.server == *server);
         let why = fault.map(|fault| format!(": {}", with_short_log(&fault.detail, "")));
         let why = why.unwrap_or_default();
-        wrong(
-            NAME,
-            format!("{detail} did not come up{why}"),
-            "install what its command names, or correct its address",
-        )
+        let fix = fault.map(|fault| for_server(&preview.contract, fault, &login));
+        let fix = fix.unwrap_or_else(|| "look at its log".to_owned());
+        wrong(NAME, format!("{detail} did not come up{why}"), fix)
     };
     offered.iter().map(one).collect()
 }
@@ -301,6 +305,12 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
                 .map(|target| target.model.as_str())
                 .collect(),
             provider,
+            unset_key: preview
+                .reach
+                .variables
+                .iter()
+                .find(|sent| !sent.is_set && sent.place == format!("{place}.api_key_env"))
+                .map(|sent| sent.variable.as_str()),
             sends_key: preview
                 .reach
                 .variables

@@ -108,7 +108,7 @@ const readRun = (() => {
     }
     const failed = (action.checks ?? []).find((check) => !check.ok);
     if (failed) said.push(`${failed.name}: ${failed.detail}`);
-    if (action.note) said.push(action.note);
+    if (action.note) said.push(action.note.replace("is no report: : ", "is no report: "));
     for (const effect of action.effects ?? []) {
       const value = effect.value ?? {};
       if (effect.kind === "infer") said.push(`asks the model, inference ${value.inference}`);

@@ -71,8 +71,14 @@ impl OfEntries {
         let transition = Transition::of(view, entry);
         let refused = |t: &Transition| (t.from, t.to) == (State::ValidateCalls, State::Commit);
         let refused = transition.filter(refused);
-        self.refused
-            .extend(refused.map(|transition| transition.detail));
+        // The page has no schemas: what is wrong with a report is for the terminal to say.
+        let as_shown = |transition: Transition| match transition.detail {
+            report if report.starts_with("the final report is refused") => {
+                "nothing to execute".to_owned()
+            }
+            detail => detail,
+        };
+        self.refused.extend(refused.map(as_shown));
     }
 }
 

@@ -1,0 +1,70 @@
+//! What may help where a tool server did not come up, by what it came to. Starts no server.
+
+use crate::cli::ui::escape::{line, typed_word};
+use crate::contract::ExecutionContract;
+use crate::kernel::BringUpFault;
+
+/// What a bring-up fault says of a server that wants authorization and gets none.
+const WANTS_LOGIN: &str = "`monolith mcp login";
+/// What it says of a program that started and ended.
+const ENDED: &str = "the server ended before it answered";
+/// What it says of one that does not answer.
+const SILENT: &str = "no answer within";
+/// What it says of a program that could not be started.
+const NOT_STARTED: [&str; 2] = ["find the command", "start the command"];
+/// How the names of the tools of web services begin.
+const WEB_SERVICE: &str = "rest__";
+
+/// What helps where a tool server did not come up, by what it came to; `login` makes a command of the words that log
+/// in at it. Those of a web service have no command.
+pub(in crate::cli) fn for_server(
+    contract: &ExecutionContract,
+    fault: &BringUpFault,
+    login: impl Fn(&str) -> String,
+) -> String {
+    let shown = line(&fault.server);
+    let terms = contract.servers.get(&fault.server);
+    if let Some(service) = shown.strip_prefix(WEB_SERVICE) {
+        let is_described = terms.is_some_and(|terms| terms.openapi.is_some());
+        let key = if is_described { "openapi" } else { "rest" };
+        return format!("correct what was wrong with tools.{key}.{service}");
+    }
+    if fault.detail.contains(WANTS_LOGIN) {
+        let words = format!(
+            "mcp login {}{}",
+            typed_word(&fault.server),
+            scope(&fault.detail)
+        );
+        return format!("{} gets a token for tools.mcp.{shown}", login(&words));
+    }
+    if terms.is_some_and(|terms| terms.url.is_some()) {
+        return format!("start the server of tools.mcp.{shown}, or correct its `url`");
+    }
+    if fault.detail.contains(ENDED) {
+        return format!(
+            "`command` of tools.mcp.{shown} starts and ends: correct it, its `args` or its `env`, or mend the program"
+        );
+    }
+    if fault.detail.contains(SILENT) {
+        return format!(
+            "`command` of tools.mcp.{shown} starts and does not answer as a tool server: correct it or its `args`, or give it more time with `total_timeout_ms`"
+        );
+    }
+    if fault.detail.contains(NOT_STARTED[0]) || fault.detail.contains(NOT_STARTED[1]) {
+        return format!("install what `command` of tools.mcp.{shown} names, or correct it");
+    }
+    format!("correct what was wrong with tools.mcp.{shown}")
+}
+
+/// The scopes that a fault says are lacking, as an option.
+fn scope(detail: &str) -> String {
+    let (_, rest) = detail.split_once(WANTS_LOGIN).unwrap_or_default();
+    let command = rest.split('`').next().unwrap_or_default();
+    let scopes = command
+        .split('\'')
+        .nth(1)
+        .filter(|_| command.contains(" --scope '"));
+    scopes.map_or_else(String::new, |scopes| {
+        format!(" --scope {}", typed_word(scopes))
+    })
+}
