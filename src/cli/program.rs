@@ -18,11 +18,12 @@ use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
 use crate::cli::context::panics::{caught, on_panic};
+use crate::cli::context::root::variable;
 use crate::cli::log;
 use crate::cli::tips::{as_run, with_tip};
 use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
-use crate::driver::{Environment, MCP_ROOT};
+use crate::driver::Environment;
 use crate::telemetry::AgentResult;
 use crate::tools::{confine, supervise};
 
@@ -203,14 +204,4 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         drop(screen.out_json(&result));
     }
     Exit::USAGE
-}
-
-/// A variable of this process. A root for tool servers that is missing or blank is the folder where the command was typed (001 §6).
-fn variable(name: &str) -> Option<String> {
-    let value = std::env::var(name).ok();
-    if name != MCP_ROOT {
-        return value;
-    }
-    let here = || Some(std::env::current_dir().ok()?.display().to_string());
-    value.filter(|value| !value.trim().is_empty()).or_else(here)
 }

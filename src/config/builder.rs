@@ -16,6 +16,7 @@ use crate::contract::{Definition, ValueOrigin};
 use crate::driver::Environment;
 
 /// Gathers the members of one definition.
+#[derive(Clone)]
 pub(super) struct Builder<'l> {
     /// The contract's folder, where the paths of a contract begin.
     contract_dir: &'l Path,

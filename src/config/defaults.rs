@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::builder::Builder;
-use super::fault::DefinitionFault;
+use super::fault::{DefinitionFault, NO_PLACE};
 use super::merged::Merged;
 use crate::contract::{Definition, KNOBS, ReportFormat};
 
@@ -41,7 +41,7 @@ pub(super) fn defaults(
         };
         let known = KNOBS.iter().find(|(name, _)| name == key);
         let Some((_, path)) = known else {
-            return Err(refuse("a contract has no place for it"));
+            return Err(refuse(NO_PLACE));
         };
         let (expanded, origin) = builder.expanded(key, value)?;
         if expanded.is_object() || expanded.is_array() {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::builder::Builder;
 use super::env_file::is_name;
-use super::fault::DefinitionFault;
+use super::fault::{DefinitionFault, NO_PLACE};
 use super::merged::Merged;
 use super::names::{STREAMING, snake, term};
 use crate::contract::{Definition, DefinitionKind, placeholders};
@@ -153,12 +153,15 @@ impl Builder<'_> {
             Some((_, "stdio" | "local")) => false,
             Some((_, "http" | "remote" | "sse" | "websocket")) => true,
             Some((layer, other)) => {
-                return Err(DefinitionFault {
-                    variable: None,
-                    key: "type".to_owned(),
-                    layer,
-                    rule: format!("{other:?} is none; there are stdio, http, sse and websocket"),
-                });
+                let is_written =
+                    given.member("type").and_then(Merged::text) == Some((layer, other));
+                let shown = if is_written {
+                    format!("{other:?}")
+                } else {
+                    "the value of a variable".to_owned()
+                };
+                let rule = format!("{shown} is none; there are stdio, http, sse and websocket");
+                return Err(DefinitionFault::of("type", layer, &rule));
             }
         };
         for (key, value) in given.members() {
@@ -284,6 +287,13 @@ impl Builder<'_> {
                 _ => return Err(refused(key, value)),
             }
         }
+        // Other programs need none; the name of the tool says the rest.
+        if !self.members.contains_key("description") {
+            let method = self.members.get("method").and_then(Value::as_str);
+            let method = method.unwrap_or_default().to_ascii_uppercase();
+            let text = format!("A {method} request to a web service.");
+            self.members.insert("description".to_owned(), json!(text));
+        }
         Ok(())
     }
 
@@ -348,6 +358,12 @@ impl Builder<'_> {
             };
             self.put(name, key, value)?;
         }
+        for (name, key) in [("input", "prompt"), ("output", "completion")] {
+            if !self.members.contains_key(name) {
+                let rule = format!("the key `{key}` is missing");
+                return Err(DefinitionFault::of("", given.layer(), &rule));
+            }
+        }
         Ok(())
     }
 
@@ -364,7 +380,11 @@ impl Builder<'_> {
 
     fn queue(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
         for (key, value) in given.members() {
-            self.put(key, key, value)?;
+            let (expanded, origin) = self.expanded(key, value)?;
+            // A variable gives text.
+            let number = expanded.as_str().and_then(|text| text.parse::<u64>().ok());
+            let expanded = number.map_or(expanded, Value::from);
+            self.insert(key, expanded, origin);
         }
         Ok(())
     }
@@ -375,6 +395,6 @@ fn refused(key: &str, value: &Merged) -> DefinitionFault {
         variable: None,
         key: key.to_owned(),
         layer: value.layer(),
-        rule: "a contract has no place for it".to_owned(),
+        rule: NO_PLACE.to_owned(),
     }
 }

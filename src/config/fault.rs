@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::merged::Merged;
+
 /// Why a layer of the configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("configuration {}: {rule}", path.display())]
@@ -10,6 +12,41 @@ pub(crate) struct ConfigFault {
     pub(crate) path: PathBuf,
     /// What is wrong with it, and where.
     pub(crate) rule: String,
+}
+
+/// The rule that a key breaks which a contract does not know.
+pub(super) const NO_PLACE: &str = "a contract has no place for it";
+/// How many unknown keys of a definition are named.
+const MOST_UNKNOWN: usize = 50;
+
+/// What is made of a definition, else what is wrong with it: every unknown key, and the first of the other faults.
+pub(super) fn made<T>(
+    merged: &Merged,
+    make: impl Fn(&Merged) -> Result<T, DefinitionFault>,
+) -> Result<T, Vec<DefinitionFault>> {
+    let (mut faults, mut rest) = (Vec::new(), merged.clone());
+    loop {
+        match make(&rest) {
+            Ok(made) if faults.is_empty() => return Ok(made),
+            Ok(_) => return Err(faults),
+            Err(fault) => {
+                let goes_on = fault.rule == NO_PLACE && rest.remove(&fault.key);
+                faults.push(fault);
+                if !goes_on || faults.len() == MOST_UNKNOWN {
+                    return Err(faults);
+                }
+            }
+        }
+    }
+}
+
+/// Faults of one definition in one text.
+pub(super) fn rendered(
+    faults: &[DefinitionFault],
+    render: impl Fn(&DefinitionFault) -> String,
+) -> String {
+    let each: Vec<String> = faults.iter().map(render).collect();
+    each.join("; ")
 }
 
 /// What is wrong with a definition: where in it, in which layer, and which rule.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::builder::Builder;
 use super::defaults::{defaults, report_format};
 use super::definition::definition;
-use super::fault::{ConfigFault, DefinitionFault};
+use super::fault::{ConfigFault, DefinitionFault, made, rendered};
 use super::layer::Layer;
 use super::merged::Merged;
 use super::names::{DEFAULTS_SECTION, SECTIONS, default_term, term};
@@ -152,7 +152,13 @@ impl Layers {
         };
         let mut out = Vec::new();
         for section in sections(layers) {
-            for name in names(layers, section) {
+            let names = names(layers, section);
+            if names.is_empty() {
+                let mut said = layers.iter().enumerate();
+                let said = said.find_map(|(at, layer)| Some((at, layer.value.get(section)?)));
+                out.extend(said.map(|(layer, value)| ShownValue::of(section, value, file(layer))));
+            }
+            for name in names {
                 let merged = match section {
                     DEFAULTS_SECTION => self
                         .merged_defaults()?
@@ -161,7 +167,8 @@ impl Layers {
                 };
                 let mut path = vec![section.to_owned(), name.to_owned()];
                 if let Some(merged) = merged {
-                    values(&mut path, &merged, &file, &mut out);
+                    let holder = |path: &[String]| holder(layers, path);
+                    values(&mut path, &merged, (&file, &holder), &mut out);
                 }
             }
         }
@@ -215,9 +222,15 @@ impl Definitions for Layers {
             DefinitionKind::Queue => "queue",
         };
         let at = format!("{section}.{name}");
-        let located =
-            |fault: DefinitionFault| fault.render(scope, name, &at, &self.file_of(fault.layer));
-        let found = definition(self.builder()?, wanted, &merged).map_err(located)?;
+        let located = |fault: &DefinitionFault| {
+            let file = self.file_of(fault.layer);
+            fault.render(scope, name, &at, &file)
+        };
+        let builder = self.builder()?;
+        let found = made(&merged, |merged| {
+            definition(builder.clone(), wanted, merged)
+        });
+        let found = found.map_err(|faults| rendered(&faults, located))?;
         let files = self.all().map_err(|fault| fault.to_string())?.iter();
         let files = files.filter(|layer| {
             let all = layer.value.get(section);
@@ -250,9 +263,10 @@ impl Definitions for Layers {
         let Some(merged) = merged else {
             return Ok(None);
         };
-        defaults(self.builder()?, &merged)
-            .map(Some)
-            .map_err(|fault| self.fault_of_defaults(&fault))
+        let builder = self.builder()?;
+        let found = made(&merged, |merged| defaults(builder.clone(), merged));
+        let found = found.map(Some);
+        found.map_err(|faults| rendered(&faults, |fault| self.fault_of_defaults(fault)))
     }
 
     fn report_format(&self) -> Result<Option<String>, String> {
@@ -265,12 +279,22 @@ impl Definitions for Layers {
     }
 }
 
-/// The sections of all layers that are mappings, each once: those that are read first.
+/// The sections of all layers, each once: those that are read first.
 fn sections(layers: &[Layer]) -> Vec<&str> {
     let all = layers.iter().filter_map(|layer| layer.value.as_object());
-    let all = all.flatten().filter(|(_, value)| value.is_object());
-    let all = all.map(|(name, _)| name.as_str());
+    let all = all.flatten().map(|(name, _)| name.as_str());
     once(SECTIONS.into_iter().chain(all))
+}
+
+/// The first layer that has something there.
+fn holder(layers: &[Layer], path: &[String]) -> usize {
+    let has = |layer: &Layer| {
+        let found = path
+            .iter()
+            .try_fold(&layer.value, |value, key| value.get(key));
+        found.is_some()
+    };
+    layers.iter().position(has).unwrap_or_default()
 }
 
 /// The names in that section of all layers, each once.

@@ -81,6 +81,24 @@ impl Merged {
         found.map(|(_, value)| value)
     }
 
+    /// Takes what stands at a dotted path away; whether anything does.
+    pub(super) fn remove(&mut self, path: &str) -> bool {
+        let Self::Map(members) = self else {
+            return false;
+        };
+        let before = members.len();
+        members.retain(|(key, _)| key != path);
+        if members.len() < before {
+            return true;
+        }
+        let Some((first, rest)) = path.split_once('.') else {
+            return false;
+        };
+        let mut members = members.iter_mut();
+        let found = members.find(|(key, _)| key == first);
+        found.is_some_and(|(_, value)| value.remove(rest))
+    }
+
     /// The text that it is, and whose.
     pub(super) fn text(&self) -> Option<(usize, &str)> {
         match self {

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::merged::Merged;
-use crate::contract::{masked_value, masked_whole};
+use crate::contract::{MASK, masked_argument, masked_value, masked_whole};
 
 /// Keys of which every value below may be a secret.
 const SECRET_SECTIONS: [&str; 4] = ["apiKey", "api_key", "env", "headers"];
+/// Keys of schemas, in which a name is that of an argument.
+const SCHEMAS: [&str; 2] = ["parametersSchema", "parameters_schema"];
 /// One value of the layers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ShownValue {
@@ -20,14 +22,33 @@ pub(crate) struct ShownValue {
     pub(crate) value: Value,
 }
 
-/// Appends what stands at `path`, leaf by leaf. `file` gives the file of a layer.
+impl ShownValue {
+    /// A section that is no mapping with members.
+    pub(super) fn of(section: &str, value: &Value, file: Arc<Path>) -> Self {
+        let path = vec![section.to_owned()];
+        let value = masked(&path, value);
+        Self { file, path, value }
+    }
+}
+
+/// The file of a layer.
+type FileOf<'f> = &'f dyn Fn(usize) -> Arc<Path>;
+/// The layer that has something at a path.
+type LayerAt<'f> = &'f dyn Fn(&[String]) -> usize;
+
+/// Appends what stands at `path`, leaf by leaf; a mapping without members is a leaf.
 pub(super) fn values(
     path: &mut Vec<String>,
     merged: &Merged,
-    file: &dyn Fn(usize) -> Arc<Path>,
+    (file, layer_at): (FileOf<'_>, LayerAt<'_>),
     out: &mut Vec<ShownValue>,
 ) {
     match merged {
+        Merged::Map(members) if members.is_empty() => out.push(ShownValue {
+            file: file(layer_at(path)),
+            path: path.clone(),
+            value: Value::Object(Map::new()),
+        }),
         Merged::Leaf { layer, value } => out.push(ShownValue {
             file: file(*layer),
             path: path.clone(),
@@ -36,7 +57,7 @@ pub(super) fn values(
         Merged::Map(members) => {
             for (key, value) in members {
                 path.push(key.clone());
-                values(path, value, file, out);
+                values(path, value, (file, layer_at), out);
                 path.pop();
             }
         }
@@ -56,10 +77,21 @@ fn masked(path: &[String], value: &Value) -> Value {
     }
     let name = path.last().map(String::as_str).unwrap_or_default();
     let is_whole = |key: &String| SECRET_SECTIONS.contains(&key.as_str());
+    if path.iter().any(|key| SCHEMAS.contains(&key.as_str())) {
+        return masked_value("", value, &mut |_, _| {});
+    }
     if path.iter().any(is_whole) {
-        masked_whole(name, value)
-    } else {
-        masked_value(name, value, &mut |_, _| {})
+        return masked_whole(name, value);
+    }
+    match masked_value(name, value, &mut |_, _| {}) {
+        Value::Array(words) if name == "args" => {
+            let words = words.into_iter().map(|word| match word {
+                Value::String(word) => Value::from(masked_argument(&word, MASK)),
+                other => other,
+            });
+            Value::Array(words.collect())
+        }
+        shown => shown,
     }
 }
 
@@ -103,9 +135,24 @@ mod tests {
             &json!(["--token=***", "--n=1"]),
         );
         check(
+            "s.args",
+            &json!(["stdio", "LEAKq8Zx72Lm4Rt91Vb3", 7]),
+            &json!(["stdio", "***", 7]),
+        );
+        check(
             "s.url",
             &json!("http://u:p@h/x?k=v"),
             &json!("http://h/x?k=[SECRET]"),
+        );
+        check(
+            "r.url",
+            &json!("http://h/?v=${parameters.v}&key=${KEY}&to=abc"),
+            &json!("http://h/?v=${parameters.v}&key=${KEY}&to=[SECRET]"),
+        );
+        check(
+            "r.parametersSchema",
+            &json!({"properties": {"apiKey": {"type": "string"}}}),
+            &json!({"properties": {"apiKey": {"type": "string"}}}),
         );
         check(
             "s.url",

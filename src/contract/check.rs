@@ -234,14 +234,34 @@ pub(crate) fn tool_warnings(terms: &Terms) -> Vec<String> {
     warnings.extend(terms.servers.iter().flat_map(|(name, server)| {
         let missing = missing_tools(terms, name, server).into_iter();
         let place = server.kind.place(name);
-        missing.map(move |tool| {
+        let missing = missing.map(|tool| {
             format!("{place}.tools_allowed names `{tool}`, which the server does not offer")
-        })
+        });
+        let missing: Vec<String> = missing.collect();
+        let none = leaves_none(terms, name, server).filter(|_| missing.is_empty());
+        missing.into_iter().chain(none)
     }));
     let without = terms.targets_without_tools().into_iter();
     let optional = without.filter(|_| terms.tool_policy != ToolPolicy::Required);
     warnings.extend(optional.filter_map(|target| without_tools(terms, target)));
     warnings
+}
+
+/// That the filters of a server that is there leave none of its tools.
+fn leaves_none(terms: &Terms, name: &str, server: &ServerTerms) -> Option<String> {
+    let key = match &server.tools_allowed {
+        Some(_) if server.tools_denied.is_empty() => "tools_allowed leaves",
+        Some(_) => "tools_allowed and tools_denied leave",
+        None if server.tools_denied.is_empty() => return None,
+        None => "tools_denied leaves",
+    };
+    let prefix = server.kind.prefix(name);
+    let is_taken = terms
+        .tools
+        .iter()
+        .any(|tool| tool.name.starts_with(&prefix));
+    let place = server.kind.place(name);
+    (server.available && !is_taken).then(|| format!("{place}: {key} no tool of the server"))
 }
 
 /// That a filter leaves the models of a target no tool.

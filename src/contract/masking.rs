@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::redaction::{address_user, recorded_url, url_secrets};
-use super::secret_names::{ADDRESS_PASSWORD, names_a_secret};
+use super::secret_names::{ADDRESS_PASSWORD, names_a_secret, random_argument};
 
 /// What stands in the place of a secret that is shown to people.
-const MASK: &str = "***";
+pub(crate) const MASK: &str = "***";
 /// What stands before a secret in a header.
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 /// Options whose argument may be `USER:PASSWORD`.
@@ -20,11 +20,19 @@ pub(crate) fn masked_words(words: &[String]) -> Vec<String> {
         Value::Array(masked) => masked
             .into_iter()
             .map(|word| match word {
-                Value::String(text) => text,
+                Value::String(text) => masked_argument(&text, MASK),
                 other => other.to_string(),
             })
             .collect(),
         _ => Vec::new(),
+    }
+}
+
+/// An argument with that in the place of what looks random.
+pub(crate) fn masked_argument(argument: &str, mask: &str) -> String {
+    match random_argument(argument) {
+        Some(value) => argument.replace(value, mask),
+        None => argument.to_owned(),
     }
 }
 
@@ -262,7 +270,30 @@ fn address(text: &str, found: &mut dyn FnMut(&str, &str)) -> String {
             found(name, &value);
         }
     }
-    recorded_url(text)
+    with_placeholders(text, &recorded_url(text))
+}
+
+/// An address as it is recorded, with the values of its query that are placeholders and nothing else.
+fn with_placeholders(written: &str, recorded: &str) -> String {
+    let (Some((place, names)), Some((_, values))) =
+        (recorded.split_once('?'), written.split_once('?'))
+    else {
+        return recorded.to_owned();
+    };
+    let is_placeholder = |written: &str| {
+        let value = written.split_once('=').map_or("", |(_, value)| value);
+        !value.is_empty() && without_placeholders(value).is_empty()
+    };
+    let pairs = names.split('&').zip(values.split('&'));
+    let pairs = pairs.map(|(recorded, written)| {
+        if is_placeholder(written) {
+            written
+        } else {
+            recorded
+        }
+    });
+    let pairs: Vec<&str> = pairs.collect();
+    format!("{place}?{}", pairs.join("&"))
 }
 
 /// Whether it may be the name of a header or an option, or the scheme of an address.
@@ -299,6 +330,10 @@ mod tests {
         };
         check(&["--token", "abc", "x"], &["--token", "***", "x"]);
         check(&["--pwd", "p1"], &["--pwd", "***"]);
+        check(
+            &["stdio", "LEAKq8Zx72Lm4Rt91Vb3", "--of=q8Zx72Lm4Rt91Vb3"],
+            &["stdio", "***", "--of=***"],
+        );
         check(&["-u", "bob:bobpw12345"], &["-u", "bob:***"]);
         check(
             &["--conn", "Server=db;Uid=u;Pwd=v1"],

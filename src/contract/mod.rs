@@ -127,7 +127,9 @@ pub(crate) use information_flow::{FlowAction, FlowRule, Label, LabelRule};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
-pub(crate) use masking::{masked_text, masked_value, masked_whole, masked_words};
+pub(crate) use masking::{
+    MASK, masked_argument, masked_text, masked_value, masked_whole, masked_words,
+};
 pub(crate) use oauth_terms::{OAuthGrant, OAuthTerms};
 pub(crate) use offer_difference::change_of_tool;
 pub(crate) use pinned_offers::{PinnedOffers, changed_offers};
@@ -148,7 +150,10 @@ pub(crate) use rest::{
 pub(crate) use ruling::Ruling;
 pub(crate) use sandbox_choice::{server_sandbox, shell_sandbox};
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
-pub(crate) use secret_names::{ADDRESS_PASSWORD, is_certainly_secret, is_stand_in, names_a_secret};
+pub(crate) use secret_names::{
+    ADDRESS_PASSWORD, SHORTEST_RANDOM, is_certainly_secret, is_stand_in, looks_random,
+    names_a_secret, random_argument,
+};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
 pub(crate) use server_terms::{
@@ -158,7 +163,7 @@ pub(crate) use server_terms::{
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::{
-    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, IncludedText, InputSpec,
+    AGENT_SET, AgentFiles, AgentForm, AgentSource, BrokenIncludes, FORMAT, IncludedText, InputSpec,
     KNOBS, NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule, with_includes,
     with_includes_below,
 };

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::masking::masked_argument;
 use super::queues::queue_of;
-use super::redaction::{recorded_url, variables_of};
+use super::redaction::{SECRET_MARKER, recorded_url, variables_of};
 use super::server_terms::BUILTIN;
 use super::{
     AGENTS, ContractSpec, McpTransport, OAuthSpec, OAuthTerms, OpenapiTerms, RestTerms,
@@ -79,7 +80,12 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
         let (command, args, env, url, headers, oauth) = match &given.transport {
             McpTransport::Stdio {
                 args, command, env, ..
-            } => (Some(command.clone()), args.clone(), env, None, &none, None),
+            } => {
+                let args = args.iter();
+                let args = args.map(|arg| masked_argument(arg, SECRET_MARKER));
+                let args = args.collect::<Vec<_>>();
+                (Some(command.clone()), args, env, None, &none, None)
+            }
             McpTransport::Remote {
                 headers,
                 oauth,

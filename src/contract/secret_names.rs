@@ -65,6 +65,8 @@ const NO_VALUES: [&str; 8] = [
 const SHORTEST: usize = 6;
 /// The fewest different characters of a value that is not there to fill a place.
 const FEWEST_CHARACTERS: usize = 4;
+/// The fewest characters of a piece of text that may be random.
+pub(crate) const SHORTEST_RANDOM: usize = 16;
 /// The most digits of what may be a count.
 const LONGEST_NUMBER: usize = 9;
 
@@ -119,6 +121,27 @@ pub(crate) fn is_stand_in(value: &str) -> bool {
         || NO_VALUES.contains(&lower.as_str())
         || lower.contains("example")
         || lower.contains("xxxx")
+}
+
+/// Whether a text looks like a credential, not like words: letters and digits in one piece that is long.
+pub(crate) fn looks_random(text: &str) -> bool {
+    let mut pieces = text.split(|c: char| !c.is_ascii_alphanumeric());
+    pieces.any(|piece| {
+        piece.len() >= SHORTEST_RANDOM
+            && piece.bytes().any(|b| b.is_ascii_digit())
+            && piece.bytes().any(|b| b.is_ascii_alphabetic())
+    })
+}
+
+/// What of an argument looks random and is nothing else: the whole of it, or what it gives to an option. A path, an address and the version of
+/// a package are none.
+pub(crate) fn random_argument(argument: &str) -> Option<&str> {
+    let value = argument
+        .split_once('=')
+        .map_or(argument, |(_, value)| value);
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let is_random = value.bytes().all(is_word) && looks_random(value) && !is_stand_in(value);
+    is_random.then_some(value)
 }
 
 /// Whether a text has a word that names a secret, so that it hardly is one: `your-token`, not `argtokenlit`.
@@ -189,6 +212,30 @@ mod tests {
             "xxxxxxxxxx",
         ] {
             assert!(is_stand_in(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn an_argument_that_looks_random_is_the_whole_of_it_or_the_value_of_an_option() {
+        let check = |argument: &str, expect: Option<&str>| {
+            assert_eq!(random_argument(argument), expect, "{argument}");
+        };
+        let random = "q8Zx72Lm4Rt91Vb3";
+        check(random, Some(random));
+        check("--key-of=q8Zx72Lm4Rt91Vb3", Some(random));
+        check("sk_live-q8Zx72Lm4Rt91Vb3", Some("sk_live-q8Zx72Lm4Rt91Vb3"));
+        for plain in [
+            "q8Zx72Lm4Rt91Vb",
+            "@modelcontextprotocol/server-filesystem",
+            "git+https://h/r@4f2a9b1c4f2a9b1c4f2a9b1c",
+            "sha256:4f2a9b1c4f2a9b1c4f2a9b1c",
+            "/tmp/q8Zx72Lm4Rt91Vb3",
+            "0190c6a2-77b1-7c30-b1a5-5f0e1f2d3c4b",
+            "${TOKEN_q8Zx72Lm4Rt91Vb3}",
+            "xxxxxxxxxxxxxxxx1",
+            "1234567890123456",
+        ] {
+            check(plain, None);
         }
     }
 }

@@ -89,11 +89,11 @@ pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use blocking::blocking;
 pub(crate) use bring_up::{
-    Continuation, Preview, Reach, ReachedCommand, ReachedVariable, Reopened, SESSIONS_PLACE,
-    SHELL_PLACE, ServersToStart, committed_workspace, embedded_model, prepare_continuation,
-    prepare_end, prepare_fork, prepare_loaded, prepare_resume, preview, preview_loaded,
-    preview_recorded, random_run_id, redacted_text, reopen, shown_words, unset_by_itself,
-    unset_keys,
+    Continuation, HandedRoot, Preview, Reach, ReachedCommand, ReachedVariable, Reopened,
+    SESSIONS_PLACE, SHELL_PLACE, ServersToStart, committed_workspace, embedded_model, handed_roots,
+    is_root_of_all, prepare_continuation, prepare_end, prepare_fork, prepare_loaded,
+    prepare_resume, preview, preview_loaded, preview_recorded, random_run_id, redacted_text,
+    reopen, shown_words, unset_by_itself, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::shared::Shared;
 use super::shown_credential::credential_in;
 use super::{DriverError, Environment, MCP_ROOT};
 use crate::contract::{
-    ContractSpec, McpTransport, ProviderSpec, RedactionTerms, Terms, names_a_secret, placeholders,
-    url_secrets, without_parameters,
+    ContractSpec, McpTransport, ProviderSpec, RedactionTerms, SHORTEST_RANDOM, Terms, looks_random,
+    names_a_secret, placeholders, random_argument, url_secrets, without_parameters,
 };
 use crate::inference::Secret;
 use crate::message::Scrubber;
@@ -23,8 +23,6 @@ const OPEN_VARIABLES: [&str; 15] = [
     "HOME", "HOSTNAME", "LANG", "LC_ALL", "LOGNAME", MCP_ROOT, "PATH", "PWD", "SHELL", "TEMP",
     "TERM", "TMP", "TMPDIR", "TZ", "USER",
 ];
-/// The fewest characters of a piece of text that may be random.
-const SHORTEST_RANDOM: usize = 16;
 /// The fewest digits of a number that may be a secret.
 const FEWEST_SECRET_DIGITS: usize = 6;
 /// The most bytes of values that are looked for at once: fewer than those of as many lines as a search knows.
@@ -82,10 +80,18 @@ impl Secrets {
                     found.take_url(&without_parameters(&tool.url), &format!("{place}.url"));
                 }
                 McpTransport::Stdio {
-                    arg_variables, env, ..
+                    arg_variables,
+                    args,
+                    env,
+                    ..
                 } => {
                     found.take_values(env, &format!("{place}.env"), environment);
                     let place = format!("{place}.args");
+                    for (at, arg) in args.iter().enumerate() {
+                        if let Some(value) = random_argument(arg) {
+                            found.take(&format!("{place}.{at}"), false, value);
+                        }
+                    }
                     for variable in arg_variables.iter().map(String::as_str) {
                         if !is_open(variable, &[], environment, &place) {
                             found.take_variable(variable, &place, environment);
@@ -236,12 +242,38 @@ impl Secrets {
         shared: &Shared,
     ) -> Result<Self, DriverError> {
         let document = serde_json::to_value(contract).unwrap_or_default();
-        let kept = if self.shows_none(&document, shared) {
+        self.held_against_text(&document, shared)
+    }
+
+    /// Holds them against the arguments of a file's servers: a contract shows none that looks random, and one that is a credential for sure is
+    /// refused all the same.
+    ///
+    /// # Errors
+    /// As of [`Self::held_against`].
+    pub(super) fn held_against_arguments(
+        &self,
+        spec: &ContractSpec,
+        shared: &Shared,
+    ) -> Result<(), DriverError> {
+        let servers = spec.tools.servers.iter();
+        let servers = servers.filter_map(|(name, server)| match &server.transport {
+            McpTransport::Stdio { args, .. } => Some((name.clone(), json!({"args": args}))),
+            McpTransport::Openapi { .. }
+            | McpTransport::Remote { .. }
+            | McpTransport::Rest { .. } => None,
+        });
+        let servers: Map<String, Value> = servers.collect();
+        let document = json!({"servers": servers});
+        self.clone().held_against_text(&document, shared).map(drop)
+    }
+
+    fn held_against_text(self, document: &Value, shared: &Shared) -> Result<Self, DriverError> {
+        let kept = if self.shows_none(document, shared) {
             self
         } else {
-            self.not_shown_by(&document)?
+            self.not_shown_by(document)?
         };
-        match credential_in(&document) {
+        match credential_in(document) {
             Some((pointer, place)) => Err(DriverError::SecretInContract { pointer, place }),
             None => Ok(kept),
         }
@@ -309,16 +341,6 @@ fn is_ordinary(text: &str) -> bool {
     text.len() < SHORTEST_RANDOM
         && text.contains(|c: char| c.is_ascii_alphabetic())
         && text.split(['-', '_', '.', ':', ',', ' ']).all(is_word)
-}
-
-/// Whether a text looks like a credential, not like words: letters and digits in one piece that is long.
-pub(super) fn looks_random(text: &str) -> bool {
-    let mut pieces = text.split(|c: char| !c.is_ascii_alphanumeric());
-    pieces.any(|piece| {
-        piece.len() >= SHORTEST_RANDOM
-            && piece.bytes().any(|b| b.is_ascii_digit())
-            && piece.bytes().any(|b| b.is_ascii_alphabetic())
-    })
 }
 
 /// Whether that is an address without a user and without a query.

@@ -96,7 +96,7 @@ pub(crate) use private::{
 pub(crate) use reader::NEWEST;
 pub use reader::StoreReader;
 pub(crate) use regular_file::{
-    is_handed_in, judge_regular, open_given, open_regular, open_regular_name,
+    is_handed_in, judge_folder, judge_regular, open_given, open_regular, open_regular_name,
 };
 pub use run::RunFilter;
 pub(crate) use run::RunHandle;

@@ -4,6 +4,10 @@ use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::path::Path;
 
+/// linux/magic.h
+#[cfg(target_os = "linux")]
+const SYSFS_MAGIC: rustix::fs::FsWord = 0x6265_6572;
+
 /// Opens a file for reading. What is no file is refused, not read: a pipe can be read only once and may never end, and so may a device
 /// and what the kernel makes up.
 ///
@@ -51,6 +55,29 @@ pub(super) fn judge_regular_at(path: &Path) -> io::Result<()> {
     judge_regular(path.metadata()?.file_type())?;
     #[cfg(target_os = "linux")]
     judge_system(&rustix::fs::statfs(path)?)?;
+    Ok(())
+}
+
+/// Refuses a folder in which this process makes no file, without making one.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn judge_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Access, access};
+        access(folder, Access::WRITE_OK | Access::EXEC_OK)?;
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let found = rustix::fs::statfs(folder)?;
+        let kernels = [rustix::fs::PROC_SUPER_MAGIC, SYSFS_MAGIC];
+        if kernels.contains(&found.f_type) {
+            let text = "it is a folder of the kernel";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+    }
+    let _ = folder;
     Ok(())
 }
 

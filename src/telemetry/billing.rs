@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::AccountingLine;
 use crate::message::RunId;
-use crate::store::{open_own, private_file};
+use crate::store::{judge_folder, open_own, private_file};
 
 /// The most bytes of one line that are looked at; a longer one is none of ours.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -113,10 +113,12 @@ impl BillingFile {
         let begins = match open_own(private_file().read(true).append(true), path) {
             // It will be made.
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-                if folder.is_none_or(Path::is_dir) {
-                    return Ok(());
+                let folder = folder.unwrap_or(Path::new("."));
+                if folder.is_dir() {
+                    judge_folder(folder).map(|()| true)
+                } else {
+                    Err(fault)
                 }
-                Err(fault)
             }
             file => file.and_then(|file| begins_as_lines(&file)),
         };

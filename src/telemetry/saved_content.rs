@@ -123,9 +123,7 @@ impl SavedContent {
                 let content = part.content.as_deref();
                 let content = Self::of(content, Role::Tool).map_err(|why| format!("{at}.{why}"))?;
                 let text = content.text.unwrap_or_default();
-                let is_failure = part.is_error == Some(true) && !is_failure(&text);
-                self.results
-                    .push((id, if is_failure { failure(&text) } else { text }));
+                self.results.push((id, result_of(text, part.is_error)));
             }
             Some("tool_result") => {
                 return Err(format!(
@@ -139,6 +137,15 @@ impl SavedContent {
             }
         }
         Ok(())
+    }
+}
+
+/// The text of a result, of a failure as monolith has it.
+pub(super) fn result_of(text: String, is_error: Option<bool>) -> String {
+    if is_error == Some(true) && !is_failure(&text) {
+        failure(&text)
+    } else {
+        text
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::saved_content::{SavedCall, SavedContent};
+use super::saved_content::{SavedCall, SavedContent, result_of};
 use crate::contract::FINAL_REPORT;
 use crate::message::{AgentMessage, ObjectText, Role};
 
@@ -45,6 +45,9 @@ struct SavedMessage {
     tool_call_id: Option<String>,
     #[serde(default)]
     reasoning: Option<String>,
+    /// Whether the result of a call is a failure.
+    #[serde(default, alias = "isError")]
+    is_error: Option<bool>,
 }
 
 /// The messages of a saved conversation without its system prompt, which is that of the agent. Tokens are not counted. A final report is
@@ -138,7 +141,8 @@ impl History {
             Role::Tool => {
                 let id = message.tool_call_id.as_deref();
                 let id = id.ok_or("it names no call that it answers: tool_call_id is missing")?;
-                self.answered(id, content.text.unwrap_or_default())?;
+                let text = content.text.unwrap_or_default();
+                self.answered(id, result_of(text, message.is_error))?;
             }
             Role::User => {
                 let has_results = !content.results.is_empty();
@@ -303,6 +307,11 @@ mod tests {
             r#"[{"role":"developer","content":"Be brief."},
                 {"role":"user","content":[{"type":"text","text":"H"},{"type":"text","text":"i"}]}]"#,
             &["User Hi"],
+        );
+        check(
+            r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"a","name":"read","arguments":{}}]},
+                {"role":"tool","content":"gone","tool_call_id":"a","is_error":true}]"#,
+            &["Assistant  read{}", "Tool (tool failed: gone) to a"],
         );
         // As Anthropic's API has it.
         check(

@@ -46,7 +46,7 @@ fn billed(path: &Path) -> BTreeMap<String, Vec<Value>> {
 const PRICES: &str = "prices: {version: a, models: {demo: {script: {input: 2.5, output: 10}}}}\n";
 
 /// 001/1.running.1
-/// 001/11.direct.10, 001/12.snapshots.5
+/// 001/11.direct.10, 001/11.direct.15, 001/12.snapshots.5
 #[test]
 fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() {
     let fixture = fixture(PRICES);

@@ -115,7 +115,7 @@ fn has_python() -> bool {
     found
 }
 
-/// 001/12.snapshots.2, 001/11.direct.11
+/// 001/12.snapshots.2, 001/11.direct.11, 001/11.direct.12
 /// 001/2.file.1, 001/2.file.4, 001/3.prompt.1, 001/3.prompt.4, 001/6.providers.1, 001/7.env.1, 001/1.running.3
 #[test]
 fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server() {
@@ -205,11 +205,11 @@ const MISTAKES: &[Mistake] = &[
     ("a.ai", "[told, diary__note0]", "[rest__shop_list]", 4, &["a.ai:6:9", "no REST tool `shop_list` is configured"]),
     (".ai-agent.json", "\"told\":", "\"to ld\":", 4, &["a.ai:6:9", "no tool server `told` is configured"]),
     ("a.ai", "[told, diary__note0]", "[agent__other]", 4, &["a.ai:6:9", "`agent__other` is an agent"]),
-    ("a.ai", "parts/rules.md", "parts/gone.md", 4, &["a.ai:16: `parts/gone.md` cannot be included: "]),
-    ("a.ai", "parts/rules.md", ".ai-agent.env", 4, &["a.ai:16: `.ai-agent.env` is hidden"]),
-    ("a.ai", "parts/rules.md}", "parts/rules.md", 4, &["a.ai:16: `${include:` is not closed"]),
-    ("parts/tone.md", "You are kind.", "${include:rules.md}", 4, &["parts/tone.md:1: `rules.md` includes itself"]),
-    ("parts/tone.md", "You are kind.", "x\n${include:1.md}", 4, &["parts/6.md:1: includes nest more than 8 levels"]),
+    ("a.ai", "parts/rules.md", "parts/gone.md", 4, &["a.ai:16:1", "`parts/gone.md` cannot be included: "]),
+    ("a.ai", "parts/rules.md", ".ai-agent.env", 4, &["a.ai:16:1", "`.ai-agent.env` is hidden"]),
+    ("a.ai", "parts/rules.md}", "parts/rules.md", 4, &["a.ai:16:1", "`${include:` is not closed"]),
+    ("parts/tone.md", "You are kind.", "${include:rules.md}", 4, &["parts/tone.md:1:1", "`rules.md` includes itself"]),
+    ("parts/tone.md", "You are kind.", "x\n${include:1.md}", 4, &["parts/6.md:1:1", "includes nest more than 8 levels"]),
     ("parts/limits.yaml", "maxRetries: 2", "maxRetries: two", 4, &["parts/limits.yaml:2:13", "maxRetries: "]),
     ("parts/limits.yaml", "maxRetries: 2", "maxRetris: 2", 4, &["parts/limits.yaml:2:1", "unknown key `maxRetris`"]),
     ("a.ai", "    type: object\n", "    type: obejct\n", 4, &["a.ai:1", "output.schema: invalid_parameters: the schema at \"/type\""]),

@@ -47,7 +47,6 @@ async fn model(key: &str) -> MockServer {
     server
 }
 
-/// 001/4.layers.4
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_of_a_layer_is_asked_with_the_key_beside_it_and_stands_in_the_contract() {
     let server = model("k-of-home").await;
@@ -77,6 +76,8 @@ async fn a_provider_of_a_layer_is_asked_with_the_key_beside_it_and_stands_in_the
     assert!(!file.contains("k-of-home"));
 }
 
+/// 001 §4: the contract's folder is a layer, below that of the folder where the command is typed.
+/// 001/4.layers.4
 #[test]
 fn contract_show_and_check_tell_which_file_each_value_is_from() {
     let fixture = fixture();

@@ -21,6 +21,8 @@ mod atif;
 #[cfg(test)]
 mod attribution;
 #[cfg(test)]
+mod bring;
+#[cfg(test)]
 mod browser;
 #[cfg(test)]
 mod canary;

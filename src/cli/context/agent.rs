@@ -201,12 +201,12 @@ impl AgentFiles for Beside<'_> {
                     | serde_saphyr::Error::AliasReplayStackDepthExceeded { .. }
                     | serde_saphyr::Error::AliasExpansionLimitExceeded { .. }
             );
-            let rule = if is_deep_json || is_large {
-                "it is more than is read: at most 32 levels, and few aliases"
-            } else {
-                "it is no JSON and no YAML"
-            };
-            rule.to_owned()
+            if is_deep_json || is_large {
+                return "it is more than is read: at most 32 levels, and few aliases".to_owned();
+            }
+            let place = fault.location();
+            let place = place.map(|at| format!(" (line {}, column {})", at.line(), at.column()));
+            format!("it is no JSON and no YAML{}", place.unwrap_or_default())
         })
     }
 }

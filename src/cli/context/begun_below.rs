@@ -41,11 +41,38 @@ pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<Input
 
 /// Why a run is not forked: as that of an agent, it would use what the call gave, beside the call, which would be charged nothing.
 pub(in crate::cli) fn not_forked(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
+    of_agent(app, run, "fork")
+}
+
+/// Why nothing of a run is sent again: as that of an agent, its contract comes of the call, and no file gives it.
+pub(in crate::cli) fn not_asked_again(
+    app: &App,
+    run: &str,
+) -> Result<Option<InputFault>, CliError> {
+    let fault = of_agent(app, run, "ask again for")?;
+    Ok(fault.map(|fault| match fault {
+        InputFault::RunOfAgent {
+            asked, parent, run, ..
+        } => {
+            let whole = app.hint(&format!("replay {run}"));
+            InputFault::RunOfAgent {
+                asked,
+                parent,
+                run,
+                way: format!("{whole} decides it again as it is recorded"),
+            }
+        }
+        other => other,
+    }))
+}
+
+/// That a run is the one of an agent, where it is.
+fn of_agent(app: &App, run: &str, asked: &'static str) -> Result<Option<InputFault>, CliError> {
     Ok(match not_continued(app, run)? {
         Some(InputFault::RunOfAgent {
             parent, run, way, ..
         }) => Some(InputFault::RunOfAgent {
-            asked: "fork",
+            asked,
             parent,
             run,
             way,

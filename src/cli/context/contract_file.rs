@@ -8,6 +8,7 @@ use crate::cli::context::agent::{MAX_FILE_BYTES, Placeholders};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_values::is_kept;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
+use crate::cli::context::root::root_notes;
 use crate::cli::context::secrets;
 use crate::cli::context::trust::{AgentBelow, ReadContract};
 use crate::cli::ui::escape::typed_word;
@@ -263,7 +264,13 @@ impl ContractFile {
         };
         let name = self.name.display().to_string();
         let mut spec = if let Some(form) = self.form() {
-            let (text, beside) = (self.whole(text)?, self.beside());
+            let beside = self.beside();
+            let text = self.includes(text).map_err(|broken| {
+                let named = (&*name, form);
+                let source = self.placeholders.source(named, &broken.whole, &beside);
+                let errors = ContractSpec::broken_agent(&source, &broken, &self.sets, &known);
+                self.as_two_texts(errors)
+            })?;
             let source = self.placeholders.source((&name, form), &text, &beside);
             let mut spec = ContractSpec::parse_agent(&source, &self.sets, &known)
                 .map_err(|errors| self.as_two_texts(errors))?;
@@ -274,6 +281,7 @@ impl ContractFile {
             parsed.map_err(|errors| self.not_read(text, errors))?
         };
         secrets::learn(&spec, &app.environment);
+        spec.clamped.extend(root_notes(app, &spec, self.folder()));
         // What the caller names comes before it.
         if self.reading == Reading::Command && app.accounting.kept.sessions_dir.is_none() {
             spec.sessions_dir = self.sessions_dir(&layers, &spec)?;

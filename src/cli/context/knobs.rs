@@ -106,6 +106,10 @@ impl Args for KnobArgs {
             if let Some(with_unit) = &knob.with_unit {
                 arg = arg.alias(with_unit.as_str());
             }
+            // Another name of the same key.
+            let same = ALL.iter().filter(|other| other.path == knob.path);
+            let same = same.filter(|other| other.key != knob.key);
+            arg = arg.conflicts_with_all(same.map(|other| other.key));
             command = command.arg(arg);
         }
         command
@@ -176,6 +180,9 @@ mod tests {
             &["--parallel-tool-calls=false"],
             &["parallel_tool_calls=false"],
         );
+        let command = KnobArgs::augment_args(Command::new("run").no_binary_name(true));
+        let both = command.try_get_matches_from(["--max-tool-turns", "2", "--max-turns", "3"]);
+        assert!(both.is_err(), "one and the same key");
         for knob in ALL.iter() {
             let word = format!("--{}=1", knob.long);
             check(&[&word], &[&format!("{}=1", knob.path)]);

@@ -34,6 +34,7 @@ pub(in crate::cli) mod panics;
 pub(in crate::cli) mod permissions;
 pub(in crate::cli) mod reach;
 pub(in crate::cli) mod reading;
+pub(in crate::cli) mod root;
 pub(in crate::cli) mod run_status;
 pub(in crate::cli) mod runtime;
 pub(in crate::cli) mod secrets;

@@ -8,7 +8,6 @@ use crate::contract::{
 };
 
 /// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
-/// 001/6.servers.1
 /// 001/6.servers.6, 001/6.servers.8
 #[test]
 fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
@@ -67,6 +66,35 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
         fault.contains("no queue `fast` is defined under `queues`"),
         "{fault}"
     );
+}
+
+/// 001 §6: every type of server, with the names that it had.
+/// 001/6.servers.1
+#[test]
+fn servers_of_every_type_and_of_the_older_names_are_servers_of_the_contract() {
+    let fixture = Fixture::new();
+    let check = |kind: &str, expect: Option<Remote>| {
+        let server = match expect {
+            None => json!({"type": kind, "command": "x", "args": []}),
+            Some(Remote::Websocket) => json!({"type": kind, "url": "ws://h/"}),
+            Some(_) => json!({"type": kind, "url": "http://h/"}),
+        };
+        fixture.write("cwd/.ai-agent.json", &json!({"mcpServers": {"s": server}}));
+        let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\ntools: {mcp: {s: }}\n";
+        let spec = fixture.spec(text).unwrap();
+        let found = match &spec.tools.servers["s"].transport {
+            McpTransport::Remote { remote, .. } => Some(*remote),
+            McpTransport::Stdio { .. } => None,
+            other => panic!("{kind}: {other:?}"),
+        };
+        assert_eq!(found, expect, "{kind}");
+    };
+    check("stdio", None);
+    check("local", None);
+    check("http", Some(Remote::Http));
+    check("remote", Some(Remote::Http));
+    check("sse", Some(Remote::Sse));
+    check("websocket", Some(Remote::Websocket));
 }
 
 /// 001 §6: what a server of the layers may have.

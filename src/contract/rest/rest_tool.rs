@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::openapi::is_json;
 use super::request::{RequestBody, RequestFault, RequestParts};
-use super::template::{UrlTemplate, argument_in_key, arguments_of_body, fill_body, pairs_of};
+use super::template::{
+    UrlTemplate, argument_in_key, arguments_of_body, fill_body, fill_text_body, pairs_of,
+};
 use super::{HttpMethod, StreamTerms};
 
 /// The media type of bodies that are made of arguments.
@@ -104,10 +107,11 @@ impl RestTool {
     }
 
     /// The request of a call. Arguments without a place of their own go into the query, and of a POST, PUT or PATCH into a body of JSON. Beside
-    /// a template of the body they go nowhere: the author said what is sent.
+    /// a template of the body they go nowhere: the author said what is sent. `stated` is the type of the body that the author sends it with.
     pub(crate) fn request(
         &self,
         arguments: &Map<String, Value>,
+        stated: Option<&str>,
     ) -> Result<RequestParts, RequestFault> {
         let url =
             UrlTemplate::parse(&self.url).map_err(|reason| RequestFault::Address { reason })?;
@@ -119,20 +123,29 @@ impl RestTool {
         let rest = arguments.iter().filter(|(name, _)| !is_placed(name));
         let rest: Map<String, Value> = rest.map(|(k, v)| (k.clone(), v.clone())).collect();
         let (mut query, mut body) = (Vec::new(), None);
-        match &self.body_template {
-            Some(template) => body = fill_body(template, arguments),
-            None if self.method.has_body() => {
-                body = Some(Value::Object(rest)).filter(|_| self.has_arguments_left(&placed));
+        let as_text = stated.filter(|media_type| !is_json(media_type));
+        match (&self.body_template, as_text) {
+            (Some(Value::String(template)), Some(media_type)) => {
+                let text = fill_text_body(template, arguments, media_type);
+                body = text.map(|text| (text, media_type));
             }
-            None => {
+            (Some(template), _) => {
+                let filled = fill_body(template, arguments);
+                body = filled.map(|filled| (filled.to_string(), JSON));
+            }
+            (None, _) if self.method.has_body() => {
+                let text = Value::Object(rest).to_string();
+                body = Some((text, JSON)).filter(|_| self.has_arguments_left(&placed));
+            }
+            (None, _) => {
                 let pairs = rest.iter().flat_map(|(name, value)| pairs_of(name, value));
                 query = pairs.collect();
             }
         }
         Ok(RequestParts {
-            body: body.map(|body| RequestBody {
-                bytes: body.to_string().into_bytes(),
-                media_type: JSON.to_owned(),
+            body: body.map(|(text, media_type)| RequestBody {
+                bytes: text.into_bytes(),
+                media_type: media_type.to_owned(),
             }),
             headers: Vec::new(),
             method: self.method,

@@ -200,6 +200,37 @@ pub(super) fn fill_body(template: &Value, arguments: &Map<String, Value>) -> Opt
     })
 }
 
+/// The same of a body that is a text and no JSON: nothing of an argument ends its place in a form or in XML. Where the text is one placeholder,
+/// the argument is the body, as the model writes it.
+pub(super) fn fill_text_body(
+    template: &str,
+    arguments: &Map<String, Value>,
+    media_type: &str,
+) -> Option<String> {
+    if let Some(name) = only_argument(template) {
+        return find(arguments, name).map(text_of);
+    }
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    let essence = essence.to_ascii_lowercase();
+    Some(fill_text(template, |name| {
+        let value = plain(arguments, name).unwrap_or_default();
+        if essence == "application/x-www-form-urlencoded" {
+            escaped(&value)
+        } else if essence.ends_with("/xml") || essence.ends_with("+xml") {
+            escaped_in_xml(&value)
+        } else {
+            value
+        }
+    }))
+}
+
+/// A text as content or as an attribute of XML (§2.4).
+fn escaped_in_xml(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    let text = text.replace('>', "&gt;").replace('"', "&quot;");
+    text.replace('\'', "&apos;")
+}
+
 /// The arguments that a body names.
 pub(super) fn arguments_of_body(template: &Value) -> BTreeSet<&str> {
     match template {

@@ -19,7 +19,7 @@ fn tool(method: HttpMethod, url: &str, body_template: Value) -> RestTool {
 fn request(tool: &RestTool, arguments: &Value) -> Result<RequestParts, RequestFault> {
     let arguments: Map<String, Value> = arguments.as_object().unwrap().clone();
     assert_eq!(tool.check(), Ok(()), "{tool:?}");
-    tool.request(&arguments)
+    tool.request(&arguments, None)
 }
 
 /// The address and the body of a request, or its fault.
@@ -143,6 +143,31 @@ fn a_body_has_arguments_as_what_they_are_and_leaves_out_what_is_not_given() {
         body(json!({})),
         r#"https://h.example/ {"text":"about , ","tags":[],"fixed":[1,true,null,"${other}"]}"#
     );
+}
+
+/// 001 §6: beside another type than JSON a text is sent as it is, and no argument leaves its place there.
+#[test]
+fn a_text_of_a_type_that_is_no_json_is_sent_as_it_is() {
+    let check = |template: Value, media_type: &str, expect: &str| {
+        let tool = tool(HttpMethod::Post, "https://h.example/", template);
+        let arguments = json!({"id": "<v>&c=3", "q": "a=1&b=2"});
+        let arguments = arguments.as_object().unwrap();
+        let body = tool.request(arguments, Some(media_type)).unwrap().body;
+        assert_eq!(String::from_utf8(body.unwrap().bytes).unwrap(), expect);
+    };
+    let form = "application/x-www-form-urlencoded";
+    check(
+        json!("a=${parameters.id}&b=2"),
+        form,
+        "a=%3Cv%3E%26c%3D3&b=2",
+    );
+    check(json!("${parameters.q}"), form, "a=1&b=2");
+    let xml = json!("<a>${parameters.id}</a>");
+    check(xml.clone(), "text/xml", "<a>&lt;v&gt;&amp;c=3</a>");
+    check(xml, "text/plain; charset=utf-8", "<a><v>&c=3</a>");
+    let text = json!("${parameters.q}!");
+    check(text.clone(), "application/json", r#""a=1&b=2!""#);
+    check(json!({"q": text}), "text/plain", r#"{"q":"a=1&b=2!"}"#);
 }
 
 #[test]

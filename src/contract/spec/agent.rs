@@ -232,7 +232,7 @@ impl AgentSource<'_> {
     }
 
     /// The errors under the names that the file has.
-    fn renamed(&self, mut errors: SpecErrors) -> SpecErrors {
+    pub(super) fn renamed(&self, mut errors: SpecErrors) -> SpecErrors {
         let no_targets = no_targets();
         for error in &mut errors.errors {
             if error.help.is_none() && error.rule.starts_with(NO_PROVIDER) {

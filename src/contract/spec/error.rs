@@ -321,6 +321,12 @@ impl<'a> Findings<'a> {
         outside.push((path.to_owned(), origin.to_owned()));
     }
 
+    /// Whether the value at that path is defined outside the file.
+    pub(super) fn is_outside(&self, path: &str) -> bool {
+        let outside = self.outside.borrow();
+        outside.iter().any(|(known, _)| is_at(known, path))
+    }
+
     /// From now on, the file as a whole need not keep that rule.
     pub(super) fn waive(&self, rule: &str) {
         self.waived.borrow_mut().push(rule.to_owned());

@@ -9,6 +9,7 @@
 //! ```
 
 mod agent;
+mod agent_broken;
 mod agent_definition;
 mod agent_file;
 mod agent_spec;
@@ -68,7 +69,7 @@ mod workflow_file;
 
 pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, NO_MODEL, PROFILE_SET, PROMPT_SET};
 pub(crate) use agent_file::{
-    AgentFiles, AgentForm, IncludeFault, IncludedText, KNOBS, prompt_names, unread_rule,
+    AgentFiles, AgentForm, BrokenIncludes, IncludedText, KNOBS, prompt_names, unread_rule,
     with_includes, with_includes_below,
 };
 pub(crate) use agent_spec::{AgentDefinition, AgentSpec};

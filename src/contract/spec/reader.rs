@@ -97,9 +97,11 @@ impl Read for String {
             return None;
         };
         if *plain && (node.is_null() || is_bool(text) || is_number(text)) {
-            let rule = format!("expected text, got {}", reporter.describe(node));
-            let help =
-                format!("text that looks like a number or a word of YAML needs quotes: \"{text}\"");
+            let rule = format!("expected text, got {}", reporter.kind_of(node));
+            let help = "text that looks like a number or a word of YAML needs quotes";
+            let shown = format!("{help}: \"{text}\"");
+            let is_shown = !reporter.findings.is_outside(&reporter.path);
+            let help = if is_shown { shown } else { help.to_owned() };
             reporter.refuse(node, rule, Some(help));
             return None;
         }
@@ -331,7 +333,7 @@ pub(super) fn is_number(text: &str) -> bool {
 
 /// Reports that a node is no number, with how one is written.
 fn expected_number(node: &Node, reporter: &Reporter<'_>, what: &str, example: &str) {
-    let rule = format!("expected {what}, got {}", reporter.describe(node));
+    let rule = format!("expected {what}, got {}", reporter.kind_of(node));
     let help = if reporter.path.ends_with("_ms") {
         "write it in digits, in milliseconds, without a unit or quotes, such as 10000".to_owned()
     } else {

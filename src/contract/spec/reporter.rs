@@ -19,8 +19,28 @@ impl Reporter<'_> {
 
     /// Reports that `node` is of another type.
     pub(super) fn expected(&self, node: &Node, what: &str) {
-        let rule = format!("expected {what}, got {}", self.describe(node));
+        let rule = format!("expected {what}, got {}", self.kind_of(node));
         self.refuse(node, rule, None);
+    }
+
+    /// Describes the value of a node that is of another type than it should be: of what is defined elsewhere, the kind alone (001 §7).
+    pub(super) fn kind_of(&self, node: &Node) -> String {
+        match &node.kind {
+            Kind::Scalar { plain, .. }
+                if self.findings.is_outside(&self.path)
+                    && !self.findings.is_hidden(&self.path)
+                    && !self.path.split('.').any(is_secret_key) =>
+            {
+                if !plain {
+                    "a text".to_owned()
+                } else if node.is_null() {
+                    node.describe()
+                } else {
+                    "another value".to_owned()
+                }
+            }
+            _ => self.describe(node),
+        }
     }
 
     /// Describes the value of a node, unless it may be a secret.

@@ -92,6 +92,14 @@ impl Read for HeaderName {
     }
 }
 
+/// Headers that say where a request ends: an author's would cut it.
+const OF_CONNECTION: [&str; 2] = ["content-length", "transfer-encoding"];
+
+/// Whether no value of a header holds that (RFC 9110 §5.5).
+fn is_no_part(c: char) -> bool {
+    c.is_control() && c != '\t'
+}
+
 /// Headers with their values.
 #[derive(Default)]
 pub(in crate::contract) struct Headers(pub(super) BTreeMap<String, String>);
@@ -105,6 +113,20 @@ impl Read for Headers {
                 reporter
                     .findings
                     .add(&key.place, &reporter.path, rule, None);
+            }
+            for (key, value) in entries {
+                let reporter = reporter.below(&key.text);
+                let mut own = OF_CONNECTION.iter();
+                if own.any(|own| key.text.eq_ignore_ascii_case(own)) {
+                    let rule = "the connection has this header of its own: it says how long what is sent is";
+                    reporter
+                        .findings
+                        .add(&key.place, &reporter.path, rule, None);
+                }
+                if matches!(&value.kind, Kind::Scalar { text, .. } if text.contains(is_no_part)) {
+                    let rule = "no header holds a line break or another control character";
+                    reporter.refuse(value, rule, None);
+                }
             }
         }
         let map: BTreeMap<String, ScalarText> = Read::read(node, reporter)?;

@@ -68,10 +68,7 @@ fn a_tool_that_is_to_be_taken_and_is_not_offered_is_a_warning() {
         warnings("tools_allowed: [raed_file, SEARCH, '*']"),
         [missing]
     );
-    assert_eq!(
-        warnings("tools_allowed: [gone], tools_denied: [gone]"),
-        [""; 0]
-    );
+    assert_eq!(warnings("type: http"), [""; 0]);
     let off = manifest();
     let mut off = off.clone();
     off.servers.get_mut("web").unwrap().available = false;
@@ -79,6 +76,23 @@ fn a_tool_that_is_to_be_taken_and_is_not_offered_is_a_warning() {
         .make(&with("tools_allowed: [gone]"), &off, None)
         .unwrap();
     assert_eq!(contract_warnings(&contract), [""; 0]);
+}
+
+/// 001 §6: what is named and loses every tool to its filters is hardly meant.
+#[test]
+fn filters_that_leave_nothing_of_a_server_are_a_warning() {
+    let check = |server: &str, key: &str| {
+        let expect = format!("tools.mcp.web: {key} no tool of the server");
+        assert_eq!(contract_warnings(&make(server)), [expect], "{server}");
+    };
+    check("tools_allowed: []", "tools_allowed leaves");
+    check("tools_denied: ['*']", "tools_denied leaves");
+    check(
+        "tools_allowed: [search], tools_denied: [SEARCH]",
+        "tools_allowed and tools_denied leave",
+    );
+    let both = "tools_allowed and tools_denied leave";
+    check("tools_allowed: [gone], tools_denied: [gone]", both);
 }
 
 /// Semantics §8: which key goes where is a term of the contract. So is where a login goes.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::handed_roots::is_root_of_all;
 use crate::contract::{SandboxSpec, SandboxTerms, server_sandbox};
 use crate::driver::Environment;
 use crate::tools::{Base, Confined, Limits, SandboxProfile, ShellSpec};
@@ -45,6 +46,8 @@ pub(super) fn server_profile(
     let temporary = environment.raw("TMPDIR");
     let more = roots.iter().chain(&temporary);
     let more = more.filter_map(|path| fs::canonicalize(path).ok());
+    // It reads all files anyway; one that may write all of them is confined to nothing.
+    let more = more.filter(|path| !is_root_of_all(path));
     profile.write.extend(more);
     profile
 }

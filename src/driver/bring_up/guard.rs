@@ -32,6 +32,7 @@ impl Guard {
     ) -> Result<Self, DriverError> {
         let mut secrets = Secrets::of(spec, environment);
         if let Some(draft) = draft {
+            secrets.held_against_arguments(spec, environment.shared())?;
             secrets = secrets.held_against(draft, environment.shared())?;
         }
         let host = environment

@@ -20,6 +20,7 @@ mod backends;
 mod confinement;
 mod engine;
 mod guard;
+mod handed_roots;
 mod loaded;
 mod local_models;
 mod model_file;
@@ -39,6 +40,7 @@ mod tokenizers;
 mod unmet;
 mod workspace;
 
+pub(crate) use handed_roots::{HandedRoot, handed_roots, is_root_of_all};
 pub(crate) use local_models::embedded_model;
 pub use new_run::prepare;
 pub(in crate::driver) use new_run::prepare_delegated;

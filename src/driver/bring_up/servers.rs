@@ -6,11 +6,12 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 use super::confinement::{server_profile, shell_spec};
+use super::handed_roots::mcp_roots;
 use crate::contract::{
     ContractSpec, ExecutionContract, McpSpec, McpTransport, OAuthSpec, ServerCapability,
-    placeholders, shell_sandbox,
+    shell_sandbox,
 };
-use crate::driver::{DriverError, Environment, MCP_ROOT};
+use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
 use crate::message::ToolServerStatement;
 use crate::tools::{
@@ -26,26 +27,6 @@ pub(crate) enum ServersToStart {
     Possible,
     /// Only what is inside monolith, and what no tool may reach: no process is started, and nothing is asked.
     Builtin,
-}
-
-/// The values of `MCP_ROOT` that a server of that place is handed (001 §6).
-fn handed_roots(transport: &McpTransport, place: &str, environment: &Environment) -> Vec<String> {
-    let McpTransport::Stdio {
-        arg_variables, env, ..
-    } = transport
-    else {
-        return Vec::new();
-    };
-    let in_args = arg_variables.iter().filter(|name| *name == MCP_ROOT);
-    let in_args = in_args.map(|_| format!("{place}.args"));
-    let in_env = env
-        .iter()
-        .filter(|(_, text)| placeholders(text).any(|name| name == MCP_ROOT));
-    let in_env = in_env.map(|(name, _)| format!("{place}.env.{name}"));
-    let places = in_args.chain(in_env);
-    places
-        .filter_map(|place| environment.get_at(MCP_ROOT, &place))
-        .collect()
 }
 
 /// What each of a file's servers is started with, variables of its environment and headers replaced. A relative command with a
@@ -88,7 +69,7 @@ pub(super) fn server_specs(
         }
         // The folder that a server is handed as its root is one that it may write in.
         let mut writable = terms.roots.clone();
-        writable.extend(handed_roots(&mcp.transport, &place, environment));
+        writable.extend(mcp_roots(&mcp.transport, &place, environment));
         let server = match &mcp.transport {
             McpTransport::Stdio {
                 arg_variables,

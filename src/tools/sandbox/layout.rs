@@ -108,6 +108,11 @@ pub(super) fn layout(profile: &SandboxProfile, search: Option<&OsStr>) -> Result
     if workspace.parent().is_none() {
         return Err(Part::Places.lacks("the workspace is the root of all files"));
     }
+    let stated = profile.read.iter().chain(&profile.write);
+    if stated.into_iter().any(|path| path.parent().is_none()) {
+        let words = "`read` or `write` of the sandbox is the root of all files: name folders of it, or say `sandbox: off`";
+        return Err(Part::Places.lacks(words));
+    }
     // What lies in the workspace is shown as it is there.
     layout.retain(|path, put| !(path.starts_with(workspace) && *put == Put::Fresh));
     for path in &profile.read {
@@ -400,6 +405,18 @@ mod tests {
         profile.write = vec![socket];
         let layout = super::layout(&profile, None).unwrap();
         assert!(!layout.contains_key(agent.path()));
+    }
+
+    #[test]
+    fn the_root_of_all_files_is_refused_with_the_way_out() {
+        let (_folder, at) = folder();
+        for (read, write) in [("/", "/usr"), ("/usr", "/")] {
+            let mut profile = profile(&at, Base::Whole);
+            profile.read = vec![read.into()];
+            profile.write = vec![write.into()];
+            let fault = layout(&profile, None).unwrap_err();
+            assert!(fault.reason.contains("say `sandbox: off`"), "{fault}");
+        }
     }
 
     #[test]

@@ -104,6 +104,8 @@ fn at(url: String, key: &str) -> ServerSpec {
     }
 }
 
+/// 001 §7: what a server is to see stands in its headers.
+/// 001/7.env.5
 #[tokio::test]
 async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
     let server = MockServer::start().await;

@@ -1,6 +1,7 @@
 //! Sends one request and follows where its service leads. Does not know tools, nor what an answer means.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use reqwest::Response;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -83,6 +84,26 @@ impl Exchange {
             url = next;
             url.set_fragment(None);
         }
+    }
+
+    /// A request for people: of the author's headers the names alone.
+    pub(super) fn shown(&self, request: &RequestParts) -> String {
+        let mut out = format!("{} {}", request.method.as_str(), request.url);
+        for (name, value) in &request.headers {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "; {name}: {value}");
+        }
+        if let Some(body) = &request.body {
+            let _ = write!(out, "; content-type: {}", body.media_type);
+        }
+        let names: Vec<&str> = self.headers.keys().map(String::as_str).collect();
+        if !names.is_empty() {
+            let _ = write!(out, "; with {}", names.join(", "));
+        }
+        if let Some(body) = &request.body {
+            let _ = write!(out, "\n{}", String::from_utf8_lossy(&body.bytes));
+        }
+        out
     }
 
     async fn ask(

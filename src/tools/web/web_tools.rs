@@ -22,6 +22,7 @@ use crate::tools::CallTerms;
 use crate::tools::address_guard::{AddressGuard, SystemResolver};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{Described, NAME_BYTES};
+use crate::tools::trace;
 use crate::tools::web_answer::{body_of, charset_of, header, reason_of, text_of};
 
 /// The tools of one web service.
@@ -46,21 +47,22 @@ struct WebTool {
 #[derive(Debug)]
 enum RequestForm {
     Operation(HttpOperation),
-    Template(RestTool),
+    /// With the type that the author sends its body with, where one is stated.
+    Template(RestTool, Option<String>),
 }
 
 impl RequestForm {
     fn request(&self, arguments: &Map<String, Value>) -> Result<RequestParts, RequestFault> {
         match self {
             Self::Operation(operation) => operation.request(arguments),
-            Self::Template(tool) => tool.request(arguments),
+            Self::Template(tool, stated) => tool.request(arguments, stated.as_deref()),
         }
     }
 
     const fn streaming(&self) -> Option<&StreamTerms> {
         match self {
             Self::Operation(_) => None,
-            Self::Template(tool) => tool.streaming.as_ref(),
+            Self::Template(tool, _) => tool.streaming.as_ref(),
         }
     }
 }
@@ -81,9 +83,12 @@ impl WebTools {
         if let Ok(url) = Url::parse(&without_parameters(&tool.url)) {
             guard.vet_written(&url)?;
         }
+        let mut stated = headers.iter();
+        let stated = stated.find(|(name, _)| name.eq_ignore_ascii_case(CONTENT_TYPE.as_str()));
+        let stated = stated.map(|(_, media_type)| media_type.clone());
         let offered = WebTool {
             annotations: tool.method.annotations(),
-            form: RequestForm::Template(tool.clone()),
+            form: RequestForm::Template(tool.clone(), stated),
             description: tool.description.clone(),
             input_schema: tool.offered_schema(),
         };
@@ -199,7 +204,13 @@ impl WebTools {
         arguments: &Map<String, Value>,
         watched: (&str, &CallTerms<'_>),
     ) -> Result<ToolResponse, WebFault> {
-        let response = self.exchange.send(tool.request(arguments)?).await?;
+        let request = tool.request(arguments)?;
+        if trace::is_on() {
+            let (name, terms) = watched;
+            let shown = self.exchange.shown(&request);
+            trace::sent(name, &terms.scrub.cut_text(&shown));
+        }
+        let response = self.exchange.send(request).await?;
         match tool.streaming() {
             Some(terms) if response.status().is_success() => {
                 self.streamed(response, terms, watched).await

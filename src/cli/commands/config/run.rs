@@ -23,6 +23,15 @@ pub(in crate::cli) fn config(app: &App, command: &ConfigCommand) -> Result<Exit,
 fn show(app: &App, args: &ShowConfigArgs) -> Result<Exit, CliError> {
     let beside = args.file.as_deref().and_then(Path::parent);
     let folder = beside.map_or_else(|| app.cwd.clone(), |folder| app.cwd.join(folder));
+    if let Some(file) = args
+        .file
+        .as_deref()
+        .filter(|file| !app.cwd.join(file).exists())
+    {
+        let file = line(&file.display().to_string());
+        let note = format!("note: there is no {file}; this is what a file there would see\n");
+        app.screen.write_err(&note);
+    }
     let layers = app.layers((&app.cwd, app.named_config()), &folder)?;
     let (mut values, files) = layers.shown()?;
     for shown in &mut values {

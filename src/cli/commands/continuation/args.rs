@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
+use crate::cli::commands::run::FrontArgs;
 use crate::cli::commands::values::run_id;
 use crate::cli::context::knobs::KnobArgs;
 use crate::message::RunId;
@@ -44,7 +45,15 @@ pub(in crate::cli) struct ContinueArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
     #[command(flatten)]
+    pub(in crate::cli) front: FrontArgs,
+    #[command(flatten)]
     pub(in crate::cli) knobs: KnobArgs,
+    /// As `contract check --start-servers`: ask no model
+    #[arg(long, hide_short_help = true, conflicts_with = "run_id")]
+    pub(in crate::cli) dry_run: bool,
+    /// Of `run` alone: a run that is continued has a conversation
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub(in crate::cli) load: Option<PathBuf>,
     /// Print the result as one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,

@@ -6,12 +6,14 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ContinueArgs;
+use crate::cli::commands::contract::{check_file, refuse_file};
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::offer_models;
 use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
 use crate::cli::commands::drive::{argument, piped_task, proof_rule, task_of};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::App;
+use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::begun_below::not_continued;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
@@ -19,8 +21,9 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets::without_secrets;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::typed_word;
+use crate::contract::ContractSpec;
 use crate::driver::{self, Continuation};
-use crate::message::{Digest, RunId};
+use crate::message::{AgentMessage, Digest, Role, RunId};
 use crate::replay::Fork;
 use crate::store::{Durability, NEWEST, StoreError};
 
@@ -49,11 +52,40 @@ pub(in crate::cli) struct Next {
 /// `monolith continue`.
 pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, CliError> {
     let json = args.json;
+    if args.dry_run {
+        return match read_for_dry_run(app, args) {
+            Ok((file, spec, said)) => check_file(app, &file, (&spec, said, Vec::new()), json),
+            Err(fault) => refuse_file(app, fault, json),
+        };
+    }
     report(app, json, continued(app, args))
 }
 
-fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
+fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
+    drive_next(app, None, next_of(app, args)?)
+}
+
+/// What a dry run judges: the file as it is now, with the message as its task, and what was said before.
+fn read_for_dry_run(
+    app: &App,
+    args: ContinueArgs,
+) -> Result<(ContractFile, ContractSpec, Vec<AgentMessage>), CliError> {
+    let next = next_of(app, args)?;
+    let (_, point, _) = fork_point(app, &next.run, Fork::at_end)?;
+    let mut spec = next.file.read(app)?;
+    spec.task = Some(next.message);
+    let mut said = point.messages;
+    said.retain(|message| message.role != Role::System);
+    Ok((next.file, spec, said))
+}
+
+/// What the arguments ask for.
+fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, CliError> {
+    if args.load.is_some() {
+        return Err(InputFault::LoadedTwice.into());
+    }
     args.sets.extend(take(&mut args.knobs).into_sets());
+    args.sets.extend(args.front.sets());
     let run = match app.settled(&args.run) {
         Err(CliError::Store(StoreError::NoSuchRun { .. }))
             if args.message.is_none() && args.run.contains(char::is_whitespace) =>
@@ -61,20 +93,20 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
             let last = app.settled(NEWEST).ok();
             let last = last.map(|last| app.brief_name(&last));
             let message = args.run;
-            return Err(CliError::from(InputFault::NoRun { last, message }).into());
+            return Err(InputFault::NoRun { last, message }.into());
         }
         settled => settled?,
     };
     let same_contract = args.contract.is_none();
     if same_contract && let Some(fault) = not_continued(app, &run)? {
-        return Err(CliError::from(fault).into());
+        return Err(fault.into());
     }
     let begun = match app.source(&run)? {
         Source::Run(run_id, reader) => reader.invocation(&run_id)?,
         Source::File(_) => None,
     };
     let sets = args.sets.iter();
-    let sets = sets.map(|set| format!(" --set {}", typed_word(&without_secrets(set))));
+    let sets = sets.map(|set| typed_again(&as_typed(&without_secrets(set))));
     let sets: String = sets.collect();
     let without_changes = if same_contract && !args.sets.is_empty() {
         ContractFile::of_run(app, begun.clone(), None, Vec::new())
@@ -83,6 +115,7 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
     };
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or_else(|| ContractFault::NoFileOfRun { asked: run.clone() })?;
+    args.front.are_for(&file)?;
     let message = match (args.message, args.task) {
         (Some(message), _) => Some(argument(app, message)?),
         (None, Some(task)) => Some(task_of(app, task)?),
@@ -95,7 +128,7 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
         "{} continues under the file as it is now; or give again each --set that is not recorded (below providers or tools, where it may hold a secret)",
         app.hint(&changed)
     );
-    let next = Next {
+    Ok(Next {
         durability: args.recording.durability.into(),
         file,
         head: None,
@@ -107,8 +140,15 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
         states_proof: same_contract && without_changes.is_none(),
         without_changes,
         way_on,
-    };
-    drive_next(app, None, next)
+    })
+}
+
+/// An option and its value, as they are typed.
+fn typed_again(typed: &str) -> String {
+    match typed.split_once(' ') {
+        Some((option, value)) => format!(" {option} {}", typed_word(value)),
+        None => format!(" {typed}"),
+    }
 }
 
 /// Begins the run that goes on from the other one, and brings it to its end, on that runtime or on one of its own.

@@ -234,15 +234,18 @@ impl Wrong {
                 });
                 wrong.collect()
             }
-            CliError::Contract(ContractFault::Include(fault)) => vec![Self {
-                file: Some(fault.file.display().to_string()),
-                set: None,
-                line: Some(fault.line),
-                column: None,
-                path: None,
-                rule: shown(&fault.rule),
-                help: None,
-            }],
+            CliError::Contract(ContractFault::Include(broken)) => {
+                let each = broken.faults.iter().map(|fault| Self {
+                    file: Some(fault.file.display().to_string()),
+                    set: None,
+                    line: Some(fault.line),
+                    column: None,
+                    path: None,
+                    rule: shown(&fault.rule),
+                    help: None,
+                });
+                each.collect()
+            }
             fault => vec![Self {
                 file: None,
                 set: None,

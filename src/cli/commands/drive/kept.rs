@@ -12,6 +12,7 @@ use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::session_runs::SessionRuns;
 use crate::cli::ui::escape::line;
 use crate::message::RunId;
+use crate::store::{judge_folder, judge_regular};
 use crate::telemetry::{AgentResult, BillingFile, SessionSnapshot, SnapshotReason};
 
 /// Writes and shows what the options of the command ask for. Of a run that has not ended there is nothing to keep. What cannot be written
@@ -104,7 +105,12 @@ pub(in crate::cli) fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliE
         let reason = match folder {
             _ if path.is_dir() => "it is a folder".to_owned(),
             Some(folder) => format!("{} is no folder", folder.display()),
-            None => return None,
+            None => {
+                let kind = path.metadata().map(|found| found.file_type());
+                let kind = kind.map_or(Ok(()), judge_regular);
+                let folder = path.parent()?;
+                kind.and_then(|()| judge_folder(folder)).err()?.to_string()
+            }
         };
         Some((path, reason))
     };
@@ -112,8 +118,12 @@ pub(in crate::cli) fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliE
         let path = app.cwd.join(path);
         // What is not there is made below the nearest folder that is.
         let mut there = path.ancestors().filter(|folder| folder.exists());
-        let nearest = there.next().filter(|nearest| !nearest.is_dir())?;
-        let reason = format!("{} is no folder", nearest.display());
+        let nearest = there.next()?;
+        let reason = if nearest.is_dir() {
+            judge_folder(nearest).err()?.to_string()
+        } else {
+            format!("{} is no folder", nearest.display())
+        };
         Some((path.clone(), reason))
     };
     let files = kept.save.iter().filter_map(|path| beside(path));

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::front::FrontArgs;
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 use crate::cli::commands::many::LimitArgs;
-use crate::cli::commands::values::{list_item, run_id};
-use crate::cli::context::as_typed::remember;
+use crate::cli::commands::values::run_id;
 use crate::cli::context::knobs::{KnobArgs, listed_knobs};
-use crate::contract::AGENT_SET;
 use crate::message::RunId;
 
 /// What the runs of `--contracts` are.
@@ -19,83 +18,17 @@ A folder's .yaml, .yml and .json files; or each line of a file, or of standard i
 \"set\"?: [KEY=VALUE]}. One result line for each run as it ends: JSON in a pipe, a short line on a terminal. Ctrl-C ends the open runs for good, \
 SIGTERM suspends them.";
 
-/// What is changed of an agent: a `.ai` file, or a system prompt.
+/// Which agent is run, and what is changed of it.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AgentArgs {
     /// A registered agent by its id; auto: by the task
     #[arg(long, value_name = "ID|auto", hide_short_help = true, conflicts_with_all = ["contract", "contracts"])]
     pub(in crate::cli) agent: Option<String>,
-    /// Of an agent (.ai) or a system prompt: what to ask, in order, as provider/model
-    #[arg(
-        long,
-        value_name = "PROVIDER/MODEL,…",
-        value_delimiter = ',',
-        value_parser = list_item,
-        hide_short_help = true,
-        conflicts_with = "contracts"
-    )]
-    models: Vec<String>,
-    /// The same: which tool servers, or single tools as SERVER__TOOL
-    #[arg(
-        long,
-        value_name = "SERVER,…",
-        value_delimiter = ',',
-        value_parser = list_item,
-        hide_short_help = true,
-        conflicts_with = "contracts"
-    )]
-    tools: Vec<String>,
-    /// The same: change a key of front matter, such as temperature=0.2
-    #[arg(
-        long = "override",
-        value_name = "KEY=VALUE",
-        hide_short_help = true,
-        conflicts_with = "contracts"
-    )]
-    overrides: Vec<String>,
-    /// The form of the report, such as json
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        hide_short_help = true,
-        conflicts_with = "contracts"
-    )]
-    format: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) front: FrontArgs,
     /// As `contract check --start-servers`: ask no model
     #[arg(long, hide_short_help = true, conflicts_with_all = ["contracts", "run_id"])]
     pub(in crate::cli) dry_run: bool,
-}
-
-impl AgentArgs {
-    /// The same as overrides of the file.
-    pub(in crate::cli) fn sets(&self) -> Vec<String> {
-        let list = |key: &str, words: &[String]| {
-            let list = serde_json::to_string(words).unwrap_or_default();
-            (!words.is_empty()).then(|| format!("{AGENT_SET}{key}={list}"))
-        };
-        let overrides = self.overrides.iter();
-        let overrides = overrides.map(|set| format!("{AGENT_SET}{set}"));
-        let format = self.format.iter();
-        let format = format.map(|format| {
-            let set = format!("final_report.format={format}");
-            remember(&set, format!("--format {format}"));
-            set
-        });
-        let lists = [list("models", &self.models), list("tools", &self.tools)];
-        let lists = lists.into_iter().flatten();
-        overrides.chain(lists).chain(format).collect()
-    }
-
-    /// The first option that changes front matter.
-    pub(in crate::cli) fn of_agents(&self) -> Option<&'static str> {
-        let given = [
-            ("--models", !self.models.is_empty()),
-            ("--tools", !self.tools.is_empty()),
-            ("--override", !self.overrides.is_empty()),
-        ];
-        let mut given = given.into_iter().filter(|(_, given)| *given);
-        given.next().map(|(option, _)| option)
-    }
 }
 
 #[derive(Debug, Args)]
@@ -143,7 +76,7 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "ID", value_parser = run_id)]
     pub(in crate::cli) run_id: Option<RunId>,
     /// Many runs: a folder, or a list (see --help)
-    #[arg(long, value_name = "DIR|LIST|-", long_help = MANY, conflicts_with_all = ["given", "contract", "run_id", "save", "verbose"])]
+    #[arg(long, value_name = "DIR|LIST|-", long_help = MANY, conflicts_with_all = ["given", "contract", "run_id", "save", "verbose", "models", "tools", "overrides", "format"])]
     pub(in crate::cli) contracts: Option<PathBuf>,
     /// Of many runs: begin at this line, or file
     #[arg(long, value_name = "LINE|FILE", requires = "contracts", conflicts_with_all = ["given", "contract"])]

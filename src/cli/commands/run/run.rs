@@ -61,7 +61,7 @@ fn workflow_named(app: &App, args: &RunArgs) -> Option<ContractFile> {
 /// `monolith run` of a workflow: the task is its input.
 fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, CliError> {
     let name = file.name().display().to_string();
-    let front = args.agent.sets();
+    let front = args.agent.front.sets();
     as_written(
         &name,
         args.sets.iter().chain(&front).map(|set| as_typed(set)),
@@ -215,7 +215,7 @@ fn chosen(
             selection: None,
         }
     };
-    sets.extend(args.sets());
+    sets.extend(args.front.sets());
     Ok((agents.contract_file(app, &chosen, sets)?, task))
 }
 
@@ -226,18 +226,13 @@ fn file_of(
     agent: &AgentArgs,
     mut sets: Vec<String>,
 ) -> Result<ContractFile, CliError> {
-    sets.extend(agent.sets());
+    sets.extend(agent.front.sets());
     let file = match named {
         NamedContract::File(path) => ContractFile::given_or_found(app, path, sets),
         NamedContract::Prompt(system) => ContractFile::prompt(app, system, sets),
     };
-    match agent.of_agents().filter(|_| !file.is_agent()) {
-        Some(option) => {
-            let path = file.name().to_owned();
-            Err(InputFault::OnlyAgents { option, path }.into())
-        }
-        None => Ok(file),
-    }
+    agent.front.are_for(&file)?;
+    Ok(file)
 }
 
 /// `monolith run --contracts`.

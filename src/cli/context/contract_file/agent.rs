@@ -9,8 +9,8 @@ use crate::cli::context::agent::{Beside, agent_form, text_of};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{AgentFault, CliError, ContractFault};
 use crate::contract::{
-    AgentForm, AgentId, AgentProfile, AgentSelection, AgentTerms, ContractSpec, IncludedText,
-    NO_MODEL, PROFILE_SET, SpecErrors, with_includes,
+    AgentForm, AgentId, AgentProfile, AgentSelection, AgentTerms, BrokenIncludes, ContractSpec,
+    IncludedText, NO_MODEL, PROFILE_SET, SpecErrors, with_includes,
 };
 
 /// The folder beside a profile that holds its abilities.
@@ -58,12 +58,28 @@ impl ContractFile {
 
     /// The text of an agent's file with everything that it includes.
     pub(super) fn whole(&self, text: &str) -> Result<IncludedText, ContractFault> {
+        let whole = self.includes(text);
+        whole.map_err(|broken| ContractFault::Include(Box::new(broken)))
+    }
+
+    /// The same, with what is left where something cannot be included.
+    pub(super) fn includes(&self, text: &str) -> Result<IncludedText, BrokenIncludes> {
         let beside = self.beside();
         let whole = match &self.prompt {
             Some(prompt) => prompt.whole(&self.base_dir, PROMPT_NAME, &beside),
             None => with_includes(&self.path, text, &beside),
         };
-        let mut whole = whole.map_err(ContractFault::Include)?;
+        match whole {
+            Ok(whole) => Ok(self.as_named(whole)),
+            Err(broken) => Err(BrokenIncludes {
+                whole: self.as_named(broken.whole),
+                ..broken
+            }),
+        }
+    }
+
+    /// With its files as messages name them.
+    fn as_named(&self, mut whole: IncludedText) -> IncludedText {
         for part in &mut whole.parts {
             let name = part
                 .file
@@ -73,7 +89,7 @@ impl ContractFile {
                 part.file = Some(name.to_owned());
             }
         }
-        Ok(whole)
+        whole
     }
 
     /// The files beside an agent's.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::contract::{AgentFiles, IncludeFault, IncludedText, with_includes_below};
+use crate::contract::{AgentFiles, BrokenIncludes, IncludedText, with_includes_below};
 
 /// What messages call a system prompt in the place of a file.
 pub(super) const PROMPT_NAME: &str = "<system prompt>";
@@ -52,7 +52,7 @@ impl Prompt {
         cwd: &Path,
         name: &str,
         files: &dyn AgentFiles,
-    ) -> Result<IncludedText, IncludeFault> {
+    ) -> Result<IncludedText, BrokenIncludes> {
         match &self.origin {
             PromptOrigin::Argument => {
                 let folder = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());

@@ -108,7 +108,7 @@ impl Advice for AgentFault {
             }
             Self::NotAnId { .. } => "monolith agent list shows the ids",
             Self::Reserved { .. } => "give the profile another id",
-            Self::NoTask => "monolith run --agent auto \"task\"",
+            Self::NoTask => "monolith run --agent ID \"task\", or --agent auto \"task\"",
             Self::NoAbility { .. } => {
                 "an ability is a text in the folder `abilities` beside the profile"
             }

@@ -6,7 +6,7 @@ use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::{command, shell_word};
 use crate::config::ConfigFault;
-use crate::contract::{IncludeFault, SpecErrors};
+use crate::contract::{BrokenIncludes, SpecErrors};
 use crate::message::RunId;
 use crate::store::Foreign;
 use crate::telemetry::BillingFault;
@@ -28,7 +28,7 @@ pub(in crate::cli) enum ContractFault {
     Steps { faults: Vec<String>, path: PathBuf },
     /// The author: an agent's file includes what it cannot.
     #[error("read the agent: {0}")]
-    Include(IncludeFault),
+    Include(Box<BrokenIncludes>),
     /// The caller: the file was found and not named, and it is not the caller's.
     #[error("trust the contract {}, which was found and not named: {foreign}", path.display())]
     Foreign { path: PathBuf, foreign: Foreign },

@@ -50,6 +50,9 @@ pub(in crate::cli) enum InputFault {
         why: &'static str,
         workflow: String,
     },
+    /// The caller: two conversations to begin with.
+    #[error("continue a run with --load: a run that is continued begins with its own conversation")]
+    LoadedTwice,
     /// The caller: what only an agent's file has, for a contract file.
     #[error("change {} with {option}: it has no front matter", path.display())]
     OnlyAgents { option: &'static str, path: PathBuf },
@@ -226,6 +229,9 @@ impl Advice for InputFault {
             Self::OfARun { help, .. } => return help.map(str::to_owned),
             Self::OnlyAgents { .. } => {
                 "--set changes a contract file: --set max_turns=3; front matter is that of an agent's file (.ai)"
+            }
+            Self::LoadedTwice => {
+                "monolith run FILE \"task\" --load FILE begins a new run with that conversation"
             }
             Self::Saved { .. } => {
                 "monolith run --save FILE writes one; monolith continue RUN goes on with a run itself"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::body::{Body, BodyForm, MemberEncoding};
+use super::body::{Body, BodyForm, MemberEncoding, is_json};
 use super::document::SpecDocument;
 use super::fault::OpenapiFault;
 use super::parameter::{Location, Parameter, Style};
@@ -85,20 +85,26 @@ impl<'d> Arguments<'d> {
             return Err(OpenapiFault::Operation { reason });
         }
         let content = stated.get("content").and_then(Value::as_object);
-        let content = content.and_then(|content| content.values().next());
-        let schema = content.unwrap_or(stated).get("schema");
+        let content = content.and_then(|content| content.iter().next());
+        let schema = content.map_or(stated, |(_, content)| content).get("schema");
         let mut schema = match schema {
             Some(schema) => self.writer.write(schema)?,
             None => json!({}),
         };
+        let as_text = content.map(|(media_type, _)| media_type.as_str());
+        let as_text = as_text.filter(|media_type| !is_json(media_type));
+        if let Some(media_type) = as_text {
+            written_by_the_model(&mut schema, media_type);
+        }
         if let (Some(text), Some(members)) = (text("description"), schema.as_object_mut()) {
             let text = char_prefix(text, DESCRIPTION_BYTES);
             members.insert("description".to_owned(), json!(text));
         }
         let stated = text("style").and_then(|word| Style::named(word, location));
-        let style = match content {
-            Some(_) => Style::Json,
-            None => stated.unwrap_or_else(|| Style::default_in(location)),
+        let style = match (content, as_text) {
+            (Some(_), None) => Style::Json,
+            (Some(_), Some(_)) => Style::default_in(location),
+            (None, _) => stated.unwrap_or_else(|| Style::default_in(location)),
         };
         let required = flag("required") == Some(true) || location == Location::Path;
         let argument = self.add(name, location.as_str(), schema, required);
@@ -170,6 +176,16 @@ impl<'d> Arguments<'d> {
         }
         let is_required = stated.get("required") == Some(&json!(true));
         let encoding = encoding_of(self.document, content);
+        let members = schema.get_mut("properties").and_then(Value::as_object_mut);
+        for (name, member) in members.into_iter().flatten() {
+            let of_form = encoding.get(name).filter(|_| form != BodyForm::Json);
+            if let Some(media_type) = of_form.and_then(MemberEncoding::text_type) {
+                match member.get_mut("items") {
+                    Some(items) => written_by_the_model(items, media_type),
+                    None => written_by_the_model(member, media_type),
+                }
+            }
+        }
         let argument = self.add("body", "request", schema, is_required);
         Ok(Some(Body {
             argument,
@@ -249,6 +265,25 @@ impl<'d> Arguments<'d> {
             }
         }
         made(&properties)
+    }
+}
+
+/// What is written in a media type that monolith does not write is a text, which the model writes. One value alone is a text already.
+fn written_by_the_model(schema: &mut Value, media_type: &str) {
+    let is_alone = |value: &Value| !value.is_object() && !value.is_array();
+    let is_type_alone = |kind: &Value| kind != "object" && kind != "array";
+    let is_text = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().all(is_type_alone),
+        Some(kind) => is_type_alone(kind),
+        None => {
+            let values = schema.get("enum").and_then(Value::as_array);
+            values.is_some_and(|values| values.iter().all(is_alone))
+        }
+    };
+    if !is_text {
+        let text = schema.get("description").cloned();
+        let text = text.unwrap_or_else(|| json!(format!("Written as {media_type}.")));
+        *schema = json!({"type": "string", "description": text});
     }
 }
 

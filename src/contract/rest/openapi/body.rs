@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::parameter::{Location, Parameter, Style};
-use crate::contract::rest::request::RequestBody;
+use crate::contract::rest::request::{RequestBody, RequestFault};
 use crate::contract::rest::template::text_of;
 use crate::message::Digest;
 
@@ -47,6 +47,30 @@ pub(super) struct MemberEncoding {
     pub(super) style: Option<Style>,
 }
 
+impl MemberEncoding {
+    /// The types that a member may be written in, as far as one of them can be the type of a part.
+    fn types(&self) -> impl Iterator<Item = &str> {
+        let stated = self.content_type.as_deref().unwrap_or_default();
+        stated
+            .split(',')
+            .map(str::trim)
+            .filter(|kind| is_media_type(kind))
+    }
+
+    /// Whether OpenAPI says how it is written, whatever its type is.
+    const fn has_style(&self) -> bool {
+        self.style.is_some() || self.explode.is_some() || self.allow_reserved
+    }
+
+    /// The type that a member is written in which is no JSON, where it has no other one.
+    pub(super) fn text_type(&self) -> Option<&str> {
+        let has_json = self.types().any(is_json);
+        self.types()
+            .next()
+            .filter(|_| !has_json && !self.has_style())
+    }
+}
+
 impl Body {
     /// How a body of that media type is written.
     pub(super) fn form_of(media_type: &str) -> BodyForm {
@@ -62,9 +86,12 @@ impl Body {
     }
 
     /// The body with that value.
-    pub(super) fn written(&self, value: &Value) -> RequestBody {
+    pub(super) fn written(&self, value: &Value) -> Result<RequestBody, RequestFault> {
         let none = Map::new();
         let members = value.as_object().unwrap_or(&none);
+        if matches!(self.form, BodyForm::Form | BodyForm::Parts) {
+            self.check_members(members)?;
+        }
         let (bytes, media_type) = match self.form {
             BodyForm::Json => (value.to_string(), self.sent_type("application/json")),
             BodyForm::Text => (text_of(value), self.sent_type("text/plain")),
@@ -75,9 +102,29 @@ impl Body {
                 (self.parts(members, &boundary), media_type)
             }
         };
-        RequestBody {
+        Ok(RequestBody {
             bytes: bytes.into_bytes(),
             media_type,
+        })
+    }
+
+    /// A member that is to be written in a type of its own is a text, or JSON.
+    fn check_members(&self, members: &Map<String, Value>) -> Result<(), RequestFault> {
+        let is_made = |value: &Value| match value {
+            Value::Array(items) => items.iter().any(|item| item.is_array() || item.is_object()),
+            value => value.is_object(),
+        };
+        let mut made = members.iter().filter(|(_, value)| is_made(value));
+        let unwritten = made.find(|(name, _)| {
+            let encoding = self.encoding.get(*name);
+            encoding.and_then(MemberEncoding::text_type).is_some()
+        });
+        match unwritten {
+            None => Ok(()),
+            Some((name, _)) => Err(RequestFault::Value {
+                name: format!("{}.{name}", self.argument),
+                rule: "is to be written in a type that is no JSON: give it as a text",
+            }),
         }
     }
 
@@ -95,8 +142,7 @@ impl Body {
         for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
             let none = MemberEncoding::default();
             let encoding = self.encoding.get(name).unwrap_or(&none);
-            let has_style =
-                encoding.style.is_some() || encoding.explode.is_some() || encoding.allow_reserved;
+            let has_style = encoding.has_style();
             let style = match encoding.style {
                 None if !has_style && is_nested(value) => Style::Json,
                 style => style.unwrap_or(Style::Form),
@@ -126,19 +172,16 @@ impl Body {
             };
             for item in items {
                 let binary = encoding.is_some_and(|encoding| encoding.binary);
-                let stated = encoding.and_then(|encoding| encoding.content_type.as_deref());
                 let default_type = match item {
                     Value::Object(_) | Value::Array(_) => "application/json",
                     _ if binary => "application/octet-stream",
                     _ => "text/plain; charset=utf-8",
                 };
-                // Where several types may be, the first is taken.
-                let stated = stated
-                    .and_then(|types| types.split(',').next())
-                    .map(str::trim);
-                let media_type = stated
-                    .filter(|kind| is_media_type(kind))
-                    .unwrap_or(default_type);
+                // Where several types may be, the first is taken that can be written.
+                let is_made = item.is_array() || item.is_object();
+                let mut types = encoding.into_iter().flat_map(MemberEncoding::types);
+                let media_type = types.find(|kind| !is_made || is_json(kind));
+                let media_type = media_type.unwrap_or(default_type);
                 let name = quoted(name);
                 let file = if binary {
                     format!("; filename=\"{name}\"")
@@ -173,6 +216,11 @@ fn is_nested(value: &Value) -> bool {
 /// A type without wildcards and without anything that would end its line.
 fn is_media_type(text: &str) -> bool {
     text.contains('/') && !text.contains('*') && !text.chars().any(char::is_control)
+}
+
+/// Whether what is of that type is JSON.
+pub(in crate::contract::rest) fn is_json(media_type: &str) -> bool {
+    Body::form_of(media_type) == BodyForm::Json
 }
 
 /// A line that no part holds: it is made of all of them.

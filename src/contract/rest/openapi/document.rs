@@ -78,7 +78,7 @@ impl SpecDocument {
             value = self.at(reference)?;
         }
         let reference = reference_of(value).unwrap_or_default().to_owned();
-        Err(OpenapiFault::Reference { reference })
+        Err(OpenapiFault::Circular { reference })
     }
 
     /// What a reference leads to.

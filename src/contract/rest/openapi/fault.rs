@@ -29,6 +29,9 @@ pub(crate) enum OpenapiFault {
     /// It refers to what is not in it.
     #[error("{reference:?} is not in the description, and nothing else is read")]
     Reference { reference: String },
+    /// It refers to itself where it has to say something.
+    #[error("{reference:?} leads back to itself, so nothing is said there")]
+    Circular { reference: String },
     /// An operation has what no request can have.
     #[error("{reason}")]
     Operation { reason: String },

@@ -15,6 +15,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+pub(super) use body::is_json;
 pub(crate) use fault::OpenapiFault;
 pub(crate) use import::{ImportTerms, imported};
 pub(crate) use plan::HttpOperation;

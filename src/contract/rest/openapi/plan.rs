@@ -72,6 +72,7 @@ impl HttpOperation {
             let value = arguments.get(&body.argument)?;
             Some(body.written(value))
         });
+        let body = body.transpose()?;
         Ok(RequestParts {
             body,
             headers,

@@ -1,6 +1,8 @@
 //! Schemas of a description as schemas of arguments: written out without references, bounded, in the one dialect that validators and models
 //! read. Judges no arguments.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::document::{SpecDocument, SpecVersion, reference_of};
@@ -38,6 +40,8 @@ const PLAIN: [&str; 19] = [
 /// Writes out the schemas of one tool.
 pub(super) struct SchemaWriter<'d> {
     document: &'d SpecDocument,
+    /// What of the value that is being described only answers have.
+    in_answers: BTreeSet<&'d str>,
     left: usize,
     /// The references that are being written out.
     open: Vec<String>,
@@ -47,6 +51,7 @@ impl<'d> SchemaWriter<'d> {
     pub(super) const fn new(document: &'d SpecDocument) -> Self {
         Self {
             document,
+            in_answers: BTreeSet::new(),
             left: MOST_SCHEMAS,
             open: Vec::new(),
         }
@@ -54,7 +59,45 @@ impl<'d> SchemaWriter<'d> {
 
     /// A schema written out. One that contains itself takes anything where it does.
     pub(super) fn write(&mut self, schema: &'d Value) -> Result<Value, OpenapiFault> {
-        self.at_depth(schema, MOST_DEPTH)
+        self.value(schema, MOST_DEPTH)
+    }
+
+    /// The schema of a value of its own: a member, an item.
+    fn value(&mut self, schema: &'d Value, depth: usize) -> Result<Value, OpenapiFault> {
+        let within = self.read_only(schema);
+        let around = std::mem::replace(&mut self.in_answers, within);
+        let written = self.at_depth(schema, depth);
+        self.in_answers = around;
+        written
+    }
+
+    /// The properties that only answers have, wherever what describes the same value says so.
+    fn read_only(&self, schema: &'d Value) -> BTreeSet<&'d str> {
+        let (mut found, mut followed) = (BTreeSet::new(), BTreeSet::new());
+        let (mut open, mut left) = (vec![schema], MOST_SCHEMAS);
+        while let Some(schema) = open.pop().filter(|_| left > 0) {
+            left -= 1;
+            if let Some(reference) = reference_of(schema)
+                && followed.insert(reference)
+            {
+                open.extend(self.document.at(reference).ok());
+            }
+            let list = |key: &str| schema.get(key).and_then(Value::as_array);
+            let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(list);
+            open.extend(parts.flatten());
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let properties = properties.into_iter().flatten();
+            let of_answers = properties.filter(|(_, property)| self.is_read_only(property));
+            found.extend(of_answers.map(|(name, _)| name.as_str()));
+        }
+        found
+    }
+
+    fn is_read_only(&self, property: &Value) -> bool {
+        let says = |schema: &Value| schema.get("readOnly") == Some(&json!(true));
+        let beside =
+            self.document.version() == SpecVersion::V31 || reference_of(property).is_none();
+        beside && says(property) || self.document.resolved(property).is_ok_and(says)
     }
 
     fn at_depth(&mut self, schema: &'d Value, depth: usize) -> Result<Value, OpenapiFault> {
@@ -117,29 +160,34 @@ impl<'d> SchemaWriter<'d> {
             ("properties", Value::Object(properties)) => {
                 let mut out = Map::new();
                 for (name, property) in properties {
+                    self.document.resolved(property)?;
                     // What only answers have is no argument.
-                    if self.document.resolved(property)?.get("readOnly") != Some(&json!(true)) {
-                        out.insert(name.clone(), self.at_depth(property, depth)?);
+                    if !self.is_read_only(property) {
+                        out.insert(name.clone(), self.value(property, depth)?);
                     }
                 }
                 Value::Object(out)
             }
             ("items" | "contains", Value::Object(_) | Value::Bool(_)) => {
-                self.at_depth(value, depth)?
+                self.value(value, depth)?
             }
             ("not", Value::Object(members)) if members.iter().all(is_exact) => value.clone(),
             ("additionalProperties", Value::Bool(_)) => value.clone(),
-            ("additionalProperties", Value::Object(_)) => self.at_depth(value, depth)?,
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(items))
-                if !items.is_empty() =>
-            {
+            ("additionalProperties", Value::Object(_)) => self.value(value, depth)?,
+            ("allOf" | "anyOf" | "oneOf", Value::Array(items)) if !items.is_empty() => {
                 let items = items.iter().map(|item| self.at_depth(item, depth));
+                Value::Array(items.collect::<Result<_, _>>()?)
+            }
+            ("prefixItems", Value::Array(items)) if !items.is_empty() => {
+                let items = items.iter().map(|item| self.value(item, depth));
                 Value::Array(items.collect::<Result<_, _>>()?)
             }
             ("required", Value::Array(names)) => {
                 let mut names: Vec<Value> =
                     names.iter().filter(|n| n.is_string()).cloned().collect();
                 names.dedup();
+                let in_answers = &self.in_answers;
+                names.retain(|name| !name.as_str().is_some_and(|name| in_answers.contains(name)));
                 Value::Array(names)
             }
             (key, value) if PLAIN.contains(&key) && is_sound(key, value) => value.clone(),

@@ -336,16 +336,20 @@ pub(in crate::contract::spec) fn narrowed(root: &mut Node, front: &Front, findin
             continue;
         };
         let allowed = child(node, SERVER.tools_allowed.name).and_then(words);
+        let denied = child(node, SERVER.tools_denied.name).and_then(words);
+        let denied = denied.unwrap_or_default();
         let of_server = front.single.iter().filter(|(of, ..)| of == server);
         let mut taken = Vec::new();
         for (_, tool, place) in of_server {
-            if tool_filter::takes(allowed.as_deref(), &[], tool) {
-                taken.push(scalar(tool, place));
+            let rule = if !tool_filter::takes(allowed.as_deref(), &[], tool) {
+                format!("`toolsAllowed` of the tool server `{server}` does not name `{tool}`")
+            } else if !tool_filter::takes(None, &denied, tool) {
+                format!("`toolsDenied` of the tool server `{server}` denies `{tool}`")
             } else {
-                let rule =
-                    format!("`toolsAllowed` of the tool server `{server}` does not name `{tool}`");
-                findings.add(place, FILE.tools.name, rule, None);
-            }
+                taken.push(scalar(tool, place));
+                continue;
+            };
+            findings.add(place, FILE.tools.name, rule, None);
         }
         let kind = Kind::List(taken);
         let place = place.clone();

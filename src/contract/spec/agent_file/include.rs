@@ -8,6 +8,8 @@ use serde_json::Value;
 const MAX_DEPTH: usize = 8;
 /// The most includes of one agent: with files that include twice, depth alone is no bound.
 const MAX_INCLUDES: usize = 1000;
+/// The most broken includes that are named.
+const MAX_FAULTS: usize = 50;
 /// The longest text with everything included, in bytes: that of a contract file.
 const MAX_BYTES: usize = 1 << 20;
 /// How an include begins and ends.
@@ -34,9 +36,36 @@ pub(crate) trait AgentFiles {
 pub(crate) struct IncludeFault {
     /// The file with the include.
     pub(crate) file: PathBuf,
+    /// The bytes of the include.
+    len: usize,
     /// Its line, from 1.
     pub(crate) line: usize,
+    /// The byte at which it stands in the text with everything else included.
+    offset: usize,
     pub(crate) rule: String,
+}
+
+/// An agent's file some of whose includes cannot be followed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.listed())]
+pub(crate) struct BrokenIncludes {
+    /// At least one.
+    pub(crate) faults: Vec<IncludeFault>,
+    /// With everything else included; the includes that are broken stand there as they are written.
+    pub(crate) whole: IncludedText,
+}
+
+impl BrokenIncludes {
+    fn listed(&self) -> String {
+        let all: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
+        all.join("; ")
+    }
+
+    /// Each with the range that it has in the text, and its rule.
+    pub(in crate::contract::spec) fn places(&self) -> impl Iterator<Item = (usize, usize, &str)> {
+        let faults = self.faults.iter();
+        faults.map(|fault| (fault.offset, fault.len, fault.rule.as_str()))
+    }
 }
 
 /// An agent's file with everything that it includes, and which part of it is from where.
@@ -96,12 +125,12 @@ pub(in crate::contract::spec) fn place_in<'p>(
 /// The text of an agent's file with everything that it includes.
 ///
 /// # Errors
-/// [`IncludeFault`]: a file that is hidden, missing, too large or that includes itself; more than 8 levels.
+/// [`BrokenIncludes`]: files that are hidden, missing, too large or that include themselves; more than 8 levels.
 pub(crate) fn with_includes(
     file: &Path,
     text: &str,
     files: &dyn AgentFiles,
-) -> Result<IncludedText, IncludeFault> {
+) -> Result<IncludedText, BrokenIncludes> {
     included(file, text, files, false)
 }
 
@@ -113,7 +142,7 @@ pub(crate) fn with_includes_below(
     file: &Path,
     text: &str,
     files: &dyn AgentFiles,
-) -> Result<IncludedText, IncludeFault> {
+) -> Result<IncludedText, BrokenIncludes> {
     included(file, text, files, true)
 }
 
@@ -122,11 +151,12 @@ fn included(
     text: &str,
     files: &dyn AgentFiles,
     is_confined: bool,
-) -> Result<IncludedText, IncludeFault> {
+) -> Result<IncludedText, BrokenIncludes> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let own = files.text(file).map_or(file.to_owned(), |(path, _)| path);
     let folder_of = |file: &Path| file.parent().unwrap_or(Path::new("")).to_owned();
     let mut inliner = Inliner {
+        faults: Vec::new(),
         files,
         folder: folder_of(&own),
         is_confined,
@@ -134,11 +164,20 @@ fn included(
         named_folder: folder_of(file),
         out: IncludedText::default(),
     };
-    inliner.inline(file, text, &mut vec![own])?;
-    Ok(inliner.out)
+    // Where it is full, that is one of the faults.
+    let _ = inliner.inline(file, text, &mut vec![own]);
+    let (faults, whole) = (inliner.faults, inliner.out);
+    if faults.is_empty() {
+        return Ok(whole);
+    }
+    Err(BrokenIncludes { faults, whole })
 }
 
+/// There is no more room, or no more to be said.
+struct Full;
+
 struct Inliner<'f> {
+    faults: Vec<IncludeFault>,
     files: &'f dyn AgentFiles,
     /// The agent's folder without links.
     folder: PathBuf,
@@ -155,46 +194,64 @@ const RULE: &str = "such files may hold secrets and are not read";
 
 impl Inliner<'_> {
     /// Appends a text; `open` are the files that are being included, the outermost first.
-    fn inline(
-        &mut self,
-        file: &Path,
-        text: &str,
-        open: &mut Vec<PathBuf>,
-    ) -> Result<(), IncludeFault> {
+    fn inline(&mut self, file: &Path, text: &str, open: &mut Vec<PathBuf>) -> Result<(), Full> {
         let mut rest = text;
         while let Some((at, begin, end)) = next(rest) {
-            let line = || {
-                let before = text.len() - rest.len() + at;
-                text.get(..before).unwrap_or_default().matches('\n').count() + 1
-            };
-            let refuse = |rule: String| IncludeFault {
-                file: file.to_owned(),
-                line: line(),
-                rule,
-            };
             let (before, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
             let inner = after.get(begin.len()..).unwrap_or_default();
+            let from = text.len() - rest.len();
+            self.push((file, open), text, from, before)?;
             let close = inner.find(end);
             let name = close.and_then(|close| inner.get(..close));
             let Some(name) = name.filter(|name| !name.contains('\n')) else {
-                return Err(refuse(format!("`{begin}` is not closed by `{end}`")));
+                let rule = format!("`{begin}` is not closed by `{end}`");
+                self.refuse((file, open), text, (from + at, begin), rule)?;
+                rest = inner;
+                continue;
             };
-            let from = text.len() - rest.len();
-            self.push((file, open), text, from, before)
-                .map_err(&refuse)?;
-            let (path, text) = self.opened(file, name.trim(), open).map_err(&refuse)?;
-            open.push(path.1);
-            self.inline(&path.0, &text, open)?;
-            open.pop();
-            rest = inner.get(name.len() + end.len()..).unwrap_or_default();
+            let length = begin.len() + name.len() + end.len();
+            match self.opened(file, name.trim(), open) {
+                Ok((path, text)) => {
+                    open.push(path.1);
+                    self.inline(&path.0, &text, open)?;
+                    open.pop();
+                }
+                Err(rule) => {
+                    let written = after.get(..length).unwrap_or_default();
+                    self.refuse((file, open), text, (from + at, written), rule)?;
+                }
+            }
+            rest = after.get(length..).unwrap_or_default();
         }
-        let last = |rule| IncludeFault {
+        self.push((file, open), text, text.len() - rest.len(), rest)
+    }
+
+    /// Notes a fault, and leaves what is written there as it is.
+    fn refuse(
+        &mut self,
+        (file, open): (&Path, &[PathBuf]),
+        text: &str,
+        (from, written): (usize, &str),
+        rule: String,
+    ) -> Result<(), Full> {
+        self.fault(file, text, (from, written.len()), rule);
+        self.push((file, open), text, from, written)?;
+        if self.faults.len() < MAX_FAULTS {
+            Ok(())
+        } else {
+            Err(Full)
+        }
+    }
+
+    fn fault(&mut self, file: &Path, text: &str, (from, len): (usize, usize), rule: String) {
+        let above = text.get(..from).unwrap_or_default();
+        self.faults.push(IncludeFault {
             file: file.to_owned(),
-            line: 1,
+            len,
+            line: above.matches('\n').count() + 1,
+            offset: self.out.text.len(),
             rule,
-        };
-        let from = text.len() - rest.len();
-        self.push((file, open), text, from, rest).map_err(last)
+        });
     }
 
     /// The file that an include of `file` names: as it is named and as it is without links, and its text.
@@ -244,7 +301,12 @@ impl Inliner<'_> {
         text: &str,
         from: usize,
         part: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), Full> {
+        if self.out.text.len() + part.len() > MAX_BYTES {
+            let rule = format!("with everything included it holds more than {MAX_BYTES} bytes");
+            self.fault(file, text, (from, 0), rule);
+            return Err(Full);
+        }
         let above = text.get(..from).unwrap_or_default();
         let last = above.rsplit('\n').next().unwrap_or_default();
         self.out.parts.push(IncludedPart {
@@ -254,11 +316,6 @@ impl Inliner<'_> {
             offset: self.out.text.len(),
         });
         self.out.text.push_str(part);
-        if self.out.text.len() > MAX_BYTES {
-            return Err(format!(
-                "with everything included it holds more than {MAX_BYTES} bytes"
-            ));
-        }
         Ok(())
     }
 }

@@ -26,7 +26,7 @@ mod tests;
 pub(super) use front::{Front, Translator, narrowed, translated};
 pub(in crate::contract::spec) use include::place_in;
 pub(crate) use include::{
-    AgentFiles, IncludeFault, IncludedPart, IncludedText, unread_rule, with_includes,
+    AgentFiles, BrokenIncludes, IncludedPart, IncludedText, unread_rule, with_includes,
     with_includes_below,
 };
 pub(crate) use keys::KNOBS;

@@ -11,6 +11,13 @@ pub(in crate::contract::spec) struct Parts<'t> {
     pub(in crate::contract::spec) front: Option<String>,
 }
 
+impl Parts<'_> {
+    /// The byte of that text at which the prompt begins.
+    pub(in crate::contract::spec) fn body_at(&self, text: &str) -> usize {
+        text.trim_end().len().saturating_sub(self.body.len())
+    }
+}
+
 /// The parts of an agent's file: an optional line `#!…`, front matter between two lines `---`, and the prompt.
 ///
 /// # Errors

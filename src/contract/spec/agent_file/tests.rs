@@ -49,7 +49,10 @@ impl Definitions for Layer {
             (DefinitionKind::Openapi, "shop" | "shop_a" | "list_of") => json!({"spec": "s.yaml"}),
             (DefinitionKind::Server, "files") => json!({"command": "files"}),
             (DefinitionKind::Server, "web") => {
-                json!({"command": "web", "tools_allowed": ["fetch"]})
+                json!({"command": "web", "tools_allowed": ["fetch"], "tools_denied": []})
+            }
+            (DefinitionKind::Server, "safe") => {
+                json!({"command": "safe", "tools_allowed": ["*"], "tools_denied": ["Write_File"]})
             }
             _ => return Ok(None),
         };
@@ -215,6 +218,14 @@ fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows
     let said = refused("---\nmodels: [openai/m]\ntools: [web__post]\n---\nHi");
     assert!(
         said.contains("`toolsAllowed` of the tool server `web` does not name `post`"),
+        "{said}"
+    );
+    assert_eq!(allowed("[safe__read]", "safe"), one("read"));
+    let said = refused("---\nmodels: [openai/m]\ntools: [safe__write_file]\n---\nHi");
+    assert!(
+        said.contains(
+            "tools: `toolsDenied` of the tool server `safe` denies `write_file`\n --> a.ai:3:9"
+        ),
         "{said}"
     );
 }
@@ -401,6 +412,17 @@ fn includes_are_put_in_their_places_before_anything_is_read() {
     assert_eq!(
         refused("${include:x\n}"),
         "top/a.ai:1: `${include:` is not closed by `}`"
+    );
+    // All of them at once, and what is broken stays as it is written.
+    let broken = flat("x ${include:none.md}\n${include:sub/b.md} {{include:.env}}");
+    let broken = broken.unwrap_err();
+    assert_eq!(
+        broken.to_string(),
+        "top/a.ai:1: `none.md` cannot be included: there is no such file; top/a.ai:2: `.env` is hidden: such files may hold secrets and are not read"
+    );
+    assert_eq!(
+        broken.whole.text,
+        "x ${include:none.md}\nB D {{include:.env}}"
     );
 }
 

@@ -21,7 +21,8 @@ form! {
         parameters_schema: Value, DefaultText = DefaultText("no arguments"),
         "JSON Schema of the arguments, of `type: object`." => nullable;
         body_template: Value, DefaultText = DefaultText("of a `POST`, `PUT` or `PATCH` the arguments that are not in the address"),
-        "The body in JSON. A text that is `${parameters.NAME}` becomes the argument, whatever that is; what is not given is left out." => nullable;
+        "The body in JSON. A text that is `${parameters.NAME}` becomes the argument, whatever that is; what is not given is left out. With a \
+         `Content-Type` of `headers` that is no JSON, a body that is a text is sent as it is." => nullable;
         streaming: StreamTerms, DefaultText = DefaultText("none"),
         "How the answer is read where it comes as a stream: an event of JSON on each line." => nullable;
         loopback: bool, bool = false,

@@ -76,6 +76,46 @@ fn only_what_is_written_to_the_service_is_an_argument() {
     );
 }
 
+/// OpenAPI 3.1: `required` of a property that is `readOnly` holds for answers alone, wherever the two are written.
+#[test]
+fn what_only_answers_have_is_not_required_by_what_is_written_beside_it() {
+    let pet = json!({"Pet": {"type": "object", "required": ["id"], "properties": {
+        "id": {"type": "integer", "readOnly": true}, "name": {"type": "string"},
+    }}});
+    let reference = json!({"$ref": "#/components/schemas/Pet"});
+    let own = json!({"type": "object", "required": [], "properties": {"name": {"type": "string"}}});
+    let check = |version: &str, schema: &Value, expect: &Value| {
+        assert_eq!(
+            written(version, schema, &pet),
+            *expect,
+            "{version} {schema}"
+        );
+    };
+    for version in ["3.0.3", "3.1.0"] {
+        let all = json!({"allOf": [reference, {"required": ["id", "name"]}]});
+        check(
+            version,
+            &all,
+            &json!({"allOf": [own, {"required": ["name"]}]}),
+        );
+        let any = json!({"required": ["id", "name"], "anyOf": [reference, {"type": "string"}]});
+        let expect = json!({"required": ["name"], "anyOf": [own, {"type": "string"}]});
+        check(version, &any, &expect);
+        // A member of that name in another value is another one.
+        let below = json!({"properties": {"pet": reference}, "allOf": [{"required": ["id"]}]});
+        let expect = json!({"properties": {"pet": own}, "allOf": [{"required": ["id"]}]});
+        check(version, &below, &expect);
+    }
+    let beside = json!({"$ref": "#/components/schemas/Pet", "required": ["id", "name"]});
+    check(
+        "3.1.0",
+        &beside,
+        &json!({"required": ["name"], "allOf": [own]}),
+    );
+    let word = json!({"properties": {"a": {"$ref": "#/components/schemas/Pet", "readOnly": true}}});
+    check("3.1.0", &word, &json!({"properties": {}}));
+}
+
 /// Simplified schemas take more: what one of several rules out must not rule out what it took before.
 #[test]
 fn alternatives_and_opposites_refuse_nothing_that_the_service_takes() {
@@ -173,6 +213,8 @@ fn s8_a_circular_reference_is_written_out_once() {
     let found = tools(&description);
     assert_eq!(found.tools.len(), 1);
     assert_eq!(found.left_out[0].0, "#/paths/~1a/get");
+    let said = found.left_out[0].1.to_string();
+    assert!(said.contains("leads back to itself"), "{said}");
 }
 
 #[test]

@@ -234,3 +234,30 @@ fn a_parameter_with_a_media_type_is_json() {
         "https://h.example/v1/a?filter=%7B%22a%22%3A%5B%22x%22%2C1%5D%7D"
     );
 }
+
+/// OpenAPI 3.1.1 §4.8.12.2: a value is written in the media type that the description names.
+/// 001/6.openapi.4
+#[test]
+fn a_parameter_with_a_media_type_that_is_no_json_is_its_text() {
+    let check = |content: Value, location: &str, given: Value, expect: &str| {
+        let parameter = json!({"name": "q", "in": location, "required": true, "content": content});
+        let path = if location == "path" { "/a/{q}" } else { "/a" };
+        let tool = operation(path, "get", &json!({"parameters": [parameter]}));
+        assert_eq!(url(&tool, &json!({"q": given})), expect, "{parameter}");
+        tool.input_schema["properties"]["q"].clone()
+    };
+    let of = |media_type: &str, schema: Value| json!({media_type: {"schema": schema}});
+    let text = json!({"type": "string"});
+    let plain = of("text/plain", text.clone());
+    let at = |rest: &str| format!("https://h.example/v1/a{rest}");
+    let schema = check(plain.clone(), "query", json!("abc d"), &at("?q=abc%20d"));
+    assert_eq!(schema, text);
+    check(plain, "path", json!("a/b"), &at("/a%2Fb"));
+    let number = of("text/plain; charset=utf-8", json!({"type": "integer"}));
+    check(number, "query", json!(7), &at("?q=7"));
+    // What monolith does not write is written by the model.
+    let xml = of("application/xml", json!({"type": "object"}));
+    let schema = check(xml, "query", json!("<a/>"), &at("?q=%3Ca%2F%3E"));
+    let expect = json!({"type": "string", "description": "Written as application/xml."});
+    assert_eq!(schema, expect);
+}

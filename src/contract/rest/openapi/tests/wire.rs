@@ -107,6 +107,47 @@ fn parts_are_a_member_each_and_nothing_in_one_ends_it() {
     );
 }
 
+/// OpenAPI 3.1.1 §4.8.15: a part has the type that its encoding says, and what it holds is of that type.
+#[test]
+fn a_part_of_another_type_than_json_is_the_text_that_the_model_writes() {
+    let content = json!({
+        "schema": {"type": "object", "properties": {
+            "m": {"type": "object"}, "all": {"type": "array", "items": {"type": "object"}},
+            "both": {"type": "object"}, "n": {"type": "integer"},
+        }},
+        "encoding": {
+            "m": {"contentType": "application/xml"}, "all": {"contentType": "application/xml"},
+            "both": {"contentType": "text/csv, application/json"}, "n": {"contentType": "text/plain"},
+            "open": {"contentType": "application/xml"},
+        },
+    });
+    let operation = operation(
+        "/a",
+        "post",
+        &json!({"requestBody": {"content": {"multipart/form-data": content}}}),
+    );
+    let text = json!({"type": "string", "description": "Written as application/xml."});
+    assert_eq!(
+        operation.input_schema["properties"]["body"]["properties"],
+        json!({"m": text, "all": {"type": "array", "items": text}, "both": {"type": "object"}, "n": {"type": "integer"}})
+    );
+    let value = json!({"m": "<a/>", "all": ["<b/>"], "both": {"k": 1}, "n": 7});
+    let (_, text) = body("multipart/form-data", &content, &value);
+    for part in [
+        "Content-Type: application/xml\r\n\r\n<a/>\r\n",
+        "Content-Type: application/xml\r\n\r\n<b/>\r\n",
+        "Content-Type: application/json\r\n\r\n{\"k\":1}\r\n",
+        "Content-Type: text/plain\r\n\r\n7\r\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // What the schema does not say is refused when it comes.
+    let fault = request(&operation, &json!({"body": {"open": {"k": 1}}})).unwrap_err();
+    let said =
+        "the argument `body.open` is to be written in a type that is no JSON: give it as a text";
+    assert_eq!(fault.to_string(), said);
+}
+
 #[test]
 fn of_several_types_the_body_has_the_one_that_a_model_writes_best() {
     let chosen = |types: &[&str]| {

@@ -1,0 +1,47 @@
+//! The folder that tool servers are to see: `MCP_ROOT` of this process, and what is said of it (001 §6).
+
+use std::path::Path;
+
+use super::app::App;
+use crate::contract::ContractSpec;
+use crate::driver::{HandedRoot, MCP_ROOT, handed_roots, is_root_of_all};
+
+/// A variable of this process. A root for tool servers that is missing or blank is the folder where the command was typed.
+pub(in crate::cli) fn variable(name: &str) -> Option<String> {
+    if name != MCP_ROOT {
+        return std::env::var(name).ok();
+    }
+    let here = || Some(std::env::current_dir().ok()?.display().to_string());
+    given_root().or_else(here)
+}
+
+/// The root that this process was given.
+fn given_root() -> Option<String> {
+    let root = std::env::var(MCP_ROOT).ok();
+    root.filter(|root| !root.trim().is_empty())
+}
+
+/// What is said of the roots that the servers of a file are handed, `folder` being the file's own.
+pub(in crate::cli) fn root_notes(app: &App, spec: &ContractSpec, folder: &Path) -> Vec<String> {
+    let handed = handed_roots(spec, &app.environment);
+    let is_whole = |root: &&HandedRoot| is_root_of_all(&folder.join(&root.folder));
+    let confined = handed.iter().filter(|root| root.is_confined);
+    let whole = confined.filter(is_whole).map(|root| {
+        let of = if root.is_mcp_root { "MCP_ROOT" } else { "`roots`" };
+        format!(
+            "{}: {of} is `/`, where no confined server may write: this one reads there, and writes in the folder of its file and in temporary \
+             ones; name a folder below it, or say `sandbox: off`",
+            root.place
+        )
+    });
+    let mut notes: Vec<String> = whole.filter(|_| cfg!(target_os = "linux")).collect();
+    notes.dedup();
+    let here = app.cwd.display().to_string();
+    let is_here = |root: &HandedRoot| root.is_mcp_root && root.folder == here;
+    if app.accounting.verbose && given_root().is_none() && handed.iter().any(is_here) {
+        notes.push(format!(
+            "MCP_ROOT is not set or blank: the working folder {here} takes its place"
+        ));
+    }
+    notes
+}
