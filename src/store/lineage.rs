@@ -29,6 +29,20 @@ impl Lineage {
         self.parent.call.is_some() || self.is_workflow
     }
 
+    /// Whether that run has the name that one gets which was begun so. Another one is no part of the tree, whatever it says of itself.
+    pub(crate) fn names(&self, run_id: &RunId) -> bool {
+        let above = &self.parent.run_id;
+        match self.parent.call {
+            Some(call) => above.child(call) == *run_id,
+            None if self.is_workflow => {
+                let number = run_id.as_str().rsplit('.').next();
+                let number = number.and_then(|number| number.parse().ok());
+                number.is_some_and(|number| above.step(number).is_ok_and(|step| step == *run_id))
+            }
+            None => true,
+        }
+    }
+
     /// Whether the store has the run that began it, for a call or as a step, with the entry that is named.
     const fn is_begun_here(&self) -> bool {
         self.is_below() && matches!(self.found, ParentFound::Entry(_))
@@ -257,4 +271,34 @@ pub(super) fn find_entry(
         .optional()?;
     let seq = seq.and_then(|seq| u64::try_from(seq).ok());
     Ok(seq.map_or(ParentFound::NoSuchEntry, ParentFound::Entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_below_has_the_name_that_its_call_or_its_step_gives() {
+        let named = |name: &str| RunId::try_from(name.to_owned()).unwrap();
+        let check = |call: Option<u64>, is_workflow: bool, name: &str, expect: bool| {
+            let lineage = Lineage {
+                parent: ParentRun {
+                    call: call.map(CallSeq),
+                    head: Digest::ZERO,
+                    run_id: named("w"),
+                },
+                found: ParentFound::Entry(1),
+                is_continued: false,
+                is_workflow,
+            };
+            assert_eq!(lineage.names(&named(name)), expect, "{name}");
+        };
+        check(Some(5), false, "w.5", true);
+        check(Some(5), false, "w.6", false);
+        check(Some(5), false, "evil", false);
+        check(None, true, "w.2", true);
+        check(None, true, "w.02", false);
+        check(None, true, "evil", false);
+        check(None, false, "any", true);
+    }
 }

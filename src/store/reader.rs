@@ -48,6 +48,11 @@ impl StoreReader {
         })
     }
 
+    /// Another reader of the same store.
+    pub(crate) fn again(&self) -> Result<Self, StoreError> {
+        Self::open(&self.path)
+    }
+
     /// The newest runs first, at most `limit`. Rows that do not read as runs are left out; [`Self::list_rows`] names them.
     pub fn list_runs(&self, limit: usize, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let mut found = Vec::new();

@@ -28,6 +28,17 @@ pub(crate) enum StepInput {
 }
 
 impl StepInput {
+    /// The text of it: a prompt, arguments, a task.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Prompt(text)
+            | Self::Tool {
+                arguments: text, ..
+            }
+            | Self::Delegate { task: text, .. } => text,
+        }
+    }
+
     /// BLAKE3 over it.
     pub(crate) fn hash(&self) -> Digest {
         let (kind, parts): (&str, [&str; 2]) = match self {

@@ -247,9 +247,10 @@ fn above(reader: &mut StoreReader, row: &RunRow) -> Result<Option<Above>, StoreE
         }));
     }
     let lineage = reader.lineage(&row.run_id)?;
-    // One of another tree stands below none of this store, though that has the name.
-    let lineage =
-        lineage.filter(|found| !found.is_below() || found.found != ParentFound::NoSuchEntry);
+    // One of another tree stands below none of this store, though that has the name; nor does one whose name no call and no step gives.
+    let lineage = lineage.filter(|found| {
+        !found.is_below() || found.found != ParentFound::NoSuchEntry && found.names(&row.run_id)
+    });
     Ok(lineage.map(|found| Above {
         is_step: found.is_workflow && found.parent.call.is_none(),
         parent: found.parent,

@@ -3,6 +3,7 @@
 mod args;
 mod pin_file;
 mod recorded_call;
+mod recorded_result;
 mod recorded_step;
 mod render;
 mod run;

@@ -108,7 +108,7 @@ pub(super) fn result_differs(
 }
 
 /// Two texts from where they differ.
-fn texts_differ(field: &str, expected: &str, actual: &str) -> (String, String, String) {
+pub(super) fn texts_differ(field: &str, expected: &str, actual: &str) -> (String, String, String) {
     let both = expected.char_indices().zip(actual.chars());
     let same = both.take_while(|((_, one), other)| one == other).last();
     let from = same.map_or(0, |((at, one), _)| at.saturating_add(one.len_utf8()));

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::recorded_result::StepRunSays;
 use crate::agent::{StepResult, StepRun, WorkflowEventKind};
 use crate::cli::context::error::CliError;
 use crate::cli::context::forks::line_of;
 use crate::cli::context::workflow_entries::{each_entry, fork_parent};
+use crate::contract::Work;
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::store::StoreReader;
@@ -20,11 +22,15 @@ pub(super) struct RecordedStep {
     begun: Vec<(u64, Digest)>,
     /// Its end, and the entry that has it.
     pub(super) end: Option<(u64, StepRun)>,
+    /// BLAKE3 over what it was given.
+    input_hash: Digest,
     number: u64,
     /// Where it stands.
     pub(super) place: String,
     /// Its run: of a fork it may be that of the workflow that was forked.
     pub(super) run_id: RunId,
+    /// What the definition has of it.
+    work: Option<Work>,
     pub(super) workflow: RunId,
 }
 
@@ -93,6 +99,7 @@ pub(super) fn steps_of(
     reader: &mut StoreReader,
     workflow: &RunId,
 ) -> Result<Vec<RecordedStep>, CliError> {
+    let definition = reader.read_run(workflow)?.definition()?;
     let mut steps: BTreeMap<u64, RecordedStep> = BTreeMap::new();
     let mut without_run = Vec::new();
     each_entry(reader, workflow, |hash, action, event| {
@@ -112,12 +119,19 @@ pub(super) fn steps_of(
             let Ok(run_id) = workflow.step(begun.number) else {
                 continue;
             };
+            let work = || {
+                let mut all = definition.all_steps().into_iter();
+                let step = all.find(|step| step.id == begun.step)?;
+                Some(step.work.clone())
+            };
             let step = steps.entry(begun.number).or_insert_with(|| RecordedStep {
                 begun: Vec::new(),
                 end: None,
+                input_hash: begun.input_hash,
                 number: begun.number,
                 place: begun.place.clone(),
                 run_id,
+                work: work(),
                 workflow: workflow.clone(),
             });
             step.begun.push((action.seq, hash));
@@ -218,14 +232,32 @@ impl RecordedStep {
             let found = ("head".to_owned(), expected, actual.unwrap_or_default());
             return Ok(Some(found));
         }
-        let stored = reader.read_run(&self.run_id)?;
-        let outcome = stored.row().outcome.clone().unwrap_or_default();
+        let outcome = reader.read_run(&self.run_id)?.row().outcome.clone();
+        let outcome = outcome.unwrap_or_default();
         let actual = format!("{} ({})", outcome.0, outcome.1);
         let expected = end.outcome.to_string();
-        Ok((expected != actual).then(|| {
+        if expected != actual {
             let expected = format!("{expected}, {by}");
-            ("outcome".to_owned(), expected, actual)
-        }))
+            return Ok(Some(("outcome".to_owned(), expected, actual)));
+        }
+        let found = self.said_otherwise(reader, end)?;
+        Ok(found.map(|(field, expected, actual)| (field, format!("{expected}, {by}"), actual)))
+    }
+
+    /// What its run says otherwise of what it was given, or of what it came to.
+    fn said_otherwise(&self, reader: &StoreReader, end: &StepRun) -> Result<Difference, CliError> {
+        let Some(work) = &self.work else {
+            return Ok(None);
+        };
+        let says = StepRunSays {
+            reader,
+            run_id: &self.run_id,
+            work,
+        };
+        Ok(match says.input_differs(self.input_hash)? {
+            None => says.output_differs(end)?,
+            found => found,
+        })
     }
 }
 

@@ -14,6 +14,7 @@ mod reasons;
 mod recorded;
 mod shown;
 mod step_files;
+mod step_result;
 mod tool_result;
 mod waiting;
 
@@ -24,3 +25,5 @@ pub(in crate::cli) use self::ended::WorkflowResult;
 pub(in crate::cli) use self::options::{as_written, refuse_options};
 pub(in crate::cli) use self::recorded::{recorded_result, replay_workflow};
 pub(in crate::cli) use self::shown::{WorkflowForm, show_workflow};
+pub(in crate::cli) use self::step_result::step_run;
+pub(in crate::cli) use self::tool_result::ERASED;

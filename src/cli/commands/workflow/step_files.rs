@@ -1,19 +1,14 @@
-//! What the steps of a workflow run under, and what they came to. Drives nothing.
+//! What the steps of a workflow run under. Drives nothing.
 
-use crate::agent::{
-    MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepInput, StepOrder, StepRun,
-};
+use super::step_result::step_run;
+use crate::agent::{MAX_OUTPUT_BYTES, StepInput, StepOrder, StepRun};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
-use crate::cli::context::source::Source;
 use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
 use crate::driver::{DriverError, Environment, RunRequest, StepFiles};
-use crate::message::{RunId, char_prefix};
+use crate::message::RunId;
 use crate::store::Store;
-use crate::telemetry::{AgentResult, failed_calls};
-
-use super::tool_result::ToolResult;
 
 /// The file of a workflow, and the store that its steps are in.
 pub(super) struct Files {
@@ -57,44 +52,6 @@ impl Files {
             ..self.file.request(&self.app, spec, key)
         })
     }
-
-    fn read(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, CliError> {
-        let source = Source::Run(run_id.clone(), self.store.reader()?);
-        let (run, view) = source.fold(None)?;
-        let result = AgentResult::of_run(&run, &view);
-        let (Some(outcome), Some(head)) = (result.outcome, result.head) else {
-            let run_id = run_id.clone();
-            return Err(DriverError::NothingRecorded { run_id }.into());
-        };
-        let is_call = matches!(order.input, StepInput::Tool { .. });
-        let output = result.report_text().to_owned();
-        let (failure, output) = if let Some(why) = &result.error {
-            // The call says more than what its run came to.
-            let call = is_call.then(|| failed_calls(&view)).flatten();
-            let why = call.unwrap_or_else(|| why.clone());
-            (Some((StepFailure::Outcome, why)), output)
-        } else if is_call {
-            let ToolResult { failure, text } = ToolResult::of(&self.store, run_id, &view)?;
-            (failure, text)
-        } else if output.len() > MAX_OUTPUT_BYTES {
-            let reason = format!(
-                "its report has {} bytes; a step may come to at most {MAX_OUTPUT_BYTES}",
-                output.len()
-            );
-            (Some((StepFailure::OutputSize, reason)), String::new())
-        } else {
-            (None, output)
-        };
-        let (failure, reason) = failure.unzip();
-        Ok(StepRun {
-            failure,
-            head,
-            outcome,
-            output,
-            reason: reason.map(|reason| char_prefix(&reason, MAX_REASON_BYTES).to_owned()),
-            run_id: run_id.clone(),
-        })
-    }
 }
 
 impl StepFiles for Files {
@@ -119,7 +76,9 @@ impl StepFiles for Files {
     }
 
     fn ended(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, DriverError> {
-        self.read(order, run_id).map_err(|fault| match fault {
+        let is_call = matches!(order.input, StepInput::Tool { .. });
+        let read = || step_run(&self.store.reader()?, is_call, run_id);
+        read().map_err(|fault| match fault {
             CliError::Driver(fault) => fault,
             // A disk that is full or busy says nothing about the evidence.
             CliError::Store(fault) => fault.into(),

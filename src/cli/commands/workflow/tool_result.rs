@@ -4,9 +4,12 @@ use crate::agent::{MAX_OUTPUT_BYTES, StepFailure};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::kernel::{EntryKind, EventKind};
 use crate::message::{RunId, ToolEnvelope, ToolOutcome};
-use crate::store::{RunReader, Store};
+use crate::store::{RunReader, StoreReader};
 use crate::telemetry::failed_calls;
 use crate::view::{Activity, Call, RunView};
+
+/// How the reason ends where a result can be held against nothing.
+pub(in crate::cli) const ERASED: &str = ": its result was erased";
 
 /// What a tool step came to.
 pub(super) struct ToolResult {
@@ -17,8 +20,11 @@ pub(super) struct ToolResult {
 
 impl ToolResult {
     /// Of a run that ended well.
-    pub(super) fn of(store: &Store, run_id: &RunId, view: &RunView) -> Result<Self, CliError> {
-        let mut reader = store.reader()?;
+    pub(super) fn of(
+        reader: &mut StoreReader,
+        run_id: &RunId,
+        view: &RunView,
+    ) -> Result<Self, CliError> {
         let mut stored = reader.read_run(run_id)?;
         let Some((call, envelope)) = last_call(view).zip(last_envelope(&mut stored)?) else {
             let reason = failed_calls(view);
@@ -29,7 +35,7 @@ impl ToolResult {
             None => envelope.text(),
             Some(full) => {
                 let Some(bytes) = stored.blob(full)? else {
-                    let reason = format!("{}: its result was erased", call.name);
+                    let reason = format!("{}{ERASED}", call.name);
                     return Ok(Self::failed(StepFailure::Tool, reason, String::new()));
                 };
                 String::from_utf8_lossy(&bytes).into_owned()

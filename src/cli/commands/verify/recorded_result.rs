@@ -1,0 +1,101 @@
+//! What a workflow recorded of a step, held against the step's run: what it was given, and what it came to. Verifies no transcript.
+
+use super::recorded_call::texts_differ;
+use super::recorded_step::Difference;
+use crate::agent::{StepInput, StepRun};
+use crate::cli::commands::workflow::{ERASED, step_run};
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Source;
+use crate::contract::Work;
+use crate::kernel::EventKind;
+use crate::message::{Digest, RunId};
+use crate::store::StoreReader;
+
+/// What stands in the place of a secret.
+const REDACTED: &str = "[REDACTED";
+
+/// What the run of a step says of itself.
+pub(super) struct StepRunSays<'a> {
+    pub(super) reader: &'a StoreReader,
+    pub(super) run_id: &'a RunId,
+    /// The work of the step.
+    pub(super) work: &'a Work,
+}
+
+impl StepRunSays<'_> {
+    /// Whether it was given something else than the workflow recorded. What has lost a secret can be held against nothing.
+    pub(super) fn input_differs(&self, recorded: Digest) -> Result<Difference, CliError> {
+        let Some((field, given)) = self.given()? else {
+            return Ok(None);
+        };
+        if given.text().contains(REDACTED) || given.hash() == recorded {
+            return Ok(None);
+        }
+        let expected = format!("what has the hash {recorded}");
+        let actual = given.text().chars().take(120).collect();
+        Ok(Some((field.to_owned(), expected, actual)))
+    }
+
+    /// Whether it came to something else. A result that was erased is held against nothing.
+    pub(super) fn output_differs(&self, recorded: &StepRun) -> Result<Difference, CliError> {
+        let is_call = matches!(self.work, Work::Tool(_));
+        let made = step_run(self.reader, is_call, self.run_id)?;
+        let is_erased = |reason: &String| reason.ends_with(ERASED);
+        if made.reason.as_ref().is_some_and(is_erased) {
+            return Ok(None);
+        }
+        let failed = |run: &StepRun| {
+            if run.failure.is_some() {
+                "failed"
+            } else {
+                "completed"
+            }
+        };
+        let (expected, actual) = (failed(recorded), failed(&made));
+        if expected != actual {
+            return Ok(Some((
+                "step".to_owned(),
+                expected.to_owned(),
+                actual.to_owned(),
+            )));
+        }
+        let is_same = recorded.output == made.output;
+        Ok((!is_same).then(|| texts_differ("output", &recorded.output, &made.output)))
+    }
+
+    /// What it was given, and where that stands: its task, or its call.
+    fn given(&self) -> Result<Option<(&'static str, StepInput)>, CliError> {
+        if let Work::Tool(_) = self.work {
+            let view = Source::Run(self.run_id.clone(), self.reader.again()?);
+            let view = view.each_step(|_, _, _| Ok(()))?;
+            let call = view.calls().values().next();
+            return Ok(call.and_then(|call| {
+                let arguments = serde_json::from_str::<serde_json::Value>(&call.arguments).ok()?;
+                let arguments = serde_json_canonicalizer::to_string(&arguments).ok()?;
+                let tool = call.name.clone();
+                Some(("call.arguments", StepInput::Tool { arguments, tool }))
+            }));
+        }
+        let mut reader = self.reader.again()?;
+        let Some(first) = reader.read_run(self.run_id)?.next().transpose()? else {
+            return Ok(None);
+        };
+        let event = first.decode_event().ok().flatten();
+        let Some(EventKind::RunStarted(started)) = event.map(|event| event.event) else {
+            return Ok(None);
+        };
+        let task = started.messages.last().map(|task| task.content.clone());
+        Ok(task.and_then(|task| {
+            let given = match self.work {
+                Work::Prompt(_) => StepInput::Prompt(task),
+                Work::Delegate(delegate) => StepInput::Delegate {
+                    agent: delegate.agent.clone(),
+                    agent_digest: delegate.agent_digest,
+                    task,
+                },
+                _ => return None,
+            };
+            Some(("event.messages", given))
+        }))
+    }
+}

@@ -1,0 +1,54 @@
+//! What a step came to, read from its run that is sealed. Does not know what was recorded of it above.
+
+use super::tool_result::ToolResult;
+use crate::agent::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepRun};
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Source;
+use crate::driver::DriverError;
+use crate::message::{RunId, char_prefix};
+use crate::store::StoreReader;
+use crate::telemetry::{AgentResult, failed_calls};
+
+/// What the run of a step came to: of a tool's call (`is_call`) its whole result, else its report.
+///
+/// # Errors
+/// [`DriverError::NothingRecorded`] where it is not sealed, and the faults of the store.
+pub(in crate::cli) fn step_run(
+    reader: &StoreReader,
+    is_call: bool,
+    run_id: &RunId,
+) -> Result<StepRun, CliError> {
+    let (run, view) = Source::Run(run_id.clone(), reader.again()?).fold(None)?;
+    let result = AgentResult::of_run(&run, &view);
+    let (Some(outcome), Some(head)) = (result.outcome, result.head) else {
+        let run_id = run_id.clone();
+        return Err(DriverError::NothingRecorded { run_id }.into());
+    };
+    let output = result.report_text().to_owned();
+    let (failure, output) = if let Some(why) = &result.error {
+        // The call says more than what its run came to.
+        let call = is_call.then(|| failed_calls(&view)).flatten();
+        let why = call.unwrap_or_else(|| why.clone());
+        (Some((StepFailure::Outcome, why)), output)
+    } else if is_call {
+        let ToolResult { failure, text } = ToolResult::of(&mut reader.again()?, run_id, &view)?;
+        (failure, text)
+    } else if output.len() > MAX_OUTPUT_BYTES {
+        let reason = format!(
+            "its report has {} bytes; a step may come to at most {MAX_OUTPUT_BYTES}",
+            output.len()
+        );
+        (Some((StepFailure::OutputSize, reason)), String::new())
+    } else {
+        (None, output)
+    };
+    let (failure, reason) = failure.unzip();
+    Ok(StepRun {
+        failure,
+        head,
+        outcome,
+        output,
+        reason: reason.map(|reason| char_prefix(&reason, MAX_REASON_BYTES).to_owned()),
+        run_id: run_id.clone(),
+    })
+}
