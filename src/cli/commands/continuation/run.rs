@@ -9,7 +9,7 @@ use super::args::ContinueArgs;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::offer_models;
 use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
-use crate::cli::commands::drive::{argument, piped_task, proof_rule, task_of};
+use crate::cli::commands::drive::{argument, overwritten, piped_task, proof_rule, task_of};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::App;
 use crate::cli::context::begun_below::not_continued;
@@ -18,7 +18,7 @@ use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets::without_secrets;
 use crate::cli::context::source::Source;
-use crate::cli::ui::escape::typed_word;
+use crate::cli::ui::command::typed_word;
 use crate::driver::{self, Continuation};
 use crate::message::{Digest, RunId};
 use crate::replay::Fork;
@@ -54,6 +54,7 @@ pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit
 
 fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
     args.sets.extend(take(&mut args.knobs).into_sets());
+    overwritten(app)?;
     let run = match app.settled(&args.run) {
         Err(CliError::Store(StoreError::NoSuchRun { .. }))
             if args.message.is_none() && args.run.contains(char::is_whitespace) =>
