@@ -8,28 +8,60 @@ use crate::cli::ui::escape::line;
 use crate::message::RunId;
 use crate::store::{Invocation, Lineage, StoreReader};
 
+/// A run that was begun for the call of an agent. It is not gone on with by itself: as that of an agent it would use what the call gave,
+/// beside the call, which would be charged nothing.
+pub(in crate::cli) struct RunOfAgent {
+    parent: RunId,
+    run: RunId,
+    /// What goes on in its place.
+    way: String,
+}
+
+impl RunOfAgent {
+    /// The refusal of what was to be done with it.
+    pub(in crate::cli) fn refused(self, action: &'static str) -> InputFault {
+        InputFault::RunOfAgent {
+            action,
+            parent: self.parent.to_string(),
+            run: self.run.to_string(),
+            way: self.way,
+        }
+    }
+}
+
+/// The run, where it is that of an agent's call.
+pub(in crate::cli) fn run_of_agent(app: &App, run: &str) -> Result<Option<RunOfAgent>, CliError> {
+    let Source::Run(run, mut reader) = app.source(run)? else {
+        return Ok(None);
+    };
+    let lineage = reader.lineage(&run)?;
+    let Some(lineage) = lineage.filter(|own| own.is_below() && !own.is_workflow) else {
+        return Ok(None);
+    };
+    let begun = reader.invocation(&run)?;
+    Ok(Some(RunOfAgent {
+        way: way_on(app, &mut reader, &run, begun)?,
+        parent: lineage.parent.run_id,
+        run,
+    }))
+}
+
 /// Why a run is not continued under the file that it was begun with; none where it is.
 pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
-    let Source::Run(run_id, mut reader) = app.source(run)? else {
+    if let Some(found) = run_of_agent(app, run)? {
+        return Ok(Some(found.refused("continue")));
+    }
+    let Source::Run(run_id, reader) = app.source(run)? else {
         return Ok(None);
     };
     let lineage = reader.lineage(&run_id)?.filter(Lineage::is_below);
-    let Some(lineage) = lineage else {
+    let Some(lineage) = lineage.filter(|own| own.is_workflow) else {
         return Ok(None);
     };
-    let (parent, begun) = (&lineage.parent.run_id, reader.invocation(&run_id)?);
-    if !lineage.is_workflow {
-        let way = way_on(app, &mut reader, &run_id, begun)?;
-        return Ok(Some(InputFault::RunOfAgent {
-            asked: "continue",
-            parent: parent.to_string(),
-            run: run_id.to_string(),
-            way,
-        }));
-    }
-    if begun.is_some() {
+    if reader.invocation(&run_id)?.is_some() {
         return Ok(None);
     }
+    let parent = &lineage.parent.run_id;
     let file = reader.invocation(parent)?;
     let file = file.map(|begun| begun.contract_file.display().to_string());
     Ok(Some(InputFault::Step {
@@ -37,21 +69,6 @@ pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<Input
         run: run_id.to_string(),
         workflow: parent.to_string(),
     }))
-}
-
-/// Why a run is not forked: as that of an agent, it would use what the call gave, beside the call, which would be charged nothing.
-pub(in crate::cli) fn not_forked(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
-    Ok(match not_continued(app, run)? {
-        Some(InputFault::RunOfAgent {
-            parent, run, way, ..
-        }) => Some(InputFault::RunOfAgent {
-            asked: "fork",
-            parent,
-            run,
-            way,
-        }),
-        _ => None,
-    })
 }
 
 /// Whether `continue` goes on with a run as it was begun; `lineage` is its own.
