@@ -125,16 +125,15 @@ impl PrecedingWord {
 /// The parts of a connection string, `NAME=VALUE;NAME=VALUE`: names and values may have blanks, and a value in quotes any character. None of
 /// another text.
 fn connection_parts(text: &str) -> Option<Vec<&str>> {
-    let mut quote = None;
-    let is_end = |character: char| {
-        match (quote, character) {
-            (None, '"' | '\'') => quote = Some(character),
-            (Some(open), _) if open == character => quote = None,
-            _ => {}
+    let (mut parts, mut rest) = (Vec::new(), text);
+    loop {
+        let (part, after) = rest.split_at_checked(part_end(rest)).unwrap_or((rest, ""));
+        parts.push(part);
+        match after.strip_prefix(';') {
+            Some(after) => rest = after,
+            None => break,
         }
-        character == ';' && quote.is_none()
-    };
-    let parts: Vec<&str> = text.split(is_end).collect();
+    }
     let is_named = |part: &&str| {
         let name = part.split_once('=').map(|(name, _)| name.trim());
         name.is_some_and(|name| name.split(' ').all(is_name))
@@ -143,6 +142,34 @@ fn connection_parts(text: &str) -> Option<Vec<&str>> {
     // What has no blanks is no command, though something else may stand between its parts.
     let is_dense = text.contains('=') && !text.contains(char::is_whitespace);
     (parts.len() > 1 && (is_dense || filled.all(is_named))).then_some(parts)
+}
+
+/// Where the first part of a connection string ends: at a `;` outside of a value in quotes. A quote opens as the first character of a value
+/// alone, and stands for itself where it stands twice. One that is not closed holds nothing but a secret together.
+fn part_end(text: &str) -> usize {
+    let first = text.find(';').unwrap_or(text.len());
+    let Some((name, value)) = text.split_once('=').filter(|(name, _)| name.len() < first) else {
+        return first;
+    };
+    let bare = value.trim_start();
+    let Some(quote) = bare.chars().next().filter(|first| "\"'".contains(*first)) else {
+        return first;
+    };
+    let mut at = text.len().saturating_sub(bare.len()).saturating_add(1);
+    let behind = |at: usize| text.get(at..).unwrap_or_default();
+    loop {
+        let Some(closed) = behind(at).find(quote) else {
+            let is_secret = names_a_secret(name.trim());
+            return if is_secret { text.len() } else { first };
+        };
+        at = at.saturating_add(closed).saturating_add(1);
+        if !behind(at).starts_with(quote) {
+            return behind(at)
+                .find(';')
+                .map_or(text.len(), |end| at.saturating_add(end));
+        }
+        at = at.saturating_add(1);
+    }
 }
 
 fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) -> String {
@@ -345,12 +372,20 @@ mod tests {
                 "Server=db;Pwd='a;bSECq';x=1",
                 "Initial Catalog=c; Password = p q;",
                 "Server=db;Pwd=\"open;x",
+                "Uid=d'arcy;Pwd=hunter3",
+                "Uid='arcy;Pwd=hunter3",
+                "Uid=a;Pwd=it's;App=it's mine",
+                "Server=s;Pwd='it''s;a';Uid=\"x;y\" ;Password= 'p;q'",
             ],
             &[
                 "Server=db;Pwd=***;User ID=q",
                 "Server=db;Pwd=***;x=1",
                 "Initial Catalog=c; Password =***;",
                 "Server=db;Pwd=***",
+                "Uid=d'arcy;Pwd=***",
+                "Uid='arcy;Pwd=***",
+                "Uid=a;Pwd=***;App=it's mine",
+                "Server=s;Pwd=***;Uid=\"x;y\" ;Password=***",
             ],
         );
         check(&["run --token abcsecret99 --x"], &["run --token *** --x"]);

@@ -31,6 +31,19 @@ impl RunId {
     pub(crate) fn step(&self, number: u64) -> Result<Self, <Self as TryFrom<String>>::Error> {
         Self::try_from(format!("{self}.{number}"))
     }
+
+    /// Whether it is the run of that step of a workflow.
+    pub(crate) fn is_step_of(&self, workflow: &Self, number: u64) -> bool {
+        workflow.step(number).is_ok_and(|step| step == *self)
+    }
+
+    /// The workflow whose step it is by its name; `None` where it has the name of no step.
+    pub(crate) fn workflow_of_step(&self) -> Option<Self> {
+        let (workflow, number) = self.as_str().rsplit_once('.')?;
+        let workflow = Self::try_from(workflow.to_owned()).ok()?;
+        let number = number.parse().ok()?;
+        self.is_step_of(&workflow, number).then_some(workflow)
+    }
 }
 
 #[cfg(test)]
@@ -49,5 +62,20 @@ mod tests {
         let digest = Digest::of(long.as_bytes()).short(32);
         check(&long, u64::MAX, &format!("{digest}.{}", u64::MAX));
         check(&"a".repeat(62), 1, &format!("{}.1", "a".repeat(62)));
+    }
+
+    #[test]
+    fn the_run_of_a_step_has_the_whole_name_of_its_workflow_before_its_number() {
+        let check = |run: &str, expect: Option<&str>| {
+            let run = RunId::try_from(run.to_owned()).unwrap();
+            let workflow = run.workflow_of_step();
+            assert_eq!(workflow.as_ref().map(RunId::as_str), expect, "{run}");
+        };
+        check("a.1", Some("a"));
+        check("a.b.12", Some("a.b"));
+        check("a.1.2", Some("a.1"));
+        for none in ["a", "a.b", "a.", "a.01", "1"] {
+            check(none, None);
+        }
     }
 }

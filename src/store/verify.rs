@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows};
 use super::entry_text::{NoText, text_of};
 use super::lineage::find_parent;
 use super::run::IMPORTED;
+use super::run_row::{RUN, WORKFLOW};
 use super::schema::missing_table;
 use super::{StoreError, StoreReader, log_name, run_log};
 use crate::message::{Digest, RunId, amount};
@@ -115,7 +116,7 @@ fn show_run(
     verifier: &mut Verifier,
 ) -> rusqlite::Result<Option<i64>> {
     let mut select = conn.prepare_cached(
-        "SELECT id, document, contract_hash, head_seq, head_hash, class, code FROM runs LEFT JOIN contracts ON run = id \
+        "SELECT id, document, contract_hash, head_seq, head_hash, class, code, kind FROM runs LEFT JOIN contracts ON run = id \
          WHERE run_id = ?1",
     )?;
     select
@@ -258,12 +259,22 @@ fn header<'a>(row: &'a Row<'_>, run_id: &RunId) -> Result<Record<'a>, Flaw> {
         contract: text(row, 1, "contract")?,
         claims: Some(IndexClaims {
             contract_hash: digest(row, 2, "contract_hash")?,
+            workflow: is_workflow(row)?,
             outcome,
             head_hash: digest(row, 4, "head_hash")?,
             length,
         }),
         run_id: run_id.clone(),
     })))
+}
+
+/// Whether the row of a run is that of a workflow.
+fn is_workflow(row: &Row<'_>) -> Result<bool, Flaw> {
+    match text(row, 7, "kind")? {
+        RUN => Ok(false),
+        WORKFLOW => Ok(true),
+        other => Err(Flaw::tampered("kind", "run or workflow", other)),
+    }
 }
 
 fn entry<'a>(row: &'a Row<'_>, event: &'a str, action: &'a str) -> Result<Record<'a>, Flaw> {

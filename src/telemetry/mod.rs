@@ -48,9 +48,9 @@ pub(crate) use provider_refusal::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, silent,
 };
 pub(crate) use reason::{failed_calls, headline, sentence, why};
-pub(crate) use remedy::{LastRequest, remedy};
+pub(crate) use remedy::{CUT_AT_WINDOW, remedy, request_remedy};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
-pub(crate) use saved_conversation::saved_conversation;
+pub(crate) use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
 pub(crate) use server_log::with_short_log;
 pub(crate) use session_tree::{Session, SessionSnapshot, SnapshotReason};
 pub(crate) use summary::cost;

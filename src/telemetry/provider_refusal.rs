@@ -1,10 +1,9 @@
 //! What of a provider's settings explains that its server refused a request. Reads a view; asks no server.
 
-use super::remedy::LastRequest;
 use crate::contract::{ProviderTerms, ProviderType};
 use crate::kernel::OutcomeCode;
 use crate::message::{FailureCode, ProviderFaultClass, StopReason};
-use crate::view::{Request, RequestEnd, RunView, has_web_page};
+use crate::view::{LastRequest, Request, RequestEnd, RunView, has_web_page};
 
 /// The provider that refused the last request although no key was sent to it; none where one may have been. A header may
 /// hold a key, and where the address is in a variable the usual key may have been sent.
@@ -104,7 +103,7 @@ pub(crate) fn last_request(view: &RunView) -> Option<LastRequest> {
                 stop: StopReason::Length,
                 ..
             },
-        ) => Some(LastRequest::CutAtLimit),
+        ) => Some(cut(view)),
         (
             OutcomeCode::FormatRetriesExhausted,
             RequestEnd::Returned {
@@ -115,6 +114,13 @@ pub(crate) fn last_request(view: &RunView) -> Option<LastRequest> {
         ) => is_cut_short(*failure, pointer.as_deref()).then_some(LastRequest::CutShort),
         _ => None,
     }
+}
+
+/// The answer was cut: at the limit that the contract states for the target, where it states one.
+fn cut(view: &RunView) -> LastRequest {
+    let target = view.contract().targets.get(last_target(view));
+    let limit = target.and_then(|target| target.sampling.sent_limit());
+    limit.map_or(LastRequest::CutByServer, |_| LastRequest::CutAtLimit)
 }
 
 /// Whether what came back is no whole document, which is the server's doing. Thinking without an end is the model's.

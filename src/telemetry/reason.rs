@@ -2,12 +2,13 @@
 
 use super::failures;
 use super::provider_refusal::{keyless, last_request, misled, of_address, unsure_key};
-use super::remedy::LastRequest;
 use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
 use crate::message::{RunId, amount};
-use crate::view::{Activity, Approvals, CallEnd, Offence, Preflight, Request, RequestEnd, RunView};
+use crate::view::{
+    Activity, Approvals, CallEnd, LastRequest, Offence, Preflight, Request, RequestEnd, RunView,
+};
 
 /// How many faults are named.
 const MOST_NAMED: usize = 3;
@@ -50,10 +51,6 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
         OutcomeCode::SynthesisWithoutTools if is_too_large => {
             (UNPROVEN_AND_TOO_LARGE.to_owned(), last_failure(view))
         }
-        OutcomeCode::MaxTurnsExhausted if request == Some(LastRequest::CutAtLimit) => {
-            let cause = "the last answer was cut at max_output_tokens";
-            (sentence(code).to_owned(), Some(cause.to_owned()))
-        }
         OutcomeCode::MaxTurnsExhausted | OutcomeCode::NoCallResponse
             if request == Some(LastRequest::Blank) =>
         {
@@ -61,6 +58,19 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
                 sentence_of_blank(code).to_owned(),
                 Some(blank_answers(view)),
             )
+        }
+        OutcomeCode::MaxTurnsExhausted => {
+            let cause = match request {
+                Some(LastRequest::CutAtLimit) => {
+                    Some("the last answer was cut at max_output_tokens")
+                }
+                Some(LastRequest::CutByServer) => {
+                    Some("the server cut the last answer at a limit of its own")
+                }
+                _ => None,
+            };
+            let cause = cause.map(str::to_owned).or_else(|| self::cause(view));
+            (sentence(code).to_owned(), cause)
         }
         OutcomeCode::Context if is_too_large => (sentence(code).to_owned(), last_failure(view)),
         OutcomeCode::SynthesisWithoutTools => {

@@ -2,6 +2,7 @@
 //! Knows no run.
 
 use crate::kernel::OutcomeCode;
+use crate::view::LastRequest;
 
 /// What may help, in general. `FILE` stands for the contract file, `RUN` for the run, `MORE` for a higher limit; commands stand between backticks. None
 /// where nothing failed.
@@ -115,104 +116,87 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
     })
 }
 
-/// What is recorded of the last request, where that says more than the code of the outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LastRequest {
-    /// The answer had neither text nor a call.
-    Blank,
-    /// The server cut the answer at the limit of its length.
-    CutAtLimit,
-    /// What came back breaks off, or is no document of the protocol.
-    CutShort,
-    /// The run wants a final report, and no answer held one.
-    NoReport,
-    /// The provider limits the rate of requests.
-    RateLimited,
-    /// No answer came in the time that the contract allows.
-    Slow,
-    /// The server refused it as larger than the model's context.
-    TooLarge,
-    /// The server, which wants a key, does not have the model.
-    UnknownModel,
-}
-
-impl LastRequest {
-    /// What may help then, in the form of a [`remedy`]; `WINDOW` stands for the `context_window` of the target, `TARGET` for its place.
-    pub(crate) const fn remedy(self) -> &'static str {
-        match self {
-            Self::Blank => {
-                "the model answers with nothing: a chat template or a `text_profile` that is not the model's, or a budget of thinking that takes all of `max_output_tokens`, does that; `monolith doctor --contract FILE` asks the server. More turns change nothing"
-            }
-            Self::CutAtLimit => {
-                "the answer was cut at `max_output_tokens` of the target. More of them: `monolith continue RUN \"…\" --contract FILE --set targets.TARGET.sampling.max_output_tokens=MORE`, or ask for a shorter answer"
-            }
-            Self::CutShort => {
-                "the server's answer broke off, or is none of its protocol: its log says why, and `monolith doctor --contract FILE` asks it. Once it answers whole: `monolith continue RUN \"…\"`"
-            }
-            Self::NoReport => {
-                "say in the system prompt that the run ends with the final report, or take a larger model; `completion: message` takes the text as the answer. `monolith show RUN --full` has what the model wrote"
-            }
-            Self::RateLimited => {
-                "the provider limits the rate of requests: wait, or name another target. Then `monolith continue RUN \"…\"` goes on"
-            }
-            Self::Slow => {
-                "the model was slower than `llm_timeout_ms` allows. More time: `monolith continue RUN \"…\" --contract FILE --set llm_timeout_ms=MORE`"
-            }
-            Self::TooLarge => {
-                "the server takes less than `context_window: WINDOW` of the target lets through: correct that, or give the server a larger context. Then `monolith continue RUN \"…\" --contract FILE`, or a task that reads less at once"
-            }
-            // Only a run sends the key, so `doctor` cannot list the models.
-            Self::UnknownModel => {
-                "the server does not know the model: correct `model` of the target, then `monolith continue RUN \"…\" --contract FILE`"
-            }
+/// What may help by what is recorded of the last request, in the form of a [`remedy`]; `WINDOW` stands for the `context_window` of the target,
+/// `TARGET` for its place.
+pub(crate) const fn request_remedy(recorded: LastRequest) -> &'static str {
+    match recorded {
+        LastRequest::Blank => {
+            "the model answers with nothing: a chat template or a `text_profile` that is not the model's, or a budget of thinking that takes all of `max_output_tokens`, does that; `monolith doctor --contract FILE` asks the server. More turns change nothing"
+        }
+        LastRequest::CutAtLimit => {
+            "the answer was cut at `max_output_tokens` of the target. More of them: `monolith continue RUN \"…\" --contract FILE --set targets.TARGET.sampling.max_output_tokens=MORE`, or ask for a shorter answer"
+        }
+        LastRequest::CutByServer => {
+            "the server cut the answer at a limit of its own: give the server a higher one, or state `max_output_tokens` at the target. Then `monolith continue RUN \"…\" --contract FILE`, or ask for a shorter answer"
+        }
+        LastRequest::CutShort => {
+            "the server's answer broke off, or is none of its protocol: its log says why, and `monolith doctor --contract FILE` asks it. Once it answers whole: `monolith continue RUN \"…\"`"
+        }
+        LastRequest::NoReport => {
+            "say in the system prompt that the run ends with the final report, or take a larger model; `completion: message` takes the text as the answer. `monolith show RUN --full` has what the model wrote"
+        }
+        LastRequest::RateLimited => {
+            "the provider limits the rate of requests: wait, or name another target. Then `monolith continue RUN \"…\"` goes on"
+        }
+        LastRequest::Slow => {
+            "the model was slower than `llm_timeout_ms` allows. More time: `monolith continue RUN \"…\" --contract FILE --set llm_timeout_ms=MORE`"
+        }
+        LastRequest::TooLarge => {
+            "the server takes less than `context_window: WINDOW` of the target lets through: correct that, or give the server a larger context. Then `monolith continue RUN \"…\" --contract FILE`, or a task that reads less at once"
+        }
+        // Only a run sends the key, so `doctor` cannot list the models.
+        LastRequest::UnknownModel => {
+            "the server does not know the model: correct `model` of the target, then `monolith continue RUN \"…\" --contract FILE`"
         }
     }
 }
+
+/// The same of an answer that was cut at a limit which is as high as `context_window` of the target lets it be.
+pub(crate) const CUT_AT_WINDOW: &str = "the answer was cut at `max_output_tokens` of the target, which is as high as `context_window: WINDOW` lets it be: raise that where the model has more. Then `monolith continue RUN \"…\" --contract FILE`, or ask for a shorter answer";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    impl LastRequest {
-        const ALL: [(Self, &str); 8] = [
-            (Self::Blank, "an answer with neither text nor a call"),
-            (Self::CutAtLimit, "an answer that was cut at its limit"),
-            (Self::CutShort, "an answer that broke off"),
-            (Self::NoReport, "answers, and no final report"),
-            (Self::RateLimited, "too many requests (HTTP 429)"),
-            (Self::Slow, "no answer in time"),
-            (Self::TooLarge, "refused as too large"),
-            (
-                Self::UnknownModel,
-                "no such model, at a server that wants a key",
-            ),
-        ];
+    /// Every variant of a type, in its order.
+    fn variants<T: serde::de::DeserializeOwned + std::fmt::Debug>() -> Vec<T> {
+        let fault = serde_json::from_str::<T>("\"\"").unwrap_err();
+        let fault = fault.to_string();
+        let (_, names) = fault.split_once("expected one of ").unwrap();
+        let (names, _) = names.split_once(" at line").unwrap();
+        let names = names.split(", ").map(|name| name.replace('`', "\""));
+        names
+            .map(|name| serde_json::from_str(&name).unwrap())
+            .collect()
     }
 
     #[test]
     fn the_recipe_has_what_helps_by_what_is_recorded_of_the_last_request() {
-        let rows = LastRequest::ALL.map(|(recorded, words)| {
-            let text = recorded.remedy().replace("TARGET", "0");
+        let rows = variants::<LastRequest>().into_iter().map(|recorded| {
+            let words = match recorded {
+                LastRequest::Blank => "an answer with neither text nor a call",
+                LastRequest::CutAtLimit => "an answer that was cut at its limit",
+                LastRequest::CutByServer => "the same, and the request states no limit",
+                LastRequest::CutShort => "an answer that broke off",
+                LastRequest::NoReport => "answers, and no final report",
+                LastRequest::RateLimited => "too many requests (HTTP 429)",
+                LastRequest::Slow => "no answer in time",
+                LastRequest::TooLarge => "refused as too large",
+                LastRequest::UnknownModel => "no such model, at a server that wants a key",
+            };
+            let text = request_remedy(recorded).replace("TARGET", "0");
             let text = text.replace("MORE", "…").replace("WINDOW", "…");
             format!("| {words} | {text} |\n")
         });
-        let rows = rows.concat();
+        let rows = rows.collect::<String>();
         let table = format!("| the last request | what may help |\n|---|---|\n{rows}");
         assert!(PAGE.contains(&table), "the page should hold:\n{table}");
     }
 
     const PAGE: &str = include_str!("../../docs/recipes/failure.md");
 
-    /// Every code that a run can end with, in the order of the type.
     fn codes() -> Vec<OutcomeCode> {
-        let fault = serde_json::from_str::<OutcomeCode>("\"\"").unwrap_err();
-        let fault = fault.to_string();
-        let (_, codes) = fault.split_once("expected one of ").unwrap();
-        let (codes, _) = codes.split_once(" at line").unwrap();
-        let codes = codes.split(", ").map(|code| code.replace('`', "\""));
-        codes
-            .map(|code| serde_json::from_str(&code).unwrap())
-            .collect()
+        variants()
     }
 
     #[test]

@@ -10,6 +10,8 @@ use super::saved_content::{SavedCall, SavedContent, result_of};
 use crate::contract::FINAL_REPORT;
 use crate::message::{AgentMessage, ObjectText, Role};
 
+/// The most bytes of a file that is read as one.
+pub(crate) const MOST_SAVED_BYTES: u64 = 64 << 20;
 /// The most messages of a conversation.
 const MOST_MESSAGES: usize = 10_000;
 /// What a final report holds, by its arguments.

@@ -46,6 +46,8 @@ pub struct HeaderRecord<'a> {
 pub struct IndexClaims {
     /// The hash of the contract.
     pub contract_hash: Digest,
+    /// Whether it is the row of a workflow.
+    pub workflow: bool,
     /// Class and code as stored, once the run is sealed.
     pub outcome: Option<(String, String)>,
     /// The hash of the last entry; `H_0` where there is none.

@@ -450,6 +450,11 @@ fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     fixture.write("sub/deep.json", &deep);
     ask("deep.json", "it is more than is read: at most 32 levels");
+    fixture.write("sub/large.json", r#"{"maximum": 1e999}"#);
+    ask(
+        "large.json",
+        "it holds what is not read: number out of range",
+    );
     ask("x.env", "is a file of variables");
     #[cfg(unix)]
     {

@@ -123,6 +123,23 @@ fn nothing_of_an_invalid_profile_is_registered() {
         "id: bad\nversion: v1\ncontract: {max_turn: 1}\n",
         "max_turns",
     );
+    check(
+        "id: bad\nversion: v1\nmodels: [demo/script]\ncoreAbilities: [style]\nabilityTokens: 3\n",
+        "`abilityTokens` is 3",
+    );
+    for models in ["", "models: [demo/script]\n"] {
+        let format = "contract: {completion: message, final_report: {format: json}}";
+        check(
+            &format!("id: bad\nversion: v1\n{models}{format}\n"),
+            "final_report",
+        );
+    }
+    // A model that this machine does not have is for the run.
+    fixture.write(
+        "agents/open.agent.yaml",
+        "id: open\nversion: v1\nsystem: You work.\n",
+    );
+    fixture.ok(&["agent", "validate", "agents/open.agent.yaml"]);
     let said = fixture.ends(&["agent", "add", "s.jsonl"], 4).printed();
     assert!(said.contains("it is no .ai, .agent.yaml"), "{said}");
 }

@@ -37,6 +37,38 @@ pub fn snapshot(fixture: &Fixture, name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// What `--load` takes is written over, however it is written, and nothing else is.
+#[test]
+fn a_conversation_is_saved_over_whatever_load_takes_as_one() {
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Done.")]);
+    let save = ["run", "c.yaml", "--save", "said.json"];
+    let before = "[{\"content\": \"Hi\", \"role\": \"user\"}, {\"content\": \"Yes?\", \"role\": \"assistant\"}]";
+    for taken in [before, "[]", "", " \n\n"] {
+        fixture.write("said.json", taken);
+        fixture.ok(&save);
+        assert!(fixture.read("said.json").contains("Done."), "{taken}");
+    }
+    fixture.write("said.json", before);
+    fixture.ok(&[&save[..], &["--load", "said.json"]].concat());
+    // What was saved is taken.
+    fixture.ok(&save);
+    let roles = "[{\"role\":\"admin\",\"name\":\"my access list\"}]";
+    for other in [
+        roles,
+        "a: b",
+        "[1]",
+        &" ".repeat(5_000).replacen(' ', "x", 1),
+    ] {
+        fixture.write("said.json", other);
+        let left = fixture.ends(&save, 4);
+        assert!(left.err.contains("that is no conversation"), "{}", left.err);
+        assert_eq!(fixture.read("said.json"), other);
+    }
+    fixture.write("said.json", &format!("{}{roles}", " ".repeat(5_000)));
+    fixture.ends(&save, 4);
+}
+
 /// 001/12.snapshots.2
 #[test]
 fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {

@@ -369,3 +369,39 @@ fn the_undo_of_a_run_names_those_below_it_that_changed_files() {
     fixture.ok(&["undo", "lead.1"]);
     assert!(!fixture.path("z.txt").exists());
 }
+
+/// A run below that does not read is named, and keeps no file from being restored.
+#[test]
+fn the_undo_of_a_run_needs_nothing_of_those_below_it() {
+    let fixture = Fixture::new();
+    let terms = "tools: {builtin: [write_file]}\n";
+    for (agent, file) in [("clerk", "z.txt"), ("reader", "")] {
+        let calls = [("write_file", json!({"path": file, "content": "z"}))];
+        let calls = if file.is_empty() { &[] } else { &calls[..] };
+        let made = asks(calls, "Done.");
+        let says = if calls.is_empty() { &made[1..] } else { &made };
+        fixture.agent(agent, terms, says);
+    }
+    let calls = [
+        ("write_file", json!({"path": "f.txt", "content": "new"})),
+        ("agent__clerk", json!({"prompt": "write"})),
+        ("agent__reader", json!({"prompt": "read"})),
+    ];
+    let lead = format!("{terms}agents: [clerk.yaml, reader.yaml]\ntool_policy: optional\n");
+    fixture.agent("lead", &lead, &asks(&calls, "Done."));
+    fixture.write("f.txt", "old");
+    fixture.ok(&["run", "lead.yaml", "--task", "go", "--run-id", "lead"]);
+    let plain = rusqlite::Connection::open(fixture.path("home/runs.db")).unwrap();
+    let damage = "UPDATE entries SET action = x'6a756e6b' \
+         WHERE seq = 3 AND run IN (SELECT id FROM runs WHERE run_id IN ('lead.2', 'lead.3'))";
+    assert_eq!(plain.execute(damage, []).unwrap(), 2);
+    drop(plain);
+    let printed = fixture.ok(&["undo", "lead"]);
+    assert!(printed.contains("restored       f.txt"), "{printed}");
+    assert!(
+        printed.contains("What run lead.2 below it changed cannot be read: ")
+            && !printed.contains("lead.3"),
+        "{printed}"
+    );
+    assert_eq!(fixture.read("f.txt"), "old");
+}

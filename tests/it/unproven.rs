@@ -170,10 +170,93 @@ fn an_answer_that_is_cut_names_the_limit_and_a_higher_one() {
             &[&says("Done.")],
         );
         let set = "targets.0.sampling.max_output_tokens=1024";
-        fixture.ends(&["run", "c.yaml", "--set", set], 0);
+        let ended = fixture.ends(&["run", "c.yaml", "--set", set, "--run-id", "more"], 0);
+        assert!(ended.out.contains("Done."), "{}", ended.printed());
+        let contract = fixture.ok(&["export", "more"]);
+        let header: serde_json::Value =
+            serde_json::from_str(contract.lines().next().unwrap()).unwrap();
+        let contract = match header["contract"].as_str() {
+            Some(text) => serde_json::from_str(text).unwrap(),
+            None => header["contract"].clone(),
+        };
+        assert_eq!(
+            contract["targets"][0]["sampling"]["max_output_tokens"],
+            1024
+        );
     };
     check(calls("echo", "{\"te"), 1);
     check(says("The first of many words"), 1);
+}
+
+/// What cut the answer is what the request stated, and what is to be raised has room in the context window.
+#[test]
+fn an_answer_that_is_cut_names_what_can_be_raised() {
+    let line = says("The first of many words").replace("\"stop\"", "\"length\"");
+    let fixture = Fixture::new();
+    let advice = |limit: &str, expect: &str| {
+        let contract = format!(
+            "task: hi\ntargets: [{{provider: demo, model: script, context_window: 32768}}]\n\
+             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\nmax_turns: 2\n\
+             sampling: {{max_output_tokens: {limit}}}\n"
+        );
+        fixture.write("c.yaml", &contract);
+        fixture.write("s.jsonl", &[line.as_str(); 12].join("\n"));
+        fixture.run(&["delete", "r", "--yes"]);
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+        for shown in fixture.advice(&ended) {
+            assert!(shown.contains(expect), "{limit}: {shown}");
+            assert_eq!(
+                shown.contains("max_output_tokens="),
+                expect.contains("max_output_tokens="),
+                "{shown}"
+            );
+        }
+        fixture.advice(&ended)[0].clone()
+    };
+    let own = advice("off", "the server cut the answer at a limit of its own");
+    let cut = "the server cut the last answer at a limit of its own";
+    assert!(
+        own.contains(cut) && !own.contains("at max_output_tokens"),
+        "{own}"
+    );
+    advice("31500", "as high as `context_window: 32768` lets it be");
+    // Twice as much would not fit, and what is printed does.
+    let key = "targets.0.sampling.max_output_tokens=";
+    let shown = advice("20000", key);
+    let (_, value) = shown.split_once(key).unwrap();
+    let value: String = value.chars().take_while(char::is_ascii_digit).collect();
+    let more: u64 = value.parse().unwrap();
+    assert!(more > 20_000 && more < 32_768, "{shown}");
+    fixture.write("s.jsonl", &[says("Done.").as_str(); 12].join("\n"));
+    let set = format!("{key}{value}");
+    fixture.ends(
+        &[
+            "continue",
+            "r",
+            "On.",
+            "--contract",
+            "c.yaml",
+            "--set",
+            &set,
+        ],
+        0,
+    );
+}
+
+/// A file whose name is that of a placeholder is named as it is.
+#[test]
+fn a_command_that_is_printed_names_the_file_of_the_run() {
+    let fixture = Fixture::new();
+    fixture.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nmax_inferences: 1\n",
+        &[calls("echo", "{\"text\":\"x\"}").as_str(); 2],
+    );
+    std::fs::rename(fixture.path("c.yaml"), fixture.path("RUN-BOOK.yaml")).unwrap();
+    let ended = fixture.ends(&["run", "RUN-BOOK.yaml", "--run-id", "r"], 1);
+    for shown in fixture.advice(&ended) {
+        let command = "continue r \"…\" --contract RUN-BOOK.yaml --set max_inferences=2";
+        assert!(shown.contains(command), "{shown}");
+    }
 }
 
 /// The number that is printed is one with which the run gets on.

@@ -114,10 +114,12 @@ impl WorkflowView {
         let Some(started) = &self.started else {
             return 0;
         };
-        let own = format!("{}.", started.run_id);
-        let ended = self.steps.iter().filter(|step| step.used.is_none());
-        let runs = ended.filter_map(|step| step.run_id.as_ref());
-        runs.filter(|run| run.as_str().starts_with(&own)).count()
+        let unknown = self.steps.iter().filter(|step| step.used.is_none());
+        let own = unknown.filter(|step| {
+            let run = step.run_id.as_ref();
+            run.is_some_and(|run| run.is_step_of(&started.run_id, step.number))
+        });
+        own.count()
     }
 
     /// Takes the next entry.

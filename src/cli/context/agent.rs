@@ -18,6 +18,8 @@ use crate::contract::{
 };
 use crate::store::open_given;
 
+/// How many levels of a JSON text are more than are read.
+const JSON_LEVELS: usize = 128;
 /// How much of a contract file is read; more is refused by its reader.
 pub(super) const MAX_FILE_BYTES: u64 = 2 << 20;
 /// What the names of agents' files end in.
@@ -181,13 +183,14 @@ impl AgentFiles for Beside<'_> {
             return Err(rule);
         }
         let text = text_of(&found)?;
-        if let Ok(schema) = serde_json::from_str(&text) {
-            return Ok(schema);
-        }
+        let of_json = match serde_json::from_str(&text) {
+            Ok(schema) => return Ok(schema),
+            Err(fault) => fault,
+        };
         let yaml = serde_saphyr::from_str(&text);
         yaml.map_err(|fault| {
-            // Only what is too deep is JSON for a reader that keeps nothing.
-            let is_deep_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            // A reader that keeps nothing takes any JSON, however deep it is, and whatever its numbers and characters are.
+            let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
             let mut cause = &fault;
             while let serde_saphyr::Error::AliasError { error, .. }
             | serde_saphyr::Error::WithSnippet { error, .. } = cause
@@ -201,7 +204,10 @@ impl AgentFiles for Beside<'_> {
                     | serde_saphyr::Error::AliasReplayStackDepthExceeded { .. }
                     | serde_saphyr::Error::AliasExpansionLimitExceeded { .. }
             );
-            if is_deep_json || is_large {
+            if is_json && !is_deep(&text) {
+                return format!("it holds what is not read: {of_json}");
+            }
+            if is_json || is_large {
                 return "it is more than is read: at most 32 levels, and few aliases".to_owned();
             }
             let place = fault.location();
@@ -209,6 +215,22 @@ impl AgentFiles for Beside<'_> {
             format!("it is no JSON and no YAML{}", place.unwrap_or_default())
         })
     }
+}
+
+/// Whether a JSON text has more levels than are read.
+fn is_deep(json: &str) -> bool {
+    let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
+    json.chars().any(|character| {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if in_text => is_escaped = true,
+            '"' => in_text = !in_text,
+            '[' | '{' if !in_text => depth = depth.saturating_add(1),
+            ']' | '}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth >= JSON_LEVELS
+    })
 }
 
 /// The text of a file that an agent names.

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::accounting::AccountingArgs;
-use crate::cli::ui::command::command;
-use crate::cli::ui::escape::typed_word;
+use crate::cli::ui::command::{command, typed_word};
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
 

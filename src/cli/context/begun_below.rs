@@ -8,28 +8,67 @@ use crate::cli::ui::escape::line;
 use crate::message::RunId;
 use crate::store::{Invocation, Lineage, StoreReader};
 
+/// A run that was begun for the call of an agent. It is not gone on with by itself: as that of an agent it would use what the call gave,
+/// beside the call, which would be charged nothing.
+pub(in crate::cli) struct RunOfAgent {
+    parent: RunId,
+    run: RunId,
+    /// What goes on in its place.
+    way: String,
+}
+
+impl RunOfAgent {
+    /// The refusal of what was to be done with it.
+    pub(in crate::cli) fn refused(self, action: &'static str) -> InputFault {
+        InputFault::RunOfAgent {
+            action,
+            parent: self.parent.to_string(),
+            run: self.run.to_string(),
+            way: self.way,
+        }
+    }
+
+    /// The refusal to send anything of it again: its contract comes of the call, and no file gives it.
+    pub(in crate::cli) fn not_asked_again(self, app: &App) -> InputFault {
+        let whole = app.hint(&format!("replay {}", self.run));
+        let way = format!("{whole} decides it again as it is recorded");
+        Self { way, ..self }.refused("ask again for")
+    }
+}
+
+/// The run, where it is that of an agent's call.
+pub(in crate::cli) fn run_of_agent(app: &App, run: &str) -> Result<Option<RunOfAgent>, CliError> {
+    let Source::Run(run, mut reader) = app.source(run)? else {
+        return Ok(None);
+    };
+    let lineage = reader.lineage(&run)?;
+    let Some(lineage) = lineage.filter(|own| own.is_below() && !own.is_workflow) else {
+        return Ok(None);
+    };
+    let begun = reader.invocation(&run)?;
+    Ok(Some(RunOfAgent {
+        way: way_on(app, &mut reader, &run, begun)?,
+        parent: lineage.parent.run_id,
+        run,
+    }))
+}
+
 /// Why a run is not continued under the file that it was begun with; none where it is.
 pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
-    let Source::Run(run_id, mut reader) = app.source(run)? else {
+    if let Some(found) = run_of_agent(app, run)? {
+        return Ok(Some(found.refused("continue")));
+    }
+    let Source::Run(run_id, reader) = app.source(run)? else {
         return Ok(None);
     };
     let lineage = reader.lineage(&run_id)?.filter(Lineage::is_below);
-    let Some(lineage) = lineage else {
+    let Some(lineage) = lineage.filter(|own| own.is_workflow) else {
         return Ok(None);
     };
-    let (parent, begun) = (&lineage.parent.run_id, reader.invocation(&run_id)?);
-    if !lineage.is_workflow {
-        let way = way_on(app, &mut reader, &run_id, begun)?;
-        return Ok(Some(InputFault::RunOfAgent {
-            asked: "continue",
-            parent: parent.to_string(),
-            run: run_id.to_string(),
-            way,
-        }));
-    }
-    if begun.is_some() {
+    if reader.invocation(&run_id)?.is_some() {
         return Ok(None);
     }
+    let parent = &lineage.parent.run_id;
     let file = reader.invocation(parent)?;
     let file = file.map(|begun| begun.contract_file.display().to_string());
     Ok(Some(InputFault::Step {
@@ -37,48 +76,6 @@ pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<Input
         run: run_id.to_string(),
         workflow: parent.to_string(),
     }))
-}
-
-/// Why a run is not forked: as that of an agent, it would use what the call gave, beside the call, which would be charged nothing.
-pub(in crate::cli) fn not_forked(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
-    of_agent(app, run, "fork")
-}
-
-/// Why nothing of a run is sent again: as that of an agent, its contract comes of the call, and no file gives it.
-pub(in crate::cli) fn not_asked_again(
-    app: &App,
-    run: &str,
-) -> Result<Option<InputFault>, CliError> {
-    let fault = of_agent(app, run, "ask again for")?;
-    Ok(fault.map(|fault| match fault {
-        InputFault::RunOfAgent {
-            asked, parent, run, ..
-        } => {
-            let whole = app.hint(&format!("replay {run}"));
-            InputFault::RunOfAgent {
-                asked,
-                parent,
-                run,
-                way: format!("{whole} decides it again as it is recorded"),
-            }
-        }
-        other => other,
-    }))
-}
-
-/// That a run is the one of an agent, where it is.
-fn of_agent(app: &App, run: &str, asked: &'static str) -> Result<Option<InputFault>, CliError> {
-    Ok(match not_continued(app, run)? {
-        Some(InputFault::RunOfAgent {
-            parent, run, way, ..
-        }) => Some(InputFault::RunOfAgent {
-            asked,
-            parent,
-            run,
-            way,
-        }),
-        _ => None,
-    })
 }
 
 /// Whether `continue` goes on with a run as it was begun; `lineage` is its own.

@@ -11,7 +11,7 @@ use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::root::root_notes;
 use crate::cli::context::secrets;
 use crate::cli::context::trust::{AgentBelow, ReadContract};
-use crate::cli::ui::escape::typed_word;
+use crate::cli::ui::command::typed_word;
 use crate::config::Layers;
 use crate::contract::{ContractSpec, PinnedOffers};
 use crate::driver::RunRequest;

@@ -1,6 +1,7 @@
 //! What may help where a tool server did not come up, by what it came to. Starts no server.
 
-use crate::cli::ui::escape::{line, typed_word};
+use crate::cli::ui::command::typed_word;
+use crate::cli::ui::escape::line;
 use crate::contract::ExecutionContract;
 use crate::kernel::BringUpFault;
 

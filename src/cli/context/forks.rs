@@ -1,24 +1,21 @@
 //! What a workflow that was forked has of those that it was forked from: runs of steps, and the entries that began these.
 
+use std::collections::BTreeSet;
+
 use crate::cli::context::error::CliError;
 use crate::cli::context::workflow_entries::{fork_parent, view_of};
 use crate::message::RunId;
 use crate::store::StoreReader;
 
-/// How often a workflow may have been forked from a fork.
-const MOST_FORKS: usize = 64;
-
 /// A workflow that was forked from another one.
-pub(in crate::cli) struct Fork {
-    /// The workflows that it was forked from, up to the last one whose steps it has; the store may lack some.
-    pub(in crate::cli) line: Vec<RunId>,
+pub(in crate::cli) struct ForkedWorkflow {
     pub(in crate::cli) run_id: RunId,
     /// The runs of its steps that are those of others, in the order of the steps.
     pub(in crate::cli) shared: Vec<RunId>,
 }
 
-impl Fork {
-    /// Reads one; none of a run, or of a workflow that was not forked. Of that its first entry alone is read.
+impl ForkedWorkflow {
+    /// Reads one; `None` of a run, or of a workflow that was not forked. Of that its first entry alone is read.
     pub(in crate::cli) fn read(
         reader: &mut StoreReader,
         run_id: &RunId,
@@ -26,40 +23,78 @@ impl Fork {
         if !reader.is_workflow(run_id)? || fork_parent(reader, run_id)?.is_none() {
             return Ok(None);
         }
-        let own = format!("{run_id}.");
         let steps = view_of(reader, run_id)?.steps.into_iter();
-        let shared: Vec<RunId> = steps
-            .filter_map(|step| step.run_id)
-            .filter(|step| !step.as_str().starts_with(&own))
-            .collect();
-        // A base that does not read proves nothing, and is needed for nothing.
-        let mut line = line_of(reader, run_id).unwrap_or_default();
-        let has = |workflow: &RunId| {
-            let own = format!("{workflow}.");
-            shared.iter().any(|step| step.as_str().starts_with(&own))
-        };
-        let needed = line.iter().rposition(has);
-        line.truncate(needed.map_or(0, |last| last.saturating_add(1)));
+        let shared = steps.filter_map(|step| {
+            let run = step.run_id?;
+            (!run.is_step_of(run_id, step.number)).then_some(run)
+        });
         Ok(Some(Self {
-            line,
             run_id: run_id.clone(),
-            shared,
+            shared: shared.collect(),
         }))
+    }
+
+    /// The workflows that it was forked from, up to the last one whose steps it has; the store may lack some. No workflow above that one is
+    /// read, and none where it has no steps of others.
+    pub(in crate::cli) fn line(&self, reader: &mut StoreReader) -> Result<Vec<RunId>, CliError> {
+        let owners = self.shared.iter().filter_map(RunId::workflow_of_step);
+        let mut owners: BTreeSet<RunId> = owners.collect();
+        let (mut line, mut needed) = (ForkLine::of(&self.run_id), 0);
+        while !owners.is_empty()
+            && let Some(above) = line.read_next(reader)?
+        {
+            if owners.remove(&above) {
+                needed = line.read.len();
+            }
+        }
+        line.read.truncate(needed);
+        Ok(line.read)
     }
 }
 
-/// The workflows that one was forked from, the nearest first: the last one was forked from none, or the store lacks it.
-pub(in crate::cli) fn line_of(
-    reader: &mut StoreReader,
-    workflow: &RunId,
-) -> Result<Vec<RunId>, CliError> {
-    let (mut line, mut at) = (Vec::new(), workflow.clone());
-    while line.len() < MOST_FORKS
-        && reader.is_workflow(&at)?
-        && let Some(parent) = fork_parent(reader, &at)?
-    {
-        at = parent.run_id;
-        line.push(at.clone());
+/// The workflows that one was forked from, the nearest first, read one by one.
+pub(in crate::cli) struct ForkLine {
+    of: RunId,
+    /// As far as it was read. The last one was forked from none, or the store lacks it, once there is no next one.
+    read: Vec<RunId>,
+}
+
+impl ForkLine {
+    /// The line of that workflow, of which nothing is read.
+    pub(in crate::cli) fn of(workflow: &RunId) -> Self {
+        Self {
+            of: workflow.clone(),
+            read: Vec::new(),
+        }
     }
-    Ok(line)
+
+    /// The last one that was read.
+    pub(in crate::cli) fn last(&self) -> &RunId {
+        self.read.last().unwrap_or(&self.of)
+    }
+
+    /// Reads on up to that workflow; whether it is one of the line, as far as the store has it.
+    pub(in crate::cli) fn leads_to(
+        &mut self,
+        reader: &mut StoreReader,
+        workflow: &RunId,
+    ) -> Result<bool, CliError> {
+        let mut leads = self.read.contains(workflow);
+        while !leads && let Some(next) = self.read_next(reader)? {
+            leads = next == *workflow;
+        }
+        Ok(leads)
+    }
+
+    fn read_next(&mut self, reader: &mut StoreReader) -> Result<Option<RunId>, CliError> {
+        let last = self.last();
+        if !reader.is_workflow(last)? {
+            return Ok(None);
+        }
+        let parent = fork_parent(reader, last)?.map(|parent| parent.run_id);
+        // What was changed may lead around.
+        let next = parent.filter(|parent| *parent != self.of && !self.read.contains(parent));
+        self.read.extend(next.clone());
+        Ok(next)
+    }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
-use crate::cli::ui::command::command;
-use crate::cli::ui::escape::{line, typed_word};
+use crate::cli::ui::command::{command, typed_word};
+use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::grouped;
 use crate::store::Exposure;
 use crate::tools::Withheld;

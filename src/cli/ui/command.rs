@@ -1,5 +1,7 @@
 //! A command that a person types next. Knows the quotes of a shell and that a command is never broken over lines; not what it does.
 
+use crate::message::escaped_line;
+
 /// Stands for a space at which no line is broken, until the text is written: what is copied from a terminal is the command. No other
 /// text has it, since [`escape`](super::escape) writes it out.
 pub(in crate::cli::ui) const KEPT: char = '\u{1f}';
@@ -21,6 +23,15 @@ pub(in crate::cli) fn shell_word(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// A word of a command that is typed next; `…` in the place of one that cannot be typed as it is printed.
+pub(in crate::cli) fn typed_word(text: &str) -> String {
+    if escaped_line(text) == text {
+        shell_word(text)
+    } else {
+        "…".to_owned()
     }
 }
 

@@ -3,21 +3,12 @@
 
 use std::fmt::Write as _;
 
-use super::command::{KEPT, shell_word};
+use super::command::KEPT;
 use crate::message::{escaped, escaped_line, is_invisible};
 
 /// One line: line feeds and tabs are escaped too.
 pub(in crate::cli) fn line(text: &str) -> String {
     escaped_line(text)
-}
-
-/// A word of a command that is typed next; `…` in the place of one that cannot be typed as it is printed.
-pub(in crate::cli) fn typed_word(text: &str) -> String {
-    if line(text) == text {
-        shell_word(text)
-    } else {
-        "…".to_owned()
-    }
 }
 
 /// Several lines: line feeds and tabs stay.

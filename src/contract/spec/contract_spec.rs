@@ -91,8 +91,8 @@ pub struct ContractSpec {
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
     pub prices: Option<PriceTable>,
-    /// Where its run was delegated: prices of the runs above it, also of models that it has not. They hold for the runs below it.
-    pub(crate) prices_above: Option<PricesAbove>,
+    /// Where its run was delegated: the prices of it and of each run above it, its own first. They hold for the runs below it.
+    pub(crate) line_prices: Vec<RunPrices>,
     /// Whether `agent__progress_report` is offered.
     pub progress_report: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,
@@ -190,12 +190,13 @@ impl ContractSpec {
     }
 }
 
-/// Prices of the runs above a delegated one.
+/// Prices of a run of a line of delegated ones.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PricesAbove {
-    /// Whether the run directly above has a limit of cost, so that what is below it makes none of them cheaper.
+pub(crate) struct RunPrices {
+    /// Whether it has a limit of cost, so that what is below it makes none of them cheaper; false before it delegates.
     pub(crate) limited: bool,
-    pub(crate) table: PriceTable,
+    /// What it states itself, also of models that the runs below it have not.
+    pub(crate) stated: Option<PriceTable>,
 }
 
 /// A task in JSON (001 §2).

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::contract_spec::{ContractSpec, PricesAbove, ProviderSpec, Setting, TargetSpec};
+use super::contract_spec::{ContractSpec, ProviderSpec, RunPrices, Setting, TargetSpec};
 use super::keys::FILE;
 use crate::contract::PriceTable;
 
@@ -119,20 +119,34 @@ fn is_called(target: &TargetSpec, named: &str) -> bool {
 /// Prices of the delegating run and of those above it, for the agent's providers and for models that it has no price of. Under a limit from
 /// above its own prices make nothing cheaper: of two, the higher one counts. All of them are handed on, whatever providers the agent has.
 ///
-/// Each pair of runs has a limit of its own: what the delegating run limits raises none of its own prices.
+/// Each run above has a limit of its own: what one limits raises nothing to the prices of another one.
 fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
-    let mut above = by.prices.clone();
-    if let Some(further) = &by.prices_above {
-        let merged = with_prices(above.as_ref(), &further.table, further.limited, &|_| true);
-        above = Some(merged);
+    let mut above = by.line_prices.clone();
+    match above.first_mut() {
+        Some(nearest) => nearest.limited = limited,
+        None => above.push(RunPrices {
+            limited,
+            stated: by.prices.clone(),
+        }),
     }
-    if let Some(above) = &above {
-        let has = |provider: &str| own.providers.contains_key(provider);
-        let made = with_prices(own.prices.as_ref(), above, limited, &has);
-        let nothing = own.prices.is_none() && made.models.is_empty();
-        own.prices = (!nothing).then_some(made);
+    let stated = own.prices.take();
+    let has = |provider: &str| own.providers.contains_key(provider);
+    let mut made = stated.clone();
+    for run in &above {
+        if let Some(theirs) = &run.stated {
+            made = Some(with_prices(made.as_ref(), theirs, run.limited, &has));
+        }
     }
-    own.prices_above = above.map(|table| PricesAbove { limited, table });
+    let made = made.filter(|made| stated.is_some() || !made.models.is_empty());
+    own.prices = made;
+    above.insert(
+        0,
+        RunPrices {
+            limited: false,
+            stated,
+        },
+    );
+    own.line_prices = above;
 }
 
 /// The prices of a table, and those of another one for the providers that are wanted.

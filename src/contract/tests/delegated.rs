@@ -307,13 +307,26 @@ fn a_limit_in_the_middle_raises_no_price_to_that_of_a_run_above_it() {
              prices: {{version: b, models: {{p: {{big: {{input: {price}, output: {price}}}}}}}}}\n"
         )
     };
+    let without = |provider: &str| {
+        format!(
+            "targets: [{{provider: {provider}, model: big}}]\nproviders: {{{provider}: {{type: scripted, file: x.jsonl}}}}\n"
+        )
+    };
     let lead = own(10);
-    // Whether the first run has a limit, too, and the price below.
-    for (limit, expected) in [("", 7_000_000), ("max_cost_micro_usd: 9000\n", 10_000_000)] {
+    let limit = "max_cost_micro_usd: 9000\n";
+    // Whether the first run has a limit, too; the run in the middle; the price below.
+    for (limit, middle, expected) in [
+        ("", own(7), 7_000_000),
+        (limit, own(7), 10_000_000),
+        ("", without("other"), 0),
+        (limit, without("other"), 10_000_000),
+        ("", without("p"), 0),
+        (limit, without("p"), 10_000_000),
+    ] {
         let lead = format!("{lead}{limit}agents: [sub/scout.ai]\n");
-        let [_, below] = below_each_other(&lead, [&own(7), &own(0)], Some(5_000));
+        let [_, below] = below_each_other(&lead, [&middle, &own(0)], Some(5_000));
         let price = below.prices.unwrap().models["p"]["big"];
-        assert_eq!(price.input_pico_usd.0, expected, "{limit}");
+        assert_eq!(price.input_pico_usd.0, expected, "{limit}{middle}");
     }
 }
 

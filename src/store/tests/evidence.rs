@@ -170,6 +170,8 @@ fn changed_numbers_nulls_and_removed_rows_are_found() {
     check("UPDATE runs SET head_seq = 9", Tampered, "runs", None);
     check("UPDATE runs SET head_seq = 11", Tampered, "runs", None);
     check("UPDATE runs SET head_seq = -7", Tampered, "runs", None);
+    check("UPDATE runs SET kind = 'workflow'", Tampered, "runs", None);
+    check("UPDATE runs SET kind = 'other'", Tampered, "runs", None);
     check("UPDATE runs SET class = NULL", Tampered, "runs", None);
     check("UPDATE runs SET code = NULL", Tampered, "runs", None);
     check(

@@ -151,7 +151,7 @@ impl WebTools {
         })
     }
 
-    /// The guard of a service, which no address is refused by that its author wrote out: its own, and that of its description.
+    /// The guard of a service. It allows the addresses that its author wrote out: its own, and that of its description.
     ///
     /// # Errors
     /// Where no request can ever be sent to one of them.

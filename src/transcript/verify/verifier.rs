@@ -191,6 +191,13 @@ impl Verifier {
             return Err(Finding::new("contract", flaw));
         }
         let workflow = header.is_workflow();
+        if let Some(claims) = &header.claims
+            && claims.workflow != workflow
+        {
+            let kind = |workflow| if workflow { "workflow" } else { "run" };
+            let flaw = Flaw::tampered("kind", kind(workflow), kind(claims.workflow));
+            return Err(Finding::new("contract", flaw));
+        }
         let chain = Chain::genesis(contract_hash, &header.run_id);
         self.signed.heads.push(chain.head());
         self.header = Some(Header {

@@ -26,8 +26,8 @@ fn beside() -> Fixture {
 }
 
 impl Fixture {
-    /// How many entries the runs of the tree have, by name.
-    fn lengths(&self) -> Vec<(String, u64)> {
+    /// How many entries the runs of the store have, by name.
+    pub fn lengths(&self) -> Vec<(String, u64)> {
         let (_, listed) = self.json(&["list"]);
         let runs = listed["runs"].as_array().unwrap().iter().map(|run| {
             let name = run["run_id"].as_str().unwrap().to_owned();

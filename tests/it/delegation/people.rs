@@ -12,6 +12,7 @@ use serde_json::json;
 use super::{asks, lead, prompt};
 use crate::fixture::{Fixture, Left};
 use crate::harness::Harness;
+use crate::terminal::Terminal;
 
 /// An agent that waits for an approval of its call, below another one.
 fn waiting() -> Fixture {
@@ -20,6 +21,19 @@ fn waiting() -> Fixture {
     let calls = asks(&[("agent__middle", prompt("have it said"))], "Done.");
     fixture.agent("lead", "agents: [middle.yaml]\n", &calls);
     fixture
+}
+
+/// The question of an agent below names its run: that is whom `approve` answers from elsewhere.
+#[test]
+fn a_question_at_the_terminal_names_the_run_below_that_asks() {
+    let fixture = waiting();
+    let mut terminal = Terminal::start(fixture.command(&lead(&[])));
+    terminal
+        .until("run lead.1.1: call 1 of echo asks for your approval")
+        .until("allow it? [y/N] ")
+        .types("y\n");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
 }
 
 /// How long a process may take for what should take none: far more than any machine needs.

@@ -281,6 +281,68 @@ fn a_workflow_between_two_forks_stays() {
     );
 }
 
+/// What a fork has of another workflow is known by the whole name of that one, which may begin with the fork's.
+#[test]
+fn the_steps_of_a_workflow_whose_name_begins_with_that_of_its_fork_are_not_the_forks() {
+    let fixture = fixture("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
+    fixture.ok(&["run", "w.yaml", "--run-id", "f.w"]);
+    fixture.ok(&["replay", "f.w", "--fork-at", "1", "--run-id", "f"]);
+    let tree = fixture.proves_tree("f");
+    assert_eq!(Fixture::tree_names(&tree), ["f", "f.w.1", "f.2"]);
+    let said = fixture.ends(&["delete", "f.w", "--yes"], 4).err;
+    assert!(
+        said.contains("failed to delete run f.w.1: workflow f was forked"),
+        "{said}"
+    );
+    fixture.ok(&["export", "f", "--tree", "-o", "out"]);
+    let files = ["f", "f.2", "f.w", "f.w.1"].map(|run| format!("out/{run}.jsonl"));
+    let files = files.each_ref().map(String::as_str);
+    let other = ["--store", "other.db"];
+    fixture.ok(&[&["import"], &files[..], &other].concat());
+    fixture.ok(&[&["verify", "f", "--tree"], &other[..]].concat());
+}
+
+/// A fork is verified and exported without the workflows above those whose steps it has; where one of those does not read, that is said.
+#[test]
+fn a_fork_needs_no_workflow_that_it_has_nothing_of() {
+    let fixture = fixture("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
+    fixture.workflow();
+    fixture.ok(&["replay", "w", "--fork-at", "0", "--run-id", "f"]);
+    fixture.ok(&["replay", "f", "--fork-at", "2", "--run-id", "g"]);
+    let tree = fixture.proves_tree("g");
+    assert_eq!(Fixture::tree_names(&tree), ["g", "f.1", "g.2"]);
+    let damages = |run: &str| {
+        let plain = rusqlite::Connection::open(fixture.path("home/runs.db")).unwrap();
+        let damage = "UPDATE entries SET event = x'6a756e6b' \
+             WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)";
+        assert_eq!(plain.execute(damage, [run]).unwrap(), 1);
+    };
+    damages("w");
+    fixture.ok(&["verify", "g", "--tree"]);
+    fixture.ok(&["export", "g", "--tree", "-o", "out"]);
+    assert!(fixture.path("out/f.jsonl").exists());
+    damages("f");
+    fixture.ends(&["export", "g", "--tree", "-o", "none"], 7);
+    assert!(!fixture.path("none").exists());
+    // The step itself stays as long as the fork does.
+    fixture.ends(&["delete", "f.1", "--yes"], 4);
+}
+
+/// The row of a workflow that says it is a run would leave its steps out.
+#[test]
+fn a_workflow_is_verified_as_what_its_definition_says() {
+    let fixture = fixture("steps: [{id: a, prompt: ping}]\n");
+    fixture.workflow();
+    let plain = rusqlite::Connection::open(fixture.path("home/runs.db")).unwrap();
+    let change = "UPDATE runs SET kind = 'run' WHERE run_id = 'w'";
+    assert_eq!(plain.execute(change, []).unwrap(), 1);
+    drop(plain);
+    for tree in [&["--tree"][..], &[]] {
+        let said = fixture.ends(&[&["verify", "w"], tree].concat(), 7).out;
+        assert!(said.contains("kind"), "{said}");
+    }
+}
+
 /// Prune keeps a workflow that a younger fork needs, and says so.
 #[test]
 fn what_a_fork_needs_that_stays_is_not_pruned() {

@@ -156,12 +156,12 @@ fn a_branch_that_needs_no_person_ends_before_the_workflow_is_left() {
         worker["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{worker}"
     );
-    let entries = || fixture.json(&["show", "w"]).1["entries"].clone();
-    let before = entries();
+    let before = fixture.lengths();
+    assert!(before.len() > 4, "{before:?}");
     for resume in [&["resume", "w"][..], &["resume", "--all"]] {
         fixture.comes_to_an_end(resume, 8);
     }
-    assert_eq!(entries(), before);
+    assert_eq!(fixture.lengths(), before);
     fixture.answers("approve", "w.1");
     fixture.comes_to_an_end(&["resume", "w"], 0);
     fixture.proves_tree("w");

@@ -5,14 +5,22 @@ use std::path::PathBuf;
 use super::args::{AddAgentArgs, AgentCommand, SelectAgentArgs};
 use super::render;
 use crate::agent::select;
+use crate::cli::commands::contract::judge_terms;
 use crate::cli::commands::drive::argument;
 use crate::cli::context::agents::{Agents, ProfileNow, agent_id};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{AgentFault, CliError};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::{line, typed_word};
+use crate::cli::ui::command::typed_word;
+use crate::cli::ui::escape::line;
 use crate::contract::{AgentProfile, agent_profile_schema};
+
+/// A model in the place of those that a profile leaves to each run. It is not asked.
+const STAND_IN: [&str; 2] = [
+    "providers.stand-in={type: openai, base_url: 'http://127.0.0.1:9/v1'}",
+    "targets=[{provider: stand-in, model: stand-in, context_window: 131072}]",
+];
 
 /// `monolith agent`.
 pub(in crate::cli) fn agent(app: &App, command: AgentCommand) -> Result<Exit, CliError> {
@@ -63,8 +71,27 @@ fn add(app: &App, args: AddAgentArgs) -> Result<(), CliError> {
 /// The profile of a file, valid as a whole (INV-AGT-001).
 fn read(app: &App, file: PathBuf) -> Result<(PathBuf, AgentProfile), CliError> {
     let path = app.cwd.join(&file);
-    let profile = ContractFile::given(app, file, Vec::new()).profile(app)?;
+    let profile = ContractFile::given(app, file.clone(), Vec::new()).profile(app)?;
+    if profile.enabled {
+        judge_contract(app, file)?;
+    }
     Ok((path, profile))
+}
+
+/// Refuses a profile under which every run would end before it asks a model. Models and servers are those of the machine that runs it, so
+/// what is wrong with them is for the run.
+fn judge_contract(app: &App, path: PathBuf) -> Result<(), CliError> {
+    let mut file = ContractFile::given(app, path.clone(), Vec::new());
+    let spec = file.read_to_look(app).or_else(|fault| {
+        let sets = STAND_IN.map(str::to_owned).to_vec();
+        file = ContractFile::given(app, path.clone(), sets);
+        file.read_to_look(app).map_err(|_| fault)
+    })?;
+    let failed = judge_terms(app, &file, spec)?;
+    match failed.into_iter().next() {
+        Some(reason) => Err(AgentFault::NoRun { path, reason }.into()),
+        None => Ok(()),
+    }
 }
 
 fn selected(app: &App, args: SelectAgentArgs) -> Result<(), CliError> {

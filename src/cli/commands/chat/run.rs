@@ -17,8 +17,8 @@ use crate::cli::commands::continuation::{Next, drive_next};
 use crate::cli::commands::contract::preview_on;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::RunInput;
-use crate::cli::commands::drive::offer_models;
 use crate::cli::commands::drive::{Broken, Ended, Job, Live, TypedAt, drive_job, report_message};
+use crate::cli::commands::drive::{offer_models, overwritten};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
@@ -29,7 +29,8 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
-use crate::cli::ui::escape::{brief, typed_word};
+use crate::cli::ui::command::typed_word;
+use crate::cli::ui::escape::brief;
 use crate::contract::ExecutionContract;
 use crate::message::{Role, RunId};
 use crate::replay::Fork;
@@ -70,6 +71,7 @@ struct Chat<'h> {
 
 /// `monolith chat`.
 pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
+    overwritten(app)?;
     let mut chat = Chat {
         app,
         begun: None,

@@ -10,7 +10,7 @@ use crate::cli::commands::contract::{check_file, refuse_file};
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::offer_models;
 use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
-use crate::cli::commands::drive::{argument, piped_task, proof_rule, task_of};
+use crate::cli::commands::drive::{argument, overwritten, piped_task, proof_rule, task_of};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::App;
 use crate::cli::context::as_typed::as_typed;
@@ -20,7 +20,7 @@ use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets::without_secrets;
 use crate::cli::context::source::Source;
-use crate::cli::ui::escape::typed_word;
+use crate::cli::ui::command::typed_word;
 use crate::contract::ContractSpec;
 use crate::driver::{self, Continuation};
 use crate::message::{AgentMessage, Digest, Role, RunId};
@@ -86,6 +86,7 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, CliError> {
     }
     args.sets.extend(take(&mut args.knobs).into_sets());
     args.sets.extend(args.front.sets());
+    overwritten(app)?;
     let run = match app.settled(&args.run) {
         Err(CliError::Store(StoreError::NoSuchRun { .. }))
             if args.message.is_none() && args.run.contains(char::is_whitespace) =>

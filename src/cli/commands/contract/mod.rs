@@ -16,4 +16,4 @@ pub(in crate::cli) use self::check_report::code_of;
 pub(in crate::cli) use self::failures::{failures, known_failures};
 pub(in crate::cli) use self::preview::{preview_of, preview_on, report_gaps, report_warnings};
 pub(in crate::cli) use self::refused::refuse_file;
-pub(in crate::cli) use self::run::{check_file, contract, judge};
+pub(in crate::cli) use self::run::{check_file, contract, judge, judge_terms};

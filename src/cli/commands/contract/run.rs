@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use super::below::Beside;
 use super::check_report::{CheckReport, down};
-use super::failures::failures;
+use super::failures::{failures, known_failures};
 use super::pin::pin;
 use super::preview::{
     preview_of, preview_of_possible, report_gaps, report_server, report_warnings,
@@ -132,6 +132,19 @@ pub(in crate::cli) fn judge(
     let unmet = preview.unmet.iter();
     let unmet = unmet.map(|fault| (CheckName::Structure, fault.to_string()));
     Ok(failures(&preview).into_iter().chain(unmet).collect())
+}
+
+/// What is wrong with the terms themselves of a contract, whatever models and servers there are; nothing is started.
+pub(in crate::cli) fn judge_terms(
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+) -> Result<Vec<String>, CliError> {
+    secrets::learn(&spec, &app.environment);
+    let preview = preview_of(app, file, spec, false)?;
+    let failed = known_failures(&preview).into_iter();
+    let failed = failed.filter(|(check, _)| *check == CheckName::Structure);
+    Ok(failed.map(|(_, why)| why).collect())
 }
 
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {

@@ -3,37 +3,43 @@
 use std::collections::BTreeSet;
 
 use crate::cli::context::error::CliError;
-use crate::cli::context::forks::Fork;
+use crate::cli::context::forks::ForkedWorkflow;
 use crate::message::RunId;
 use crate::store::{RemoveError, RunFilter, StoreReader};
 
-/// A workflow that was forked from another one.
-struct Needs {
+/// What a workflow that was forked needs of others.
+struct NeedsOfFork {
     /// The runs of its steps that are those of others, and what is below them.
     below: Vec<RunId>,
-    fork: Fork,
+    fork: RunId,
+    /// The workflows that it was forked from, as far as it has steps of theirs.
+    line: Vec<RunId>,
 }
 
-/// The workflows of a store that were forked from others.
-pub(super) struct Forks(Vec<Needs>);
+/// The runs of a store that workflows need which were forked from others.
+pub(super) struct NeededRuns(Vec<NeedsOfFork>);
 
-impl Forks {
-    /// Reads them; of a workflow that is none, its first entry alone.
+impl NeededRuns {
+    /// Reads them; of a workflow that is no fork, its first entry alone.
     pub(super) fn read(reader: &mut StoreReader) -> Result<Self, CliError> {
-        let mut forks = Vec::new();
+        let mut needs = Vec::new();
         // What does not read keeps nothing from being deleted.
         let rows = reader.list_rows(usize::MAX, RunFilter::All)?;
         for row in rows.into_iter().flatten().filter(|row| row.workflow) {
-            let Ok(Some(fork)) = Fork::read(reader, &row.run_id) else {
+            let Ok(Some(fork)) = ForkedWorkflow::read(reader, &row.run_id) else {
                 continue;
             };
             let mut below = fork.shared.clone();
             for step in &fork.shared {
                 below.extend(reader.runs_below(step).unwrap_or_default());
             }
-            forks.push(Needs { below, fork });
+            needs.push(NeedsOfFork {
+                below,
+                line: fork.line(reader).unwrap_or_default(),
+                fork: fork.run_id,
+            });
         }
-        Ok(Self(forks))
+        Ok(Self(needs))
     }
 
     /// Why one of these runs is to stay: a tree that is not at its end goes on with it, or a fork has it as a step. None where nothing
@@ -53,17 +59,17 @@ impl Forks {
                 return Ok(Some(RemoveError::Below { run_id, root }));
             }
         }
-        for Needs { below, fork } in &self.0 {
-            if doomed.contains(&fork.run_id) {
+        for NeedsOfFork { below, fork, line } in &self.0 {
+            if doomed.contains(fork) {
                 continue;
             }
-            let of = fork.run_id.clone();
+            let fork = fork.clone();
             let goes = |runs: &[RunId]| runs.iter().find(|run| doomed.contains(run)).cloned();
             if let Some(run_id) = goes(below) {
-                return Ok(Some(RemoveError::Forked { fork: of, run_id }));
+                return Ok(Some(RemoveError::Forked { fork, run_id }));
             }
-            if let Some(run_id) = goes(&fork.line) {
-                return Ok(Some(RemoveError::ForkedFrom { fork: of, run_id }));
+            if let Some(run_id) = goes(line) {
+                return Ok(Some(RemoveError::ForkedFrom { fork, run_id }));
             }
         }
         Ok(None)

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
-use super::needed::Forks;
+use super::needed::NeededRuns;
 use crate::cli::commands::values::is_of_outcome;
 use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
@@ -28,7 +28,7 @@ pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliEr
     runs.reverse();
     let all: Vec<RunId> = runs.iter().chain([&run_id]).cloned().collect();
     if !args.force
-        && let Some(fault) = Forks::read(&mut reader)?.needed(&reader, &all)?
+        && let Some(fault) = NeededRuns::read(&mut reader)?.needed(&reader, &all)?
     {
         return Err(fault.into());
     }
@@ -120,12 +120,12 @@ fn unneeded(
         tree.push(row);
         trees.push(tree);
     }
-    let forks = Forks::read(reader)?;
+    let needed = NeededRuns::read(reader)?;
     loop {
         let names =
             |rows: &[RunRow]| -> Vec<RunId> { rows.iter().map(|row| row.run_id.clone()).collect() };
         let all: Vec<RunId> = trees.iter().flat_map(|tree| names(tree)).collect();
-        let Some(fault) = forks.needed(reader, &all)? else {
+        let Some(fault) = needed.needed(reader, &all)? else {
             return Ok(trees.into_iter().flatten().collect());
         };
         let (RemoveError::Below { run_id, .. }

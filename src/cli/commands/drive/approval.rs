@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::awaited::Question;
 use super::leaving::LeavingArgs;
 use super::live::Live;
-use super::question::shown;
+use super::question::{shown, shown_below};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::form::{Field, fields, whole};
@@ -128,7 +128,14 @@ impl<'a> Approver<'a> {
             Some(changes) => changes.of_call(order).await,
             None => None,
         };
-        let call = shown(order, self.live.width(), change.as_ref());
+        let mut call = shown(order, self.live.width(), change.as_ref());
+        let lineage = self
+            .store
+            .reader()
+            .and_then(|reader| reader.lineage(run_id));
+        if lineage.is_ok_and(|found| found.is_some_and(|found| found.is_below())) {
+            call = shown_below(run_id, &call);
+        }
         // What is typed here is not signed.
         let signed = self.run.takes_signed_answers();
         let asks_here = self.live.is_watched() && io::stdin().is_terminal() && !signed;

@@ -1,7 +1,7 @@
 //! The file that a run was begun with, and what is typed to go on under it once it is changed. Reads no file.
 
 use crate::cli::context::app::App;
-use crate::cli::ui::escape::typed_word;
+use crate::cli::ui::command::typed_word;
 use crate::message::RunId;
 use crate::store::StoreReader;
 

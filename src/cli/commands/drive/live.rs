@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 use super::accounts::Accounts;
 use super::awaited::{Question, running};
 use super::cursor::Cursor;
-use super::overwritten::overwritten;
 use super::snapshots::Snapshots;
 use crate::cli::context::app::{App, hint};
 use crate::cli::context::changes::Changes;
@@ -102,7 +101,6 @@ impl Live {
         sessions: Option<&Path>,
         durability: Durability,
     ) -> Result<Self, CliError> {
-        overwritten(app)?;
         let billing = Accounts::new(app.billing(durability)?);
         let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
         {

@@ -1,14 +1,12 @@
 //! Whether a conversation may be written where `--save` says. Writes none.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, InputFault};
-
-/// How many bytes of a file show what it is; white space may stand before and between.
-const MOST_WHITE: u64 = 4096;
+use crate::store::open_given;
+use crate::telemetry::{MOST_SAVED_BYTES, saved_conversation};
 
 /// Refuses a conversation that is to be written over what is none: an agent's file, the accounting, the store.
 pub(in crate::cli) fn overwritten(app: &App) -> Result<(), CliError> {
@@ -18,7 +16,7 @@ pub(in crate::cli) fn overwritten(app: &App) -> Result<(), CliError> {
     let path = app.cwd.join(save);
     let holds = if settled(&app.billing_path()?) == settled(&path) {
         "requests and calls are accounted for there"
-    } else if begins_as_conversation(&path) {
+    } else if may_be_replaced(&path) {
         return Ok(());
     } else {
         "the file there holds something that is no conversation"
@@ -36,16 +34,18 @@ fn settled(path: &Path) -> PathBuf {
     found.unwrap_or_else(|| path.to_owned())
 }
 
-/// Whether a file is not there, is empty, or begins as a conversation does. What is no regular file, or cannot be read, is for the writing.
-fn begins_as_conversation(path: &Path) -> bool {
-    let begin = || -> io::Result<Vec<u8>> {
-        let mut begin = Vec::new();
+/// Whether a file is not there, holds nothing, or a conversation that `--load` takes. What is no regular file, or cannot be read, is for the
+/// writing.
+fn may_be_replaced(path: &Path) -> bool {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
         if path.is_file() {
-            File::open(path)?.take(MOST_WHITE).read_to_end(&mut begin)?;
+            let file = open_given(path)?;
+            file.take(MOST_SAVED_BYTES).read_to_end(&mut bytes)?;
         }
-        Ok(begin)
+        Ok(bytes)
     };
-    let mut begin = begin().unwrap_or_default();
-    begin.retain(|byte| !byte.is_ascii_whitespace());
-    begin.is_empty() || begin == b"[]" || begin.starts_with(br#"[{"role":"#)
+    let bytes = read().unwrap_or_default();
+    let text = std::str::from_utf8(&bytes);
+    text.is_ok_and(|text| text.trim().is_empty() || saved_conversation(text).is_ok())
 }

@@ -10,6 +10,7 @@ use crate::cli::ui::escape::{hides, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::wrap::filled;
 use crate::kernel::CallOrder;
+use crate::message::RunId;
 use crate::tools::FileChange;
 
 /// The column that the arguments of a call stand in.
@@ -22,6 +23,11 @@ const AROUND: usize = 3;
 const UNENDED: &str = "\\ no line feed at the end";
 /// How long the fewest changed lines are looked for. After that more than need be may be shown as changed, never fewer.
 const DIFF_PATIENCE: Duration = Duration::from_millis(300);
+
+/// The same of a run below the one that the person began: its name stands first, which is that for an answer from elsewhere.
+pub(super) fn shown_below(run_id: &RunId, shown: &str) -> String {
+    format!("run {run_id}: {shown}")
+}
 
 /// The whole call as a person judges it on a terminal of so many cells: the tool, every byte of its arguments with nothing in them
 /// that could hide or move another, how many bytes they are, what the call would change of files, and the hash that the answer is

@@ -16,13 +16,16 @@ use crate::contract::ProviderType;
 use crate::kernel::{AgentOutcome, OutcomeCode, Run};
 use crate::message::RunId;
 use crate::telemetry::{
-    LastRequest, keyless, last_request, last_target, misled, played_out, refused_key_of, remedy,
-    silent,
+    CUT_AT_WINDOW, keyless, last_request, last_target, misled, played_out, refused_key_of, remedy,
+    request_remedy, silent,
 };
-use crate::view::RunView;
+use crate::view::{LastRequest, RunView};
 
 /// Limits that are recommended are multiples of it where a run needs more than twice its limit.
 const STEP_OF_TOKENS: u64 = 1_000;
+
+/// The share of a limit of answers by which another one is higher at least, as its divisor.
+const LEAST_SHARE: u64 = 10;
 
 /// What may help after a run that failed.
 pub(in crate::cli) struct WayOut {
@@ -55,7 +58,7 @@ pub(in crate::cli) fn way_out(
         )
     });
     if let Some(request) = first {
-        let text = filled(app, view, run_id, typed_at, request.remedy());
+        let text = filled(app, view, run_id, typed_at, request_remedy(request));
         let changes_file = true;
         return Some(WayOut { changes_file, text });
     }
@@ -77,7 +80,14 @@ pub(in crate::cli) fn way_out(
     });
     let general = || {
         let what = key.map(Cow::Owned);
-        let what = what.or_else(|| Some(Cow::Borrowed(request?.remedy())));
+        let what = what.or_else(|| {
+            Some(Cow::Borrowed(match request? {
+                LastRequest::CutAtLimit if more_output(app, view, run_id).is_none() => {
+                    CUT_AT_WINDOW
+                }
+                recorded => request_remedy(recorded),
+            }))
+        });
         let what = what.or_else(|| not_executed(view, outcome.code));
         what.or_else(|| remedy(outcome.code).map(Cow::Borrowed))
     };
@@ -112,42 +122,58 @@ fn filled(
     let file = FileOfRun::of(app, run_id);
     let continued = |words: &str| match typed_at {
         TypedAt::Shell => words.to_owned(),
-        TypedAt::Chat(again) => words
-            .replace("continue RUN \"…\" --contract FILE", again)
-            .replace("continue RUN \"…\"", again),
+        TypedAt::Chat(_) => words
+            .replace("continue RUN \"…\" --contract FILE", "AGAIN")
+            .replace("continue RUN \"…\"", "AGAIN"),
     };
-    let more = |words: &str| {
-        let key = words.split_once("--set ").map_or("", |(_, set)| set);
-        let more = more(app, view, run_id, key.trim_end_matches("=MORE"));
-        more.map_or_else(|| "…".to_owned(), |more| more.to_string())
+    let value = |words: &str, placeholder: &str| -> Option<String> {
+        match (placeholder, typed_at) {
+            ("AGAIN", TypedAt::Chat(again)) => Some(again.to_owned()),
+            ("FILE", _) => Some(file.word.clone()),
+            ("MORE", _) => {
+                let key = words.split_once("--set ").map_or("", |(_, set)| set);
+                let more = more(app, view, run_id, key.trim_end_matches("=MORE"));
+                Some(more.map_or_else(|| "…".to_owned(), |more| more.to_string()))
+            }
+            ("RUN", _) => Some(app.brief_name(run_id.as_str())),
+            ("TARGET", _) => Some(last_target(view).to_string()),
+            _ => None,
+        }
+    };
+    let window = |placeholder: &str| {
+        let target = view.contract().targets.get(last_target(view));
+        let window = target.map(|target| target.context_window.to_string());
+        (placeholder == "WINDOW").then(|| window.unwrap_or_else(|| "…".to_owned()))
     };
     let pieces = remedy.split('`').enumerate().map(|(at, piece)| {
         match (at % 2, piece.strip_prefix("monolith ")) {
             (0, _) => piece.to_owned(),
-            (_, None) => {
-                let target = view.contract().targets.get(last_target(view));
-                let window = target.map(|target| target.context_window.to_string());
-                let piece = piece.replace("WINDOW", window.as_deref().unwrap_or("…"));
-                format!("`{piece}`")
-            }
+            (_, None) => format!("`{}`", with_values(piece, window)),
             (_, Some(words)) => {
-                let words = words.replace("TARGET", &last_target(view).to_string());
-                let words = if words.contains("MORE") {
-                    words.replace("MORE", &more(&words))
-                } else {
-                    words
-                };
-                if let Some(step) = file.of_step(app, &words) {
-                    return step;
-                }
-                let words = continued(&words)
-                    .replace("FILE", &file.word)
-                    .replace("RUN", &app.brief_name(run_id.as_str()));
-                file.hint(app, &words)
+                let words = continued(words);
+                let words = with_values(&words, |name| value(&words, name));
+                let step = file.of_step(app, &words);
+                step.unwrap_or_else(|| file.hint(app, &words))
             }
         }
     });
     pieces.collect()
+}
+
+/// A text with values in the place of its placeholders, words of capital letters. What a value holds stays as it is.
+fn with_values(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(begin) = rest.find(|letter: char| letter.is_ascii_uppercase()) {
+        let (before, from) = rest.split_at_checked(begin).unwrap_or((rest, ""));
+        let end = from.find(|letter: char| !letter.is_ascii_uppercase());
+        let end = end.unwrap_or(from.len());
+        let (name, after) = from.split_at_checked(end).unwrap_or((from, ""));
+        filled.push_str(before);
+        filled.push_str(&value(name).unwrap_or_else(|| name.to_owned()));
+        rest = after;
+    }
+    filled + rest
 }
 
 /// Twice the limit of that key; more where the run was about to use more.
@@ -155,13 +181,7 @@ fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
     let contract = view.contract();
     let limit = match key {
         "llm_timeout_ms" => contract.llm_timeout_ms,
-        key if key.ends_with(".max_output_tokens") => {
-            contract
-                .targets
-                .get(last_target(view))?
-                .sampling
-                .max_output_tokens
-        }
+        key if key.ends_with(".max_output_tokens") => return more_output(app, view, run_id),
         "max_cost_micro_usd" => contract.max_cost_micro_usd.as_ref()?.0,
         "max_inferences" => contract.max_inferences,
         "max_tokens_consumed" => contract.max_tokens_consumed.0,
@@ -178,8 +198,38 @@ fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
     })
 }
 
+/// Twice the limit of an answer of the target that was asked last, as far as the context window holds it beside what is reserved and the next
+/// request; none where that is hardly more than the limit.
+fn more_output(app: &App, view: &RunView, run_id: &RunId) -> Option<u64> {
+    let contract = view.contract();
+    let target = contract.targets.get(last_target(view))?;
+    let (budget, limit) = (&contract.context_budget, target.sampling.max_output_tokens);
+    let window = target.context_window.min(budget.context_window);
+    let prompt = next_prompt_tokens(app, view, run_id).max(budget.reserved_system);
+    let taken = [budget.buffer, budget.minimum_loop_margin, prompt];
+    let room = taken.into_iter().fold(window, u64::saturating_sub);
+    let more = limit.saturating_mul(2).min(room);
+    let hardly = limit.saturating_add(limit / LEAST_SHARE);
+    (more > hardly).then_some(more)
+}
+
 /// The tokens of a run with those of the request that it did not make any more, and of the longest answer to that.
 fn needed_tokens(app: &App, view: &RunView, run_id: &RunId) -> u64 {
+    let targets = view.contract().targets.iter();
+    let answer = targets
+        .map(|target| target.sampling.max_output_tokens)
+        .max();
+    let used = view.counters().tree_tokens();
+    let needed = used
+        .saturating_add(next_prompt_tokens(app, view, run_id))
+        .saturating_add(answer.unwrap_or(0));
+    needed
+        .div_ceil(STEP_OF_TOKENS)
+        .saturating_mul(STEP_OF_TOKENS)
+}
+
+/// The prompt tokens of the request that a run did not make any more; 0 where they are not known.
+fn next_prompt_tokens(app: &App, view: &RunView, run_id: &RunId) -> u64 {
     let next = match view.machine() {
         Some(machine) => Some(machine.next_prompt_tokens()),
         // The driver had the machine.
@@ -190,17 +240,7 @@ fn needed_tokens(app: &App, view: &RunView, run_id: &RunId) -> u64 {
             folded.machine().map(Run::next_prompt_tokens)
         }),
     };
-    let targets = view.contract().targets.iter();
-    let answer = targets
-        .map(|target| target.sampling.max_output_tokens)
-        .max();
-    let used = view.counters().tree_tokens();
-    let needed = used
-        .saturating_add(next.unwrap_or(0))
-        .saturating_add(answer.unwrap_or(0));
-    needed
-        .div_ceil(STEP_OF_TOKENS)
-        .saturating_mul(STEP_OF_TOKENS)
+    next.unwrap_or(0)
 }
 
 /// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
@@ -307,6 +347,22 @@ fn name_a_model(app: &App, provider: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_put_into_a_command_is_not_taken_for_a_placeholder() {
+        let value = |name: &str| match name {
+            "FILE" => Some("RUN-MORE/FILE.yaml".to_owned()),
+            "RUN" => Some("r2".to_owned()),
+            _ => None,
+        };
+        let check = |text: &str, expect: &str| assert_eq!(with_values(text, value), expect);
+        check(
+            "continue RUN \"…\" --contract FILE --set max_turns=MORE",
+            "continue r2 \"…\" --contract RUN-MORE/FILE.yaml --set max_turns=MORE",
+        );
+        check("contract check RUNS", "contract check RUNS");
+        check("", "");
+    }
 
     #[test]
     fn the_server_of_a_company_is_not_to_be_started() {

@@ -10,7 +10,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::family::Family;
-use crate::cli::context::forks::Fork;
+use crate::cli::context::forks::ForkedWorkflow;
 use crate::cli::context::source::Source;
 use crate::cli::context::workflow_entries::view_of;
 use crate::message::RunId;
@@ -26,7 +26,7 @@ pub(super) fn export_tree(
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     };
-    let inherited = Fork::read(&mut reader, &run_id)?;
+    let inherited = ForkedWorkflow::read(&mut reader, &run_id)?;
     let mut names = whole_tree(&mut reader, &run_id, inherited.as_ref())?;
     if let Some((above, run)) = missing(&mut reader, &names)? {
         return Err(TranscriptFault::BelowMissing {
@@ -37,10 +37,10 @@ pub(super) fn export_tree(
         .into());
     }
     let mut bases = Vec::new();
-    if form == ExportFormat::Jsonl {
-        for base in inherited.iter().flat_map(|fork| &fork.line) {
-            if reader.is_workflow(base)? {
-                bases.push(base.clone());
+    if let Some(fork) = inherited.as_ref().filter(|_| form == ExportFormat::Jsonl) {
+        for base in fork.line(&mut reader)? {
+            if reader.is_workflow(&base)? {
+                bases.push(base);
             }
         }
     }
@@ -123,7 +123,7 @@ pub(super) fn export_tree(
 fn whole_tree(
     reader: &mut StoreReader,
     run_id: &RunId,
-    inherited: Option<&Fork>,
+    inherited: Option<&ForkedWorkflow>,
 ) -> Result<Vec<RunId>, CliError> {
     let mut names = vec![run_id.clone()];
     names.extend(reader.runs_below(run_id)?);
@@ -146,7 +146,7 @@ fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, R
                     continue;
                 };
                 // Of a fork it may be a step of the workflow that was forked, which the store may lack: the head is that of no other run.
-                let is_own = above.step(step.number).is_ok_and(|own| own == run);
+                let is_own = run.is_step_of(above, step.number);
                 let is_its = |found: Lineage| !is_own || found.is_of(above, None);
                 let is_here = reader.lineage(&run)?.is_some_and(is_its)
                     && reader.read_run(&run)?.row().head == head;

@@ -21,7 +21,8 @@ use crate::cli::context::found::{
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::trust::needs_trust;
 use crate::cli::context::trusted::Trusted;
-use crate::cli::ui::escape::{line, typed_word};
+use crate::cli::ui::command::typed_word;
+use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, ProviderType, recorded_url};
 use crate::inference::{ModelStore, answer_at};
 use crate::message::Digest;

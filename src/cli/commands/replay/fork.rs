@@ -7,7 +7,7 @@ use super::recorded;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
 use crate::cli::context::app::App;
-use crate::cli::context::begun_below::not_forked;
+use crate::cli::context::begun_below::run_of_agent;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::contract::ExecutionContract;
@@ -48,8 +48,8 @@ pub(in crate::cli) fn fork_point(
 }
 
 fn forked(app: &App, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
-    if let Some(fault) = not_forked(app, &args.run)? {
-        return Err(CliError::from(fault).into());
+    if let Some(found) = run_of_agent(app, &args.run)? {
+        return Err(CliError::from(found.refused("fork")).into());
     }
     let begin = |contract, run_id| Fork::new(contract, run_id, at);
     let (_, point, first) = fork_point(app, &args.run, begin)?;

@@ -9,7 +9,7 @@ use super::args::{LiveArg, ReplayArgs};
 use super::recorded;
 use super::render::live_text;
 use crate::cli::context::app::App;
-use crate::cli::context::begun_below::not_asked_again;
+use crate::cli::context::begun_below::run_of_agent;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
@@ -31,9 +31,9 @@ pub(in crate::cli) fn replay(
         return recorded::print(app, &report, args.json);
     }
     if args.contract.is_none()
-        && let Some(fault) = not_asked_again(app, &args.run)?
+        && let Some(found) = run_of_agent(app, &args.run)?
     {
-        return Err(fault.into());
+        return Err(found.not_asked_again(app).into());
     }
     let source = app.source(&args.run)?;
     let file = recorded::contract_file(app, args, &source, true)?;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::ResumeArgs;
 use super::below::{EndTerms, end_all_below, end_orphan};
 use crate::cli::commands::drive::{
-    Accounts, Broken, Ended, Live, drive_to_the_end, report, waits_unanswered,
+    Accounts, Broken, Ended, Live, drive_to_the_end, overwritten, report, waits_unanswered,
 };
 use crate::cli::commands::many::{Fleet, RecordedRuns, Terms};
 use crate::cli::commands::verify::{self, place};
@@ -121,6 +121,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         let asked = run;
         return Err(CliError::from(StoreError::NoSuchRun { asked }).into());
     };
+    overwritten(app)?;
     let first = app.first_of(&run_id)?;
     if reader.read_run(&run_id)?.row().outcome.is_some() {
         // It has its result already, if it is the one that was recorded.

@@ -20,15 +20,13 @@ use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
 use crate::cli::context::error::{AgentFault, CliError, InputFault, STDIN};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::{line, typed_word};
+use crate::cli::ui::command::typed_word;
+use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, FactoryError, check_input};
 use crate::driver::DriverError;
 use crate::message::AgentMessage;
 use crate::store::open_given;
-use crate::telemetry::saved_conversation;
-
-/// The most bytes of a saved conversation.
-const MOST_SAVED_BYTES: u64 = 64 << 20;
+use crate::telemetry::{MOST_SAVED_BYTES, saved_conversation};
 
 /// `monolith run`.
 pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
@@ -297,6 +295,7 @@ fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
     }
     let saved = args.load.as_deref().map(|path| loaded(app, path));
     let saved = saved.transpose()?.unwrap_or_default();
+    overwritten(app)?;
     offer_models(app, &spec)?;
     let job = Job {
         spec,

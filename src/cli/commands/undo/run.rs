@@ -36,7 +36,8 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     if let Some(RunStatus::Running { .. }) = RunStatus::of(&mut reader, &row)? {
         return Err(UndoFault::Running { run_id }.into());
     }
-    let below = changed_below(app, &mut reader, &run_id)?;
+    let store = app.store_path()?;
+    let below = changed_below(app, &store, &mut reader, &run_id);
     drop(reader);
     let view = verified(app, &run_id)?;
     let changed = view.work_changes().files().count();
@@ -51,11 +52,10 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
         ))?;
         return Ok(Exit::OK);
     }
-    let kept =
-        ReadKept::of(&app.store_path()?, &run_id).map_err(|fault| UndoFault::Unreadable {
-            reason: fault.to_string(),
-            run_id: run_id.clone(),
-        })?;
+    let kept = ReadKept::of(&store, &run_id).map_err(|fault| UndoFault::Unreadable {
+        reason: fault.to_string(),
+        run_id: run_id.clone(),
+    })?;
     let Some(mut kept) = kept else {
         return Err(UndoFault::NothingKept { run_id }.into());
     };
@@ -101,21 +101,37 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     Ok(Exit::FAILED)
 }
 
-/// The runs below a run that changed files, with what restores these; nothing where none did. Each is undone by itself, so that the order is
-/// the caller's.
-fn changed_below(app: &App, reader: &mut StoreReader, run_id: &RunId) -> Result<String, CliError> {
-    let mut commands = Vec::new();
-    for below in reader.runs_below(run_id)? {
-        let view = app.source(below.as_str())?.each_step(|_, _, _| Ok(()))?;
-        if view.work_changes().files().next().is_some() {
-            commands.push(app.hint(&format!("undo {below}")));
+/// The runs below a run that changed files, with what restores these, and what of them cannot be read; nothing where there are none. Each is
+/// undone by itself, so that the order is the caller's. It is a note: nothing that is wrong below keeps a file from being restored.
+fn changed_below(app: &App, store: &Path, reader: &mut StoreReader, run_id: &RunId) -> String {
+    let unread = |what: &str, fault: CliError| {
+        format!("{what} cannot be read: {}\n", line(&fault.summary()))
+    };
+    let below = match reader.runs_below(run_id) {
+        Ok(below) => below,
+        Err(fault) => return unread("What runs below it changed", fault.into()),
+    };
+    let (mut commands, mut notes) = (Vec::new(), String::new());
+    for run in below {
+        // What keeps nothing cannot be restored.
+        if matches!(ReadKept::of(store, &run), Ok(None)) {
+            continue;
+        }
+        let source = app.source(run.as_str());
+        match source.and_then(|source| source.each_step(|_, _, _| Ok(()))) {
+            Ok(view) if view.work_changes().files().next().is_none() => {}
+            Ok(_) => commands.push(app.hint(&format!("undo {run}"))),
+            Err(fault) => {
+                let what = format!("What run {run} below it changed");
+                notes.push_str(&unread(&what, fault));
+            }
         }
     }
-    if commands.is_empty() {
-        return Ok(String::new());
+    if !commands.is_empty() {
+        let commands = commands.join(", ");
+        notes.insert_str(0, &format!("Runs below it changed files: {commands}\n"));
     }
-    let commands = commands.join(", ");
-    Ok(format!("Runs below it changed files: {commands}\n"))
+    notes
 }
 
 /// The run, where its transcript verifies: what is restored is decided by it.

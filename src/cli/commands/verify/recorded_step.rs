@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::recorded_result::StepRunSays;
 use crate::agent::{StepResult, StepRun, WorkflowEventKind};
 use crate::cli::context::error::CliError;
-use crate::cli::context::forks::line_of;
+use crate::cli::context::forks::ForkLine;
 use crate::cli::context::workflow_entries::{each_entry, fork_parent};
 use crate::contract::Work;
 use crate::kernel::ParentRun;
@@ -34,14 +34,14 @@ pub(super) struct RecordedStep {
     pub(super) workflow: RunId,
 }
 
-/// What is asked again for each step that a fork has from another workflow, read once.
+/// What each step that a fork has from another workflow is held against, read once.
 #[derive(Default)]
-pub(super) struct Forks {
+pub(super) struct BegunSteps {
     begun: BTreeMap<RunId, BTreeMap<u64, Vec<(u64, Digest)>>>,
-    lines: BTreeMap<RunId, Vec<RunId>>,
+    lines: BTreeMap<RunId, ForkLine>,
 }
 
-impl Forks {
+impl BegunSteps {
     /// The entries of a workflow that begin that step.
     fn begun(
         &mut self,
@@ -61,32 +61,29 @@ impl Forks {
             .unwrap_or_default())
     }
 
-    /// Whether a workflow was forked from that one, or from a fork of it, as far as the store has the line.
+    /// Whether a workflow was forked from that one, or from a fork of it, as far as the store has the line. Nothing above that one is read.
     fn is_forked_from(
         &mut self,
         reader: &mut StoreReader,
         workflow: &RunId,
         from: &RunId,
-    ) -> Result<ForkLine, CliError> {
-        if !self.lines.contains_key(workflow) {
-            let line = line_of(reader, workflow)?;
-            self.lines.insert(workflow.clone(), line);
+    ) -> Result<Ancestry, CliError> {
+        let line = self.lines.entry(workflow.clone());
+        let line = line.or_insert_with(|| ForkLine::of(workflow));
+        if line.leads_to(reader, from)? {
+            return Ok(Ancestry::Leads);
         }
-        let line = self.lines.get(workflow).map_or(&[][..], Vec::as_slice);
-        if line.contains(from) {
-            return Ok(ForkLine::Leads);
-        }
-        if let Some(last) = line.last()
-            && !reader.is_workflow(last)?
-        {
-            return Ok(ForkLine::EndsAt(last.clone()));
-        }
-        Ok(ForkLine::Another)
+        let last = line.last();
+        Ok(if reader.is_workflow(last)? {
+            Ancestry::Another
+        } else {
+            Ancestry::EndsAt(last.clone())
+        })
     }
 }
 
 /// Whether the workflows that one was forked from lead to another one.
-enum ForkLine {
+enum Ancestry {
     Leads,
     /// That one is none of them.
     Another,
@@ -160,7 +157,7 @@ impl RecordedStep {
     pub(super) fn difference(
         &self,
         reader: &mut StoreReader,
-        forks: &mut Forks,
+        begun_steps: &mut BegunSteps,
         report: &mut VerifyReport,
     ) -> Result<Difference, CliError> {
         let Self {
@@ -179,16 +176,16 @@ impl RecordedStep {
         let owner = &parent.run_id;
         let is_own = owner == workflow;
         let ancestry = if is_own {
-            ForkLine::Leads
+            Ancestry::Leads
         } else {
-            forks.is_forked_from(reader, workflow, owner)?
+            begun_steps.is_forked_from(reader, workflow, owner)?
         };
         match ancestry {
-            ForkLine::Leads => {}
-            ForkLine::EndsAt(missing) => report.not_checked.push(format!(
+            Ancestry::Leads => {}
+            Ancestry::EndsAt(missing) => report.not_checked.push(format!(
                 "step: whether {workflow} was forked from {owner}: workflow {missing} is not in this store"
             )),
-            ForkLine::Another => {
+            Ancestry::Another => {
                 let found = (
                     "event.parent.run_id".to_owned(),
                     workflow.to_string(),
@@ -201,16 +198,15 @@ impl RecordedStep {
         let begun = if is_own {
             self.begun.clone()
         } else if owner_is_here {
-            forks.begun(reader, owner, *number)?
+            begun_steps.begun(reader, owner, *number)?
         } else {
             report.not_checked.push(format!(
                 "step: the entry that begins it: workflow {owner} is not in this store"
             ));
             Vec::new()
         };
-        let name = format!("{owner}.{number}");
         if parent.call.is_some()
-            || self.run_id.as_str() != name
+            || !self.run_id.is_step_of(owner, *number)
             || (owner_is_here && !begun.iter().any(|(_, hash)| *hash == parent.head))
         {
             let entries = begun.iter().map(|(seq, _)| seq.to_string());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::recorded_call::{arguments_of, result_differs, task_differs};
-use super::recorded_step::{Difference, Forks, RecordedStep, forked_from, steps_of};
+use super::recorded_step::{BegunSteps, Difference, RecordedStep, forked_from, steps_of};
 use crate::cli::context::error::CliError;
 use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
 use crate::driver::recorded_result;
@@ -61,7 +61,7 @@ impl Above {
     fn judge(
         &self,
         reader: &mut StoreReader,
-        forks: &mut Forks,
+        begun_steps: &mut BegunSteps,
         run_id: &RunId,
         report: &mut VerifyReport,
     ) -> Result<(), CliError> {
@@ -72,7 +72,7 @@ impl Above {
                 (found, "delegated", parent, recorded(parent, one))
             }
             Self::Step(step) => {
-                let found = step.difference(reader, forks, report)?;
+                let found = step.difference(reader, begun_steps, report)?;
                 (found, "step", &step.workflow, step.recorded())
             }
             Self::Nothing(above) => {
@@ -114,7 +114,7 @@ pub(super) fn tree_of(
     open: bool,
     trust: &Arc<Trust>,
 ) -> Result<Vec<TreeReport>, CliError> {
-    let (mut forks, mut reports) = (Forks::default(), Vec::new());
+    let (mut begun_steps, mut reports) = (BegunSteps::default(), Vec::new());
     let mut next = vec![(0, root.clone(), None::<Above>)];
     while let Some((depth, run_id, above)) = next.pop() {
         let ended = above.as_ref().is_none_or(Above::has_ended);
@@ -125,7 +125,7 @@ pub(super) fn tree_of(
         };
         if report.first_bad.is_none() {
             match &above {
-                Some(above) => above.judge(reader, &mut forks, &run_id, &mut report)?,
+                Some(above) => above.judge(reader, &mut begun_steps, &run_id, &mut report)?,
                 None => forked_from(reader, &run_id, &mut report)?,
             }
         }

@@ -104,7 +104,9 @@ fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exi
     let workflow = ready.spec.definition.id.clone();
     let runtime = runtime()?;
     let driven = caught(|| runtime.block_on(with_signals(app, store, ready, under)));
-    runtime.shutdown_timeout(LINGER);
+    // What was aborted waits for no file operation.
+    let is_aborted = driven.as_ref().is_ok_and(WorkflowResult::is_aborted);
+    runtime.shutdown_timeout(if is_aborted { Duration::ZERO } else { LINGER });
     let result = driven?;
     let exit = result.report(app, job.json)?;
     keep_steps(app, &workflow, &result, &sessions)?;

@@ -106,6 +106,12 @@ impl WorkflowResult {
         Ok(Some(result.waiting_for(waits)))
     }
 
+    /// Whether a person ended it at once.
+    pub(super) fn is_aborted(&self) -> bool {
+        self.outcome
+            .is_some_and(|end| end.code == WorkflowCode::Abort)
+    }
+
     /// Its name.
     pub(in crate::cli) const fn run_id(&self) -> &RunId {
         &self.run_id

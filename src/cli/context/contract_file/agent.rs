@@ -119,9 +119,10 @@ impl ContractFile {
         let (text, beside) = (self.whole(&self.text()?)?, self.beside());
         let source = self.placeholders.source((&name, form), &text, &beside);
         let profile = ContractSpec::agent_profile(&source, &layers)?;
-        for names in [&profile.core_abilities, &profile.abilities] {
-            self.abilities(names)?;
-        }
+        let core = self.abilities(&profile.core_abilities)?;
+        self.abilities(&profile.abilities)?;
+        // Those of a task fit into what the core abilities leave, or are left out.
+        injected(&profile, &core, &[], "").map_err(AgentFault::Ability)?;
         Ok(profile)
     }
 

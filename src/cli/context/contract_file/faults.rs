@@ -7,8 +7,7 @@ use super::ContractFile;
 use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::contract_values::{faults_of, path_of};
 use crate::cli::context::error::{Advice as _, CliError, may_hold_secret};
-use crate::cli::ui::command::unkept;
-use crate::cli::ui::escape::typed_word;
+use crate::cli::ui::command::{typed_word, unkept};
 use crate::contract::{
     ContractSpec, ExecutionContract, FactoryError, KNOBS, SpecErrors, TermFault, ValueOrigin,
 };

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::agent::{AbilityFault, RegistryFault};
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::command;
-use crate::cli::ui::escape::typed_word;
+use crate::cli::ui::command::{command, typed_word};
 use crate::contract::AgentId;
 
 /// An agent cannot be run, or the registry cannot be changed so.
@@ -34,6 +33,9 @@ pub(in crate::cli) enum AgentFault {
     /// The caller: an agent of that id is registered already.
     #[error("change the registry of agents: {fault}")]
     Registered { fault: RegistryFault, path: PathBuf },
+    /// The author: no run can begin under what the profile says.
+    #[error("take the profile {}: {reason}", path.display())]
+    NoRun { path: PathBuf, reason: String },
     /// The caller: the profile is not there any more, or is not valid here.
     #[error("run the agent `{id}`: {reason}")]
     Unusable { id: AgentId, reason: String },
@@ -120,6 +122,7 @@ impl Advice for AgentFault {
             }
             Self::Unreadable { .. } => "remove the file, and add its agent again",
             Self::Disabled { .. }
+            | Self::NoRun { .. }
             | Self::NotAnAgent { .. }
             | Self::Set { .. }
             | Self::TooManyBelow { .. } => return None,

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::command;
-use crate::cli::ui::escape::typed_word;
+use crate::cli::ui::command::{command, typed_word};
 use crate::cli::ui::numbers::counted;
 
 /// Where a task may be from that is in no file.
@@ -101,11 +100,11 @@ pub(in crate::cli) enum InputFault {
     },
     /// The caller: a run that another one began for a call of its agent, and goes on with.
     #[error(
-        "{asked} run {run}: it is the run of an agent that {parent} called, with a budget, tools and a place that are of that call"
+        "{action} run {run}: it is the run of an agent that {parent} called, with a budget, tools and a place that are of that call"
     )]
     RunOfAgent {
         /// What was to be done with it.
-        asked: &'static str,
+        action: &'static str,
         parent: String,
         run: String,
         /// What goes on instead.

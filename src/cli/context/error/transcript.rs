@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::command;
-use crate::cli::ui::escape::{line, typed_word};
+use crate::cli::ui::command::{command, typed_word};
+use crate::cli::ui::escape::line;
 use crate::message::{RunId, VersionFault};
 use crate::transcript::{Flaw, LineError};
 use crate::view::Departure;

@@ -17,8 +17,8 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::down_server::for_server;
 use crate::cli::context::error::CliError;
 use crate::cli::context::runtime::runtime;
-use crate::cli::ui::command::command;
-use crate::cli::ui::escape::{line, typed_word};
+use crate::cli::ui::command::{command, typed_word};
+use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::contract::{
     CapabilityManifest, ContractSpec, ProviderType, ServerCapability, TermFault, Validators,
