@@ -27,7 +27,7 @@ pub(super) fn made<T>(
     let (mut faults, mut rest) = (Vec::new(), merged.clone());
     loop {
         match make(&rest) {
-            Ok(made) if faults.is_empty() => return Ok(made),
+            Ok(definition) if faults.is_empty() => return Ok(definition),
             Ok(_) => return Err(faults),
             Err(fault) => {
                 let goes_on = fault.rule == NO_PLACE && rest.remove(&fault.key);

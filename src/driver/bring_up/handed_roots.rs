@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use crate::contract::{
-    ContractSpec, McpTransport, SandboxSpec, ServerKind, placeholders, server_sandbox,
-};
+use crate::contract::{ContractSpec, McpTransport, ServerKind, placeholders, server_sandbox};
 use crate::driver::{Environment, MCP_ROOT};
 
 /// A folder that a tool server is handed as its root.
@@ -29,8 +27,7 @@ pub(crate) fn handed_roots(spec: &ContractSpec, environment: &Environment) -> Ve
             continue;
         }
         let place = server.place(name);
-        let sandbox = server.sandbox.clone();
-        let terms = server_sandbox(&sandbox.unwrap_or_else(SandboxSpec::default));
+        let terms = server_sandbox(&server.sandbox.clone().unwrap_or_default());
         let handed = |folder: String, is_mcp_root: bool| HandedRoot {
             folder,
             is_confined: terms.confined,

@@ -48,7 +48,7 @@ struct WebTool {
 enum RequestForm {
     Operation(HttpOperation),
     /// With the type that the author sends its body with, where one is stated.
-    Template(RestTool, Option<String>),
+    Template(Box<RestTool>, Option<String>),
 }
 
 impl RequestForm {
@@ -88,7 +88,7 @@ impl WebTools {
         let stated = stated.map(|(_, media_type)| media_type.clone());
         let offered = WebTool {
             annotations: tool.method.annotations(),
-            form: RequestForm::Template(tool.clone(), stated),
+            form: RequestForm::Template(Box::new(tool.clone()), stated),
             description: tool.description.clone(),
             input_schema: tool.offered_schema(),
         };

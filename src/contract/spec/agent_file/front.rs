@@ -341,13 +341,19 @@ pub(in crate::contract::spec) fn narrowed(root: &mut Node, front: &Front, findin
         let of_server = front.single.iter().filter(|(of, ..)| of == server);
         let mut taken = Vec::new();
         for (_, tool, place) in of_server {
-            let rule = if !tool_filter::takes(allowed.as_deref(), &[], tool) {
-                format!("`toolsAllowed` of the tool server `{server}` does not name `{tool}`")
-            } else if !tool_filter::takes(None, &denied, tool) {
-                format!("`toolsDenied` of the tool server `{server}` denies `{tool}`")
-            } else {
-                taken.push(scalar(tool, place));
-                continue;
+            let is_allowed = tool_filter::takes(allowed.as_deref(), &[], tool);
+            let is_kept = tool_filter::takes(None, &denied, tool);
+            let rule = match (is_allowed, is_kept) {
+                (true, true) => {
+                    taken.push(scalar(tool, place));
+                    continue;
+                }
+                (false, _) => {
+                    format!("`toolsAllowed` of the tool server `{server}` does not name `{tool}`")
+                }
+                (true, false) => {
+                    format!("`toolsDenied` of the tool server `{server}` denies `{tool}`")
+                }
             };
             findings.add(place, FILE.tools.name, rule, None);
         }
