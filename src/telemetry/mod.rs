@@ -27,6 +27,7 @@ mod remedy;
 mod result;
 mod saved_content;
 mod saved_conversation;
+mod sentence;
 mod server_log;
 mod session_tree;
 mod summary;
@@ -47,10 +48,11 @@ pub(crate) use failures::words_of_note;
 pub(crate) use provider_refusal::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, silent,
 };
-pub(crate) use reason::{failed_calls, headline, sentence, why};
+pub(crate) use reason::{failed_calls, headline, why};
 pub(crate) use remedy::{CUT_AT_WINDOW, remedy, request_remedy};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
+pub(crate) use sentence::sentence;
 pub(crate) use server_log::with_short_log;
 pub(crate) use session_tree::{Session, SessionSnapshot, SnapshotReason};
 pub(crate) use summary::cost;

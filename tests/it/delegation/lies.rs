@@ -227,3 +227,55 @@ fn a_run_below_that_the_one_above_does_not_record_is_found() {
         assert!(left.err.contains(stranger), "{}", left.err);
     }
 }
+
+/// A workflow that says otherwise of a step than the step's run is found, though every hash of it was made anew: of what the step came to, and
+/// of what it was given.
+#[test]
+fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() {
+    let fixture = Fixture::new();
+    fixture.worker("clock");
+    fixture.write(
+        "w.yaml",
+        "workflow: w\nsteps:\n- {id: a, delegate: clock.yaml, task: What time is it?}\n",
+    );
+    fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
+    let verified_after = |change: &dyn Fn(&mut Vec<Value>)| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        fixture.ok(&["export", "w", "--tree", "-o", &path("tree")]);
+        let files = ["w", "w.1"].map(|run| path(&format!("tree/{run}.jsonl")));
+        let unsigned =
+            |lines: &mut Vec<Value>| lines.retain(|line| line.get("checkpoint").is_none());
+        let workflow = forged(&std::fs::read(&files[0]).unwrap(), &|lines| {
+            unsigned(lines);
+            change(lines);
+        });
+        let begins = |line: &Value| line["action"]["begun"].is_array();
+        let step = forged(&std::fs::read(&files[1]).unwrap(), &|lines| {
+            unsigned(lines);
+            lines[1]["event"]["event"]["value"]["parent"]["head"] = hash_of(&workflow, &begins);
+        });
+        let head = hash_of(&step, &|line| line["action"]["kind"] == "seal");
+        let workflow = forged(&workflow, &|lines| {
+            for line in lines.iter_mut() {
+                if let Some(run) = line.pointer_mut("/event/event/value/result/value") {
+                    run["head"] = head.clone();
+                }
+            }
+        });
+        std::fs::write(&files[0], workflow).unwrap();
+        std::fs::write(&files[1], step).unwrap();
+        let store = ["--store", &path("other.db")];
+        let files = files.each_ref().map(String::as_str);
+        fixture.ok(&[&["import"], &files[..], &store[..]].concat());
+        let (_, report) = fixture.json(&[&["verify", "w", "--tree"], &store[..]].concat());
+        report["runs"][1]["first_bad"]["field"].clone()
+    };
+    assert_eq!(verified_after(&|_| {}), Value::Null);
+    let output = verified_after(&|lines| replace(lines, "Noon.", "PAID!"));
+    assert_eq!(output, "output");
+    let input = verified_after(&|lines| {
+        lines[1]["action"]["begun"][0]["input_hash"] = json!("0".repeat(64));
+    });
+    assert_eq!(input, "event.messages");
+}

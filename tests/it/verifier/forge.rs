@@ -11,7 +11,14 @@ pub fn forged(bytes: &[u8], change: &dyn Fn(&mut Vec<Value>)) -> Vec<u8> {
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect();
     change(&mut lines);
-    let contract_hash = decoded(&lines[0]["contract"]["contract_hash"]);
+    // A workflow names the hash of its definition in its first entry.
+    let of_workflow = lines[1]["event"]["event"]["value"]["definition_hash"].clone();
+    let of_contract = lines[0]["contract"]["contract_hash"].clone();
+    let contract_hash = decoded(if of_workflow.is_string() {
+        &of_workflow
+    } else {
+        &of_contract
+    });
     let run_id = lines[0]["run_id"].as_str().unwrap().to_owned();
     let mut head = keyed("genesis", &[&contract_hash, run_id.as_bytes()]);
     for line in &mut lines[1..] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::recorded_step::Difference;
+use super::difference::{Difference, texts_differ};
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::contract::{ExecutionContract, InputSpec, task_of};
@@ -14,9 +14,6 @@ use crate::store::{RunReader, StoreReader};
 use crate::tools::Delegated;
 use crate::transcript::SealedEntry;
 use crate::view::RunView;
-
-/// Bytes of a text that are shown, from where it is another one.
-const SHOWN_BYTES: usize = 120;
 
 /// What each call of an agent was given, as far as the messages of the run say it.
 pub(super) fn arguments_of(
@@ -105,16 +102,4 @@ pub(super) fn result_differs(
         return differs("error.message", message, &whole);
     }
     Ok(None)
-}
-
-/// Two texts from where they differ.
-pub(super) fn texts_differ(field: &str, expected: &str, actual: &str) -> (String, String, String) {
-    let both = expected.char_indices().zip(actual.chars());
-    let same = both.take_while(|((_, one), other)| one == other).last();
-    let from = same.map_or(0, |((at, one), _)| at.saturating_add(one.len_utf8()));
-    let shown = |text: &str| {
-        let rest = text.get(from..).unwrap_or_default();
-        char_prefix(rest, SHOWN_BYTES).to_owned()
-    };
-    (field.to_owned(), shown(expected), shown(actual))
 }

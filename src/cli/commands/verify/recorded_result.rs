@@ -1,7 +1,6 @@
 //! What a workflow recorded of a step, held against the step's run: what it was given, and what it came to. Verifies no transcript.
 
-use super::recorded_call::texts_differ;
-use super::recorded_step::Difference;
+use super::difference::{Difference, texts_differ};
 use crate::agent::{StepInput, StepRun};
 use crate::cli::commands::workflow::{ERASED, step_run};
 use crate::cli::context::error::CliError;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::difference::Difference;
 use super::recorded_result::StepRunSays;
 use crate::agent::{StepResult, StepRun, WorkflowEventKind};
 use crate::cli::context::error::CliError;
@@ -12,9 +13,6 @@ use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::store::StoreReader;
 use crate::transcript::{FirstBad, FlawKind, VerifyCheck, VerifyReport};
-
-/// A field, what was recorded, and what is there.
-pub(super) type Difference = Option<(String, String, String)>;
 
 /// What a workflow recorded of the run of a step.
 pub(super) struct RecordedStep {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::difference::Difference;
 use super::recorded_call::{arguments_of, result_differs, task_differs};
-use super::recorded_step::{BegunSteps, Difference, RecordedStep, forked_from, steps_of};
+use super::recorded_step::{BegunSteps, RecordedStep, forked_from, steps_of};
 use crate::cli::context::error::CliError;
 use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
 use crate::driver::recorded_result;
