@@ -77,7 +77,7 @@ impl Queues {
                 .report_rest(|all_rest| report.set(all_rest.then_some(WaitsFor::Turn)))
                 .await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn place(

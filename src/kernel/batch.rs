@@ -263,9 +263,13 @@ impl Batch {
 
     /// Those of them that are agents'.
     pub(super) fn delegations(&self) -> impl Iterator<Item = CallSeq> {
-        self.calls.iter().filter_map(|call| match call.slot {
-            Slot::Running(seq) if call.grant().is_some() => Some(seq),
-            _ => None,
+        self.calls.iter().filter_map(|call| {
+            if let Slot::Running(seq) = call.slot
+                && call.grant().is_some()
+            {
+                return Some(seq);
+            }
+            None
         })
     }
 

@@ -147,10 +147,10 @@ impl Run {
 
     /// The calls of agents that are under way: each has a run of its own, or is to have one.
     pub(crate) fn delegations(&self) -> Vec<CallSeq> {
-        match self.stage() {
-            Stage::Execute(batch) => batch.delegations().collect(),
-            _ => Vec::new(),
-        }
+        let Stage::Execute(batch) = self.stage() else {
+            return Vec::new();
+        };
+        batch.delegations().collect()
     }
 
     /// The call that waits for a person, where one does: for its approval, or with its server's question in the place of its arguments. At

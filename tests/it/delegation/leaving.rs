@@ -59,7 +59,6 @@ impl Fixture {
         let began = Instant::now();
         while !is_so(self) {
             assert!(began.elapsed() < SOON, "{what}");
-            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -112,8 +111,10 @@ fn what_is_in_flight_may_end_and_an_answer_that_comes_meanwhile_is_kept() {
             fixture.is_suspended(top) && fixture.is_suspended(waits)
         });
         fixture.answers("approve", waits);
-        // It is looked at more than once before the other branch goes on.
-        std::thread::sleep(Duration::from_millis(500));
+        // The tree would be looked at more than once before the other branch goes on.
+        for _ in 0..20 {
+            fixture.ok(&["list"]);
+        }
         assert!(driven.try_wait().unwrap().is_none(), "{begin:?}");
         fixture.write("go", "");
         let ended = driven.wait().unwrap();
@@ -167,10 +168,11 @@ fn a_workflow_that_was_ended_while_it_was_left_waits_for_no_person() {
     fixture.until("suspended", |fixture| {
         fixture.is_suspended("w") && fixture.is_suspended("w.2")
     });
-    for _ in 0..2 {
-        signal(&driven, Signal::INT);
-        std::thread::sleep(Duration::from_millis(300));
-    }
+    signal(&driven, Signal::INT);
+    fixture.until("it stops", |fixture| {
+        fixture.ok(&["show", "w", "--raw"]).contains("STOPPING")
+    });
+    signal(&driven, Signal::INT);
     driven.wait().unwrap();
     let ended = fixture.run(&["resume", "w", "--json"]);
     assert_eq!(

@@ -228,7 +228,8 @@ async fn begun(
     following: &Live,
 ) -> Result<Ended, CliError> {
     let prepared = Box::pin(prepared(line, terms, &worker, following)).await?;
-    drive(worker, prepared, following, terms.leaving).await
+    // Its future is large.
+    Box::pin(drive(worker, prepared, following, terms.leaving)).await
 }
 
 async fn prepared(

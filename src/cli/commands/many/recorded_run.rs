@@ -164,7 +164,8 @@ async fn resumed(
         let left = following.take_view().map(Ended::left);
         return left.ok_or_else(|| DriverError::Cancelled.into());
     };
-    drive(worker, prepared, following, terms.leaving).await
+    // Its future is large.
+    Box::pin(drive(worker, prepared, following, terms.leaving)).await
 }
 
 /// Takes in what is recorded of the run.
