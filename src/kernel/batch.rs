@@ -169,6 +169,14 @@ impl<S> BatchCall<S> {
 }
 
 impl BatchCall<Slot> {
+    /// Its number, while it runs.
+    fn running(&self) -> Option<CallSeq> {
+        if let Slot::Running(seq) = self.slot {
+            return Some(seq);
+        }
+        None
+    }
+
     /// Whether its server waits for a person.
     pub(super) const fn asks_for_input(&self) -> bool {
         matches!(self.slot, Slot::Asking { .. })
@@ -252,25 +260,13 @@ impl Batch {
 
     /// The calls that were started and have not ended, in call order, which is the order of their start.
     pub(super) fn running_calls(&self) -> impl Iterator<Item = CallSeq> {
-        self.calls.iter().filter_map(|call| {
-            if let Slot::Running(seq) = call.slot {
-                Some(seq)
-            } else {
-                None
-            }
-        })
+        self.calls.iter().filter_map(BatchCall::running)
     }
 
     /// Those of them that are agents'.
     pub(super) fn delegations(&self) -> impl Iterator<Item = CallSeq> {
-        self.calls.iter().filter_map(|call| {
-            if let Slot::Running(seq) = call.slot
-                && call.grant().is_some()
-            {
-                return Some(seq);
-            }
-            None
-        })
+        let granted = self.calls.iter().filter(|call| call.grant().is_some());
+        granted.filter_map(BatchCall::running)
     }
 
     /// Those of them, and those that ask a person, whose result ends with the process: nothing else could bring it.

@@ -197,9 +197,9 @@ fn a_fault_of_a_definition_names_its_file_and_the_header() {
     );
     let own = "targets: [{provider: p, model: m}]\nproviders: {p: {type: ollama}}\n";
     check(
-        json!({"restTools": {"nos": {"method": "GET", "url": "https://h.example/"}}}),
+        json!({"restTools": {"nos": {"description": "d", "method": "GET"}}}),
         &format!("{own}tools: {{rest: {{nos: }}}}\n"),
-        "tools.rest.nos: the key `description` is missing",
+        "tools.rest.nos: the key `url` is missing",
     );
     check(
         json!({"queues": {"f": {}}, "mcpServers": {"s": {"command": "x", "queue": "f"}}}),

@@ -173,7 +173,7 @@ fn a_workflow_that_was_forked_stays_as_long_as_the_fork_does() {
             "--older-than",
             "0s",
             "--outcome",
-            "none-such",
+            "timeout",
             "--yes",
         ],
         0,
