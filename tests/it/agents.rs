@@ -1,10 +1,12 @@
 //! Agents' files (`.ai`) and system prompts of the command line, as runs: 001 §2, §3, §11.
 
+use std::io::Write as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, says};
+use crate::fixture::{Fixture, Left, says};
 
 /// An agent that ends with its message, so that a script needs no nonce.
 const AGENT: &str = "#!/usr/bin/env monolith
@@ -507,5 +509,31 @@ fn what_the_layers_say_is_shown_with_its_files_and_without_secrets() {
     assert!(
         !listed.contains("s3cret-value") && !listed.contains("lower"),
         "{listed}"
+    );
+}
+
+/// A conversation says the time at which it was begun: every message goes on under the same contract.
+#[test]
+fn a_chat_with_an_agent_that_says_the_time_goes_on_in_the_next_second() {
+    let fixture = fixture(&[&says("One."), &says("Two.")]);
+    fixture.write("sub/kind.md", "It is ${DATETIME}.");
+    let mut command = fixture.command(&[&["chat", "a.ai"], &MESSAGE[..]].concat());
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut chat = piped.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = chat.stdin.take().unwrap();
+    stdin.write_all(b"hello\n").unwrap();
+    let ended = || fixture.json(&["list", "--outcome", "completed"]).1["runs"] != json!([]);
+    let began = Instant::now();
+    while !ended() || began.elapsed() < Duration::from_millis(1100) {
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
+    stdin.write_all(b"again\n").unwrap();
+    drop(stdin);
+    let left = Left::from(chat.wait_with_output().unwrap());
+    assert_eq!(
+        (left.code, left.out.as_str()),
+        (0, "One.\nTwo.\n"),
+        "{}",
+        left.err
     );
 }

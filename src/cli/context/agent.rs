@@ -67,6 +67,11 @@ impl Placeholders {
         }
     }
 
+    /// Takes the time of another command.
+    pub(in crate::cli) fn say_as(&mut self, then: &Self) {
+        self.values.extend(then.values.clone());
+    }
+
     /// The same where the result goes to the agent that asked for it (001 §11).
     pub(in crate::cli) fn for_agent(self) -> Self {
         Self {

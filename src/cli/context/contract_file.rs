@@ -176,6 +176,12 @@ impl ContractFile {
         self.path.parent().unwrap_or(&self.base_dir)
     }
 
+    /// The same, with a prompt that says the time as it was said then.
+    pub(in crate::cli) fn as_of(mut self, then: &Placeholders) -> Self {
+        self.placeholders.say_as(then);
+        self
+    }
+
     /// What is recorded of it for a resume and a continuation. Changes that may hold secrets are left out: they are given again.
     pub(in crate::cli) fn invocation(&self) -> Invocation {
         let kept = self.sets.iter().filter(|set| is_kept(set));

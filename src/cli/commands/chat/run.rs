@@ -22,6 +22,7 @@ use crate::cli::commands::drive::{offer_models, overwritten};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
+use crate::cli::context::agent::Placeholders;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
@@ -61,6 +62,8 @@ struct Chat<'h> {
     left: Option<Exit>,
     /// Whether the next run may have another contract than the one before: the file was named for a run that is gone on from.
     other_contract: bool,
+    /// The time that a prompt says: one that another message changed would be another contract.
+    placeholders: Placeholders,
     /// What all runs are driven on, so that their tool servers can stay up between them.
     runtime: Runtime,
     sets: Vec<String>,
@@ -83,6 +86,7 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
         last_held_back: false,
         left: None,
         other_contract: args.contract.is_some(),
+        placeholders: Placeholders::now(),
         runtime: runtime()?,
         sets: args
             .sets
@@ -250,6 +254,7 @@ impl Chat<'_> {
             return file;
         }
         ContractFile::given_or_found(self.app, self.contract.clone(), self.sets.clone())
+            .as_of(&self.placeholders)
     }
 
     /// The file of the run that is gone on from, without what this chat changes of it.
