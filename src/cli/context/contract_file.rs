@@ -177,7 +177,7 @@ impl ContractFile {
     }
 
     /// The same, with a prompt that says the time as it was said then.
-    pub(in crate::cli) fn as_of(mut self, then: &Placeholders) -> Self {
+    pub(in crate::cli) fn saying_as(mut self, then: &Placeholders) -> Self {
         self.placeholders.say_as(then);
         self
     }

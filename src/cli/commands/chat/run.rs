@@ -254,7 +254,7 @@ impl Chat<'_> {
             return file;
         }
         ContractFile::given_or_found(self.app, self.contract.clone(), self.sets.clone())
-            .as_of(&self.placeholders)
+            .saying_as(&self.placeholders)
     }
 
     /// The file of the run that is gone on from, without what this chat changes of it.
