@@ -32,8 +32,8 @@ pub(crate) use issued::Issued;
 pub use output::{Append, Call, Delegation, Output, Request};
 pub use redaction::RedactionKey;
 pub(crate) use redaction::{
-    KnownSecrets, KnownValues, Redactor, SCHEMES, can_be_matched, credentials_in, is_scrubbed_form,
-    key_texts,
+    KnownSecrets, KnownValues, Redactor, SCHEMES, can_be_matched, credentials_in, is_marked,
+    is_scrubbed_form, key_texts,
 };
 pub(crate) use response::{DecodedEvent, PartialResponse, ReceivedResponse};
 pub(crate) use scrub::Scrub;

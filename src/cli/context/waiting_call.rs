@@ -12,7 +12,7 @@ use crate::contract::ExecutionContract;
 use crate::driver::{DriverError, committed_workspace};
 use crate::kernel::{CallOrder, EffectRecord, Run};
 use crate::message::{Digest, RunId};
-use crate::replay::Replayer;
+use crate::replay::{Replayer, Unfinished};
 use crate::store::StoreReader;
 use crate::view::RunView;
 
@@ -62,10 +62,7 @@ impl WaitingCall {
             }
             replayer.take(entry, &recorded);
         }
-        let unfinished = replayer.into_unfinished().map_err(|report| {
-            let run_id = run_id.clone();
-            DriverError::DoesNotReplay { run_id, report }
-        })?;
+        let unfinished = unfinished(replayer, run_id)?;
         let order = unfinished.session.run().and_then(Run::awaited);
         let first = recorded.entries.first().map(|entry| entry.hash);
         let started = view
@@ -173,10 +170,7 @@ fn has_more(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<bool, Cli
     for entry in &recorded.entries {
         replayer.take(entry, &recorded);
     }
-    let unfinished = replayer.into_unfinished().map_err(|report| {
-        let run_id = run_id.clone();
-        DriverError::DoesNotReplay { run_id, report }
-    })?;
+    let unfinished = unfinished(replayer, run_id)?;
     let Some(run) = unfinished.session.run() else {
         return Ok(true);
     };
@@ -188,6 +182,14 @@ fn has_more(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<bool, Cli
         open = open.saturating_add(usize::from(reader.is_open(&run_id.child(*call))?));
     }
     Ok(open < delegations.len() && open < places_of_agents(&recorded.contract))
+}
+
+/// The session of a run where its entries end.
+fn unfinished(replayer: Replayer, run_id: &RunId) -> Result<Unfinished, DriverError> {
+    replayer.into_unfinished().map_err(|report| {
+        let run_id = run_id.clone();
+        DriverError::DoesNotReplay { run_id, report }
+    })
 }
 
 /// How many agents of a contract may be at work at once.

@@ -15,6 +15,11 @@ const MIN_BASE64: usize = 7;
 /// Words of the marker itself, which must not be looked for in it.
 const MARKERS: [&str; 2] = ["[REDACTED:", "[SECRET]"];
 
+/// Whether a marker stands in a text: something was taken out of it.
+pub(crate) fn is_marked(text: &str) -> bool {
+    MARKERS.iter().any(|marker| text.contains(marker))
+}
+
 /// Whether a value can be distinguished from ordinary text.
 pub(crate) fn can_be_matched(value: &str) -> bool {
     let first = value.chars().next();

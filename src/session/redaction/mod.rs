@@ -23,7 +23,7 @@ mod tests_parts;
 mod values;
 mod view;
 
-pub(crate) use forms::{can_be_matched, key_texts};
+pub(crate) use forms::{can_be_matched, is_marked, key_texts};
 pub(crate) use redactor::{KnownSecrets, Redactor};
 pub use salt::RedactionKey;
 pub(crate) use scrubbed_form::is_scrubbed_form;

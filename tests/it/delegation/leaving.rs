@@ -13,12 +13,14 @@ use crate::harness::{Harness, MEETING_SERVER};
 /// Far more than any machine needs.
 const SOON: Duration = Duration::from_secs(60);
 
-/// `works.yaml`, whose call begins, and ends once the file `go` is there; `waits.yaml`, whose call waits for a person; `lead.yaml` calls both
-/// at once, in `w.yaml` they are steps.
-fn tree() -> Fixture {
+/// A call that begins, and ends once the file `go` is there.
+const UNTIL_GO: &str = "touch begun; for n in $(seq 600); do if [ -e go ]; then touch done; exit 0; fi; sleep 0.05; done";
+
+/// `works.yaml`, which runs that command; `waits.yaml`, whose call waits for a person; `lead.yaml` calls both at once, in `w.yaml` they are
+/// steps.
+fn tree(works: &str) -> Fixture {
     let fixture = Fixture::new();
     let terms = "tools: {builtin: [shell]}\n";
-    let works = "touch begun; for n in $(seq 600); do if [ -e go ]; then touch done; exit 0; fi; sleep 0.05; done";
     let says = asks(&[("shell", json!({"command": works}))], "worked");
     fixture.agent("works", terms, &says);
     let says = asks(&[("shell", json!({"command": "touch ran"}))], "ran");
@@ -47,7 +49,7 @@ fn tree() -> Fixture {
 
 impl Fixture {
     /// A process whose words are not looked at.
-    pub(super) fn quietly(&self, args: &[&str]) -> Child {
+    fn quietly(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().unwrap()
@@ -103,7 +105,7 @@ fn what_is_in_flight_may_end_and_an_answer_that_comes_meanwhile_is_kept() {
             &["resume", "w"],
         ),
     ] {
-        let fixture = tree();
+        let fixture = tree(UNTIL_GO);
         let mut driven = fixture.quietly(begin);
         fixture.both_are_at_it();
         signal(&driven, Signal::TERM);
@@ -134,7 +136,7 @@ fn an_agent_that_had_no_run_yet_is_begun_by_the_next_process() {
         return;
     }
     for resume in [&["resume", "lead", "--no-wait"][..], &["resume", "--all"]] {
-        let fixture = tree();
+        let fixture = tree(UNTIL_GO);
         let [go, called] = ["go", "called"].map(|name| fixture.path(name).display().to_string());
         let server = json!({"command": "python3", "args": [MEETING_SERVER, go, called, ""], "sandbox": "off"});
         let tools = json!({"mcp": {"fs": server}});
@@ -161,7 +163,7 @@ fn an_agent_that_had_no_run_yet_is_begun_by_the_next_process() {
 /// A workflow that was ended while its process left it ends with the next one: a call that waits for a person keeps it no longer.
 #[test]
 fn a_workflow_that_was_ended_while_it_was_left_waits_for_no_person() {
-    let fixture = tree();
+    let fixture = tree(UNTIL_GO);
     let mut driven = fixture.quietly(&["run", "w.yaml", "--run-id", "w"]);
     fixture.both_are_at_it();
     signal(&driven, Signal::TERM);
@@ -183,4 +185,25 @@ fn a_workflow_that_was_ended_while_it_was_left_waits_for_no_person() {
     );
     let waiting = fixture.json(&["approvals"]).1;
     assert_eq!(waiting["approvals"], json!([]), "{waiting}");
+}
+
+/// An answer that is given while another branch works is taken then: that branch sees what came of it.
+#[test]
+fn an_answer_is_taken_while_another_branch_works() {
+    let until =
+        "for n in $(seq 200); do if [ -e ran ]; then exit 0; fi; sleep 0.1; done; touch late";
+    let fixture = tree(until);
+    for (args, waits) in [
+        (&["run", "--contracts", "list.jsonl"][..], "lead.2"),
+        (&["run", "w.yaml", "--run-id", "w"], "w.2"),
+    ] {
+        let mut driven = fixture.quietly(args);
+        while fixture.json(&["approvals"]).1["approvals"] == json!([]) {
+            assert!(driven.try_wait().unwrap().is_none(), "{args:?}");
+        }
+        fixture.answers("approve", waits);
+        assert!(driven.wait().unwrap().success(), "{args:?}");
+        assert!(!fixture.path("late").exists(), "{args:?}");
+        std::fs::remove_file(fixture.path("ran")).unwrap();
+    }
 }

@@ -180,51 +180,6 @@ fn a_tree_that_waits_behind_one_that_is_left_gets_its_turn() {
     assert_eq!(shown["outcome"]["code"], "final_message", "{shown}");
 }
 
-/// An answer that is given while another branch works is taken then: that branch sees what came of it.
-#[test]
-fn an_answer_is_taken_while_another_branch_works() {
-    let fixture = Fixture::new();
-    let terms = "tools: {builtin: [shell]}\n";
-    let until =
-        "for n in $(seq 200); do if [ -e ran ]; then exit 0; fi; sleep 0.1; done; touch late";
-    let works = asks(&[("shell", json!({"command": until}))], "seen");
-    fixture.agent("works", terms, &works);
-    let says = asks(&[("shell", json!({"command": "touch ran"}))], "ok");
-    fixture.agent(
-        "waits",
-        &format!("{terms}require_approval: [shell]\n"),
-        &says,
-    );
-    let calls = [
-        ("agent__works", prompt("go")),
-        ("agent__waits", prompt("go")),
-    ];
-    let agents = "agents: [works.yaml, waits.yaml]\nparallel_tool_calls: true\n\
-                  parallel_safe: [agent__works, agent__waits]\n";
-    fixture.agent("lead", agents, &asks(&calls, "Done."));
-    let line = json!({"contract": "lead.yaml", "task": "go", "run_id": "lead"});
-    fixture.write("list.jsonl", &format!("{line}\n"));
-    fixture.write(
-        "w.yaml",
-        "workflow: w\nsteps:\n- id: both\n  parallel:\n\
-         \x20 - {id: a, delegate: works.yaml, task: go}\n\
-         \x20 - {id: b, delegate: waits.yaml, task: go}\n",
-    );
-    for (args, waits) in [
-        (&["run", "--contracts", "list.jsonl"][..], "lead.2"),
-        (&["run", "w.yaml", "--run-id", "w"], "w.2"),
-    ] {
-        let mut driven = fixture.quietly(args);
-        while fixture.json(&["approvals"]).1["approvals"] == json!([]) {
-            assert!(driven.try_wait().unwrap().is_none(), "{args:?}");
-        }
-        fixture.answers("approve", waits);
-        assert!(driven.wait().unwrap().success(), "{args:?}");
-        assert!(!fixture.path("late").exists(), "{args:?}");
-        std::fs::remove_file(fixture.path("ran")).unwrap();
-    }
-}
-
 #[test]
 fn every_call_that_waits_below_a_run_that_is_left_is_named() {
     let fixture = Fixture::new();

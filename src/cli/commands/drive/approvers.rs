@@ -76,7 +76,7 @@ impl<'a> Approvers<'a> {
         }
     }
 
-    /// The same where nobody is told of a question, and nobody is waited for: among many runs, and in a workflow.
+    /// The same without questions at the terminal, and without waiting for a person: among many runs, and in a workflow.
     pub(in crate::cli) fn among_many(
         store: &'a Store,
         live: &'a Live,
@@ -98,7 +98,7 @@ impl<'a> Approvers<'a> {
     }
 
     /// Called each [`LOOK_EVERY`]: asks about calls that wait and were not asked about yet, hands answers to the runs that wait for them,
-    /// and returns what the first run is asked for: an answer, or to be left where nobody is waited for and all of the tree waits.
+    /// and returns what the first run is asked for: an answer, or to be left, where no person is waited for and all of the tree waits.
     pub(in crate::cli) async fn look(&mut self, all_wait_for: Option<WaitsFor>) -> Option<Control> {
         if self.was_left {
             return None;

@@ -6,7 +6,7 @@ use crate::message::char_prefix;
 pub(super) type Difference = Option<(String, String, String)>;
 
 /// Bytes of a text that are shown, from where it is another one.
-const SHOWN_BYTES: usize = 120;
+pub(super) const SHOWN_BYTES: usize = 120;
 
 /// Two texts from where they differ.
 pub(super) fn texts_differ(field: &str, expected: &str, actual: &str) -> (String, String, String) {

@@ -1,17 +1,15 @@
 //! What a workflow recorded of a step, held against the step's run: what it was given, and what it came to. Verifies no transcript.
 
-use super::difference::{Difference, texts_differ};
+use super::difference::{Difference, SHOWN_BYTES, texts_differ};
 use crate::agent::{StepInput, StepRun};
 use crate::cli::commands::workflow::{ERASED, step_run};
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
 use crate::contract::Work;
 use crate::kernel::EventKind;
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, char_prefix};
+use crate::session::is_marked;
 use crate::store::StoreReader;
-
-/// What stands in the place of a secret.
-const REDACTED: &str = "[REDACTED";
 
 /// What the run of a step says of itself.
 pub(super) struct StepRunSays<'a> {
@@ -27,11 +25,11 @@ impl StepRunSays<'_> {
         let Some((field, given)) = self.given()? else {
             return Ok(None);
         };
-        if given.text().contains(REDACTED) || given.hash() == recorded {
+        if is_marked(given.text()) || given.hash() == recorded {
             return Ok(None);
         }
         let expected = format!("what has the hash {recorded}");
-        let actual = given.text().chars().take(120).collect();
+        let actual = char_prefix(given.text(), SHOWN_BYTES).to_owned();
         Ok(Some((field.to_owned(), expected, actual)))
     }
 
