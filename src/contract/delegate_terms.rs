@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BigCount;
 use super::hex_digest::HexDigest;
+use super::{AgentId, BigCount};
 use crate::message::Digest;
 
 /// The server of the tools that are agents; its name is in no file.
@@ -33,6 +33,9 @@ pub struct DelegateTerms {
     /// Which tools its runs may have, and those below them, as patterns of exposed names; left out where that is what its file names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Vec<String>>,
+    /// The id that its file states; left out where it states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<AgentId>,
     /// The least tokens that a run of it takes: its system prompt, estimated.
     pub least_tokens: u64,
     /// The cost limit that its file states, in millionths of a US dollar.
@@ -60,11 +63,26 @@ pub struct DelegationGrant {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentLink {
-    /// BLAKE3 over the text of its file, everything included: what it is known by.
+    /// BLAKE3 over the text of its file, everything included.
     #[schemars(with = "HexDigest")]
     pub digest: Digest,
+    /// The id that its file states; left out where it states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<AgentId>,
     /// What people call it: its tool name, else its id, else the name of its file.
     pub name: String,
+}
+
+impl AgentLink {
+    /// The agent of a call, as the run that calls it knows it.
+    #[must_use]
+    pub fn called(agent: &DelegateTerms, tool: &str) -> Self {
+        Self {
+            digest: agent.digest,
+            id: agent.id.clone(),
+            name: tool.strip_prefix(AGENT_PREFIX).unwrap_or(tool).to_owned(),
+        }
+    }
 }
 
 /// Where a run stands that delegates or was delegated.
@@ -94,10 +112,14 @@ impl DelegationTerms {
         self.depth() < self.max_depth
     }
 
-    /// Whether that agent is this one or stands above it (INV-DT-002).
+    /// Whether that agent is this one or stands above it (INV-DT-002): an agent of the same id, in whatever version, or of the same text.
     #[must_use]
-    pub fn is_in_chain(&self, agent: Digest) -> bool {
-        self.chain.iter().any(|link| link.digest == agent)
+    pub fn is_in_chain(&self, agent: &DelegateTerms) -> bool {
+        let is_it = |link: &AgentLink| {
+            let has_its_id = agent.id.is_some() && agent.id == link.id;
+            has_its_id || agent.digest == link.digest
+        };
+        self.chain.iter().any(is_it)
     }
 
     /// The chain with that agent at its end, for people: `lead → scout → lead`.
@@ -106,5 +128,47 @@ impl DelegationTerms {
         let names = self.chain.iter().map(|link| link.name.as_str());
         let names: Vec<&str> = names.chain([name]).collect();
         names.join(" → ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 003/INV-DT-002
+    #[test]
+    fn an_agent_is_in_the_chain_by_its_id_in_whatever_version_or_by_its_text() {
+        let id = |id: Option<&str>| id.and_then(|id| AgentId::try_from(id.to_owned()).ok());
+        for (above, called, expected) in [
+            ((Some("scout"), "1"), (Some("scout"), "2"), true),
+            ((Some("scout"), "1"), (Some("judge"), "2"), false),
+            ((Some("scout"), "1"), (None, "2"), false),
+            ((None, "1"), (Some("scout"), "2"), false),
+            ((None, "1"), (None, "2"), false),
+            ((None, "1"), (None, "1"), true),
+        ] {
+            let link = AgentLink {
+                digest: Digest::of(above.1.as_bytes()),
+                id: id(above.0),
+                name: "above".to_owned(),
+            };
+            let stands = DelegationTerms {
+                chain: vec![link],
+                granted: Vec::new(),
+                max_depth: DEFAULT_MAX_DEPTH,
+            };
+            let agent = DelegateTerms {
+                below: BTreeMap::new(),
+                digest: Digest::of(called.1.as_bytes()),
+                file: "called.ai".to_owned(),
+                grant: None,
+                id: id(called.0),
+                least_tokens: 0,
+                max_cost_micro_usd: None,
+                max_tokens_consumed: None,
+                total_timeout_ms: 1,
+            };
+            assert_eq!(stands.is_in_chain(&agent), expected, "{above:?} {called:?}");
+        }
     }
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use super::spec::FILE;
 use super::tool_pattern::pattern_takes;
 use super::{
-    AGENT_PREFIX, AgentLink, BigCount, ContractSpec, DelegateTerms, DelegationTerms,
-    ExecutionContract, FactoryError, Terms,
+    AgentLink, BigCount, ContractSpec, DelegateTerms, DelegationTerms, ExecutionContract,
+    FactoryError, Terms,
 };
-use crate::message::Digest;
 
 /// The agents that may be delegated to, by the exposed names of their tools. A run of one has the time that its file states, at most that
 /// of this contract.
@@ -32,6 +31,7 @@ pub(super) fn delegates(
             digest: defined.digest,
             file: agent.file.clone(),
             grant: agent.grant.clone(),
+            id: defined.id.clone(),
             least_tokens: defined.least_tokens,
             max_cost_micro_usd: defined.max_cost_micro_usd.map(BigCount),
             max_tokens_consumed: defined.max_tokens_consumed.map(BigCount),
@@ -63,25 +63,18 @@ pub(super) fn delegation(spec: &ContractSpec) -> Option<DelegationTerms> {
     })
 }
 
-/// Where a run stands that a run of `contract` began for a call of the agent of that tool, whose file has that digest.
+/// Where a run stands that a run of `contract` began for a call of the agent of that tool.
 #[must_use]
-pub(crate) fn delegation_below(
-    contract: &ExecutionContract,
-    tool: &str,
-    digest: Option<Digest>,
-) -> DelegationTerms {
+pub(crate) fn delegation_below(contract: &ExecutionContract, tool: &str) -> DelegationTerms {
     let above = contract.delegation.clone();
     let mut below = above.unwrap_or_else(|| DelegationTerms {
         chain: Vec::new(),
         granted: Vec::new(),
         max_depth: FILE.max_delegation_depth.default_value,
     });
-    let name = tool.strip_prefix(AGENT_PREFIX).unwrap_or(tool);
-    below.chain.extend(digest.map(|digest| AgentLink {
-        digest,
-        name: name.to_owned(),
-    }));
     let entry = contract.agents.get(tool);
+    let called = entry.map(|agent| AgentLink::called(agent, tool));
+    below.chain.extend(called);
     let grant = entry.and_then(|entry| entry.grant.clone());
     below.granted.extend(grant);
     below

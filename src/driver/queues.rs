@@ -138,6 +138,7 @@ mod tests {
             let mut spec = ContractSpec::parse("c.yaml", text, &[]).unwrap();
             let link = AgentLink {
                 digest: Digest::ZERO,
+                id: None,
                 name: "a".to_owned(),
             };
             spec.delegation = Some(DelegationTerms {

@@ -50,7 +50,7 @@ impl Machine {
         let agent = self.agent(tool)?;
         let stands = self.contract.delegation.as_ref()?;
         let name = tool.strip_prefix(AGENT_PREFIX).unwrap_or(tool);
-        if holds(Guard::DelegationChain, stands.is_in_chain(agent.digest)) {
+        if holds(Guard::DelegationChain, stands.is_in_chain(agent)) {
             let chain = stands.chain_to(name);
             return Some(FailedReason::DelegationToAncestor { chain });
         }

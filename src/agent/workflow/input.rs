@@ -39,6 +39,14 @@ impl StepInput {
         }
     }
 
+    /// The tool that is called; none where it is no call.
+    pub(crate) fn tool(&self) -> Option<&str> {
+        match self {
+            Self::Tool { tool, .. } => Some(tool),
+            Self::Prompt(_) | Self::Delegate { .. } => None,
+        }
+    }
+
     /// BLAKE3 over it.
     pub(crate) fn hash(&self) -> Digest {
         let (kind, parts): (&str, [&str; 2]) = match self {

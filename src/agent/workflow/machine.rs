@@ -125,6 +125,12 @@ impl Workflow {
         self.apply(event, (kind, from), ended.as_ref(), ending)
     }
 
+    /// What the step run of that number is given, while it is under way.
+    #[must_use]
+    pub(crate) fn input(&self, number: u64) -> Option<&StepInput> {
+        self.inputs.get(&number)
+    }
+
     /// When the workflow wants to be woken, in milliseconds since it began; none where nothing is timed.
     #[must_use]
     pub(crate) fn next_deadline(&self) -> Option<u64> {

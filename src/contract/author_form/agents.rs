@@ -27,6 +27,7 @@ fn agents_of(recorded: &ExecutionContract) -> Vec<AgentSpec> {
             below: terms.below.clone(),
             description: tool.description.clone(),
             digest: terms.digest,
+            id: terms.id.clone(),
             input_schema: tool.input_schema.clone(),
             least_tokens: terms.least_tokens,
             max_cost_micro_usd: count(terms.max_cost_micro_usd),

@@ -138,6 +138,7 @@ impl ContractSpec {
         let name = name.or_else(|| profile.map(|profile| profile.id.to_string()));
         spec.own = Some(AgentLink {
             digest: Digest::of(text.as_bytes()),
+            id: read.front.id,
             name: name.unwrap_or_else(|| file_stem(source.file).to_owned()),
         });
         if spec.system.is_none() {

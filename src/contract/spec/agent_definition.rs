@@ -34,6 +34,7 @@ impl AgentDefinition {
             below,
             description,
             digest: own.digest,
+            id: own.id.clone(),
             input_schema: input_schema(spec.input.as_ref()),
             least_tokens: spec.offered_as.prompt_tokens,
             max_cost_micro_usd: spec.max_cost_micro_usd,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::contract::{AGENT_PREFIX, ToolCapability};
+use crate::contract::{AGENT_PREFIX, AgentId, ToolCapability};
 use crate::message::{Digest, estimate_tokens};
 
 /// What no tool of an agent is called: those names are of the session's own tools.
@@ -32,6 +32,8 @@ pub(crate) struct AgentDefinition {
     pub(crate) description: String,
     /// BLAKE3 over the text of its file, everything included.
     pub(crate) digest: Digest,
+    /// The id that its file states.
+    pub(crate) id: Option<AgentId>,
     /// JSON Schema of what it is called with.
     pub(crate) input_schema: Value,
     /// Its prompt as it is written, estimated.

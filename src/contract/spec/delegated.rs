@@ -50,8 +50,7 @@ impl ContractSpec {
         self.total_timeout_ms = Some(stated.min(grant.total_timeout_ms));
         self.max_tokens_consumed = Some(grant.max_tokens);
         self.max_cost_micro_usd = grant.max_cost_micro_usd;
-        let own = self.own.as_ref().map(|own| own.digest);
-        self.delegation = Some(delegation_below(by.contract, tool, own));
+        self.delegation = Some(delegation_below(by.contract, tool));
         let turns = self.max_turns.unwrap_or(FILE.max_turns.default_value);
         let value = |name: &str| (name == MAX_TURNS).then(|| turns.to_string());
         self.system = self.system.map(|system| expanded(&system, &value));

@@ -50,6 +50,7 @@ impl ContractSpec {
         let spec = whole.spec(&findings, read, known, origins.unwrap_or_default())?;
         let own = AgentLink {
             digest: Digest::of(text.as_bytes()),
+            id: None,
             name: file_stem(file).to_owned(),
         };
         let prompt = spec.system.as_deref().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use super::events::well_formed;
 use super::*;
+use crate::contract::AgentLink;
 use crate::kernel::ChildEnd;
 
 /// How long the ends of runs below are waited for.
@@ -33,7 +34,14 @@ impl Oracle {
         let stands = self.terms.delegation.as_ref()?;
         let name = name.strip_prefix("agent__")?;
         let above: Vec<&str> = stands.chain.iter().map(|link| link.name.as_str()).collect();
-        if stands.chain.iter().any(|link| link.digest == agent.digest) {
+        let is_it = |link: &AgentLink| {
+            link.digest == agent.digest
+                || link
+                    .id
+                    .as_ref()
+                    .is_some_and(|id| agent.id.as_ref() == Some(id))
+        };
+        if stands.chain.iter().any(is_it) {
             let chain = above.join(" → ");
             return Some(format!("delegation to an ancestor: {chain} → {name}"));
         }

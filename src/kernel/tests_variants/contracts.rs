@@ -6,9 +6,9 @@ use super::super::testing::{reporting, target, terms};
 use super::super::tests_letters::APPROVER;
 use super::super::tests_rulings::rule;
 use crate::contract::{
-    AGENT_PREFIX, AGENTS, AgentLink, ApprovalAction, BigCount, CycleException, DelegateTerms,
-    DelegationTerms, FlowAction, FlowRule, Label, LabelRule, ModelPrice, PriceTable, ServerKind,
-    ServerTerms, TargetTerms, Terms, ToolPolicy, ToolProof,
+    AGENT_PREFIX, AGENTS, AgentId, AgentLink, ApprovalAction, BigCount, CycleException,
+    DelegateTerms, DelegationTerms, FlowAction, FlowRule, Label, LabelRule, ModelPrice, PriceTable,
+    ServerKind, ServerTerms, TargetTerms, Terms, ToolPolicy, ToolProof,
 };
 use crate::message::Digest;
 
@@ -133,15 +133,15 @@ pub(super) fn delegating_beside_a_tool() -> Terms {
     with_agents(&["read"], terms)
 }
 
-/// A contract whose tool `read` is the agent itself, and `write` one that stands too deep.
+/// A contract whose tool `read` is another version of the agent itself, and `write` one that stands too deep.
 pub(super) fn delegating_to_none() -> Terms {
     let Terms { agents, .. } = delegating();
     let agents = agents.into_iter().map(|(name, terms)| {
-        let digest = match name.as_str() {
-            "agent__read" => Digest::of(b"own"),
-            _ => terms.digest,
+        let id = match name.as_str() {
+            "agent__read" => lead(),
+            _ => None,
         };
-        (name, DelegateTerms { digest, ..terms })
+        (name, DelegateTerms { id, ..terms })
     });
     let terms = Terms {
         agents: agents.collect(),
@@ -157,6 +157,7 @@ fn agent(name: &str) -> DelegateTerms {
         digest: Digest::of(name.as_bytes()),
         file: format!("{name}.ai"),
         grant: None,
+        id: None,
         least_tokens: 60,
         max_cost_micro_usd: None,
         max_tokens_consumed: None,
@@ -164,11 +165,16 @@ fn agent(name: &str) -> DelegateTerms {
     }
 }
 
+fn lead() -> Option<AgentId> {
+    AgentId::try_from("lead".to_owned()).ok()
+}
+
 /// Where the first run of a tree stands.
 fn below_none(max_depth: u32) -> DelegationTerms {
     DelegationTerms {
         chain: vec![AgentLink {
             digest: Digest::of(b"own"),
+            id: lead(),
             name: "lead".to_owned(),
         }],
         granted: Vec::new(),

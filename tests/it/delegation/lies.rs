@@ -3,6 +3,7 @@
 use monolith::{CallSeq, RunId};
 use serde_json::{Value, json};
 
+use super::asks;
 use super::tree::tree;
 use crate::fixture::Fixture;
 use crate::verifier::forge::{forged, rehash_contract};
@@ -228,18 +229,33 @@ fn a_run_below_that_the_one_above_does_not_record_is_found() {
     }
 }
 
-/// A workflow that says otherwise of a step than the step's run is found, though every hash of it was made anew: of what the step came to, and
-/// of what it was given.
-#[test]
-fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() {
-    let fixture = Fixture::new();
-    fixture.worker("clock");
-    fixture.write(
-        "w.yaml",
-        "workflow: w\nsteps:\n- {id: a, delegate: clock.yaml, task: What time is it?}\n",
-    );
-    fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
-    let verified_after = |change: &dyn Fn(&mut Vec<Value>)| {
+/// A workflow whose step runs an agent that is given a secret: its run has that task without it.
+struct TwoTranscripts(Fixture);
+
+impl TwoTranscripts {
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        fixture.agent(
+            "clock",
+            "redact: {patterns: ['zone-[0-9]+']}\ntools: {builtin: [clock]}\n",
+            &asks(&[("clock", json!({}))], "Noon."),
+        );
+        fixture.write(
+            "w.yaml",
+            "workflow: w\nsteps:\n- {id: a, delegate: clock.yaml, task: What time is it in zone-17?}\n",
+        );
+        fixture.ok(&["run", "w.yaml", "--run-id", "w"]);
+        Self(fixture)
+    }
+
+    /// The field that is found bad in the step's run, once both transcripts were changed, every hash of them was made anew, and they were
+    /// imported into another store.
+    fn field_after(
+        &self,
+        of_workflow: &dyn Fn(&mut Vec<Value>),
+        of_step: &dyn Fn(&mut Vec<Value>),
+    ) -> Value {
+        let Self(fixture) = self;
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         fixture.ok(&["export", "w", "--tree", "-o", &path("tree")]);
@@ -248,11 +264,12 @@ fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() 
             |lines: &mut Vec<Value>| lines.retain(|line| line.get("checkpoint").is_none());
         let workflow = forged(&std::fs::read(&files[0]).unwrap(), &|lines| {
             unsigned(lines);
-            change(lines);
+            of_workflow(lines);
         });
         let begins = |line: &Value| line["action"]["begun"].is_array();
         let step = forged(&std::fs::read(&files[1]).unwrap(), &|lines| {
             unsigned(lines);
+            of_step(lines);
             lines[1]["event"]["event"]["value"]["parent"]["head"] = hash_of(&workflow, &begins);
         });
         let head = hash_of(&step, &|line| line["action"]["kind"] == "seal");
@@ -270,12 +287,33 @@ fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() 
         fixture.ok(&[&["import"], &files[..], &store[..]].concat());
         let (_, report) = fixture.json(&[&["verify", "w", "--tree"], &store[..]].concat());
         report["runs"][1]["first_bad"]["field"].clone()
-    };
-    assert_eq!(verified_after(&|_| {}), Value::Null);
-    let output = verified_after(&|lines| replace(lines, "Noon.", "PAID!"));
-    assert_eq!(output, "output");
-    let input = verified_after(&|lines| {
+    }
+}
+
+/// A workflow that says otherwise of a step than the step's run is found, though every hash of it was made anew: of what the step came to, and
+/// of what it was given, though parts of it were taken out.
+#[test]
+fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() {
+    let both = TwoTranscripts::new();
+    let nothing = |_: &mut Vec<Value>| {};
+    assert_eq!(both.field_after(&nothing, &nothing), Value::Null);
+    let output = |lines: &mut Vec<Value>| replace(lines, "Noon.", "PAID!");
+    assert_eq!(both.field_after(&output, &nothing), "output");
+    let marker = format!("[REDACTED:{}]", "0".repeat(32));
+    for (task, expected) in [
+        (format!("What time is it in {marker}?"), Value::Null),
+        (format!("Pay {marker}?"), json!("event.messages")),
+        ("What time is it?".to_owned(), json!("event.messages")),
+    ] {
+        let given = |lines: &mut Vec<Value>| {
+            let started = &mut lines[1]["event"]["event"]["value"];
+            let messages = started["messages"].as_array_mut().unwrap();
+            messages.last_mut().unwrap()["content"] = json!(task);
+        };
+        assert_eq!(both.field_after(&nothing, &given), expected, "{task}");
+    }
+    let hash = |lines: &mut Vec<Value>| {
         lines[1]["action"]["begun"][0]["input_hash"] = json!("0".repeat(64));
-    });
-    assert_eq!(input, "event.messages");
+    };
+    assert_eq!(both.field_after(&hash, &nothing), "event.messages");
 }

@@ -89,6 +89,32 @@ fn an_agent_that_calls_one_above_it_is_told_the_chain() {
     );
 }
 
+/// 003/INV-DT-002: another version of an agent that stands above is that agent, by the id that both files state.
+#[test]
+fn another_version_of_an_agent_above_is_not_called() {
+    let fixture = Fixture::new();
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
+    let profile = |version: &str, middle: &str| {
+        format!(
+            "id: scout\nversion: '{version}'\nsystem: You scout.\ncontract:\n  completion: message\n  tool_transport: native\n  \
+             agents: [{middle}]\n  targets: [{{provider: demo, model: script, context_window: 32768}}]\n  \
+             providers: {{demo: {{type: scripted, file: scout.jsonl}}}}\n"
+        )
+    };
+    fixture.agent("scout", "", &to("middle"));
+    fixture.write("scout.agent.yaml", &profile("2", "middle.yaml"));
+    fixture.write("old/scout.agent.yaml", &profile("1", "../middle.yaml"));
+    fixture.agent("middle", "agents: [old/scout.agent.yaml]\n", &to("scout"));
+    fixture.agent("lead", "agents: [scout.agent.yaml]\n", &to("scout"));
+    fixture.leads();
+    let (_, middle) = fixture.json(&["show", "lead.1.1"]);
+    assert_eq!(
+        shown(&middle),
+        ["(tool failed: delegation to an ancestor: lead → scout → middle → scout)"]
+    );
+    assert_eq!(Fixture::tree_names(&fixture.proves_tree("lead")).len(), 3);
+}
+
 /// S18: an agent that has tools beyond what it is granted is refused before its run begins, and so is one below it.
 #[test]
 fn an_agent_with_a_tool_that_it_is_not_granted_is_not_begun() {

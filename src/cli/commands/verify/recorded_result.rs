@@ -8,7 +8,7 @@ use crate::cli::context::source::Source;
 use crate::contract::Work;
 use crate::kernel::EventKind;
 use crate::message::{Digest, RunId, char_prefix};
-use crate::session::is_marked;
+use crate::session::{is_marked, is_scrubbed_form};
 use crate::store::StoreReader;
 
 /// What the run of a step says of itself.
@@ -20,13 +20,25 @@ pub(super) struct StepRunSays<'a> {
 }
 
 impl StepRunSays<'_> {
-    /// Whether it was given something else than the workflow recorded. What has lost a secret can be held against nothing.
-    pub(super) fn input_differs(&self, recorded: Digest) -> Result<Difference, CliError> {
+    /// Whether it was given something else than the workflow recorded. What has lost a secret has another hash: it is held against what
+    /// the machine of the workflow gave it, and differs where that is not known.
+    pub(super) fn input_differs(
+        &self,
+        recorded: Digest,
+        gave: impl FnOnce() -> Result<Option<StepInput>, CliError>,
+    ) -> Result<Difference, CliError> {
         let Some((field, given)) = self.given()? else {
             return Ok(None);
         };
-        if is_marked(given.text()) || given.hash() == recorded {
+        if given.hash() == recorded {
             return Ok(None);
+        }
+        if is_marked(given.text())
+            && let Some(whole) = gave()?
+        {
+            let is_it =
+                given.tool() == whole.tool() && is_scrubbed_form(given.text(), whole.text());
+            return Ok((!is_it).then(|| texts_differ(field, whole.text(), given.text())));
         }
         let expected = format!("what has the hash {recorded}");
         let actual = char_prefix(given.text(), SHOWN_BYTES).to_owned();

@@ -1,10 +1,11 @@
 //! What a workflow recorded of the run of a step: the entry that begins it, and its end. Verifies no transcript.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::difference::Difference;
 use super::recorded_result::StepRunSays;
-use crate::agent::{StepResult, StepRun, WorkflowEventKind};
+use crate::agent::{BegunStep, StepInput, StepResult, StepRun, WorkflowEventKind, WorkflowFold};
 use crate::cli::context::error::CliError;
 use crate::cli::context::forks::ForkLine;
 use crate::cli::context::workflow_entries::{each_entry, fork_parent};
@@ -248,11 +249,37 @@ impl RecordedStep {
             run_id: &self.run_id,
             work,
         };
-        Ok(match says.input_differs(self.input_hash)? {
+        let gave = || given_by(&mut reader.again()?, &self.workflow, self.number);
+        Ok(match says.input_differs(self.input_hash, gave)? {
             None => says.output_differs(end)?,
             found => found,
         })
     }
+}
+
+/// What the machine of a workflow gives that step run, decided again from its entries; none where they are not what it decides.
+fn given_by(
+    reader: &mut StoreReader,
+    workflow: &RunId,
+    number: u64,
+) -> Result<Option<StepInput>, CliError> {
+    let definition = Arc::new(reader.read_run(workflow)?.definition()?);
+    let mut fold = Some(WorkflowFold::new(definition));
+    let mut given = None;
+    each_entry(reader, workflow, |_, action, event| {
+        let is_it = |begun: &BegunStep| begun.number == number;
+        fold = fold.take().filter(|_| given.is_none());
+        if let Some(machine) = &mut fold
+            && machine.take(action, event).is_err()
+        {
+            fold = None;
+        }
+        let machine = fold.as_ref().filter(|_| action.begun.iter().any(is_it));
+        let input = machine.and_then(|machine| machine.workflow()?.input(number).cloned());
+        given = given.take().or(input);
+        Ok(())
+    })?;
+    Ok(given)
 }
 
 /// Holds a workflow that was forked against the one that it names, where the store has that.

@@ -270,8 +270,7 @@ fn place_differs(
     one: &DelegatedRun,
     contract: &ExecutionContract,
 ) -> Difference {
-    let called = above.agents.get(&one.tool).map(|terms| terms.digest);
-    let expected = delegation_below(above, &one.tool, called);
+    let expected = delegation_below(above, &one.tool);
     let found = contract.delegation.as_ref();
     if found == Some(&expected) {
         return None;

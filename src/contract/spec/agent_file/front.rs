@@ -2,7 +2,7 @@
 
 use super::include::AgentFiles;
 use super::keys::{KNOBS, OWN, contract_path};
-use super::profile::{AgentForm, AgentProfileKeys, MOST_CHARS, read_profile};
+use super::profile::{AGENT_PROFILE, AgentForm, AgentProfileKeys, MOST_CHARS, read_profile};
 use crate::contract::spec::agent_spec::{OfferedAs, tool_name_fault};
 use crate::contract::spec::contract_spec::InputSpec;
 use crate::contract::spec::definitions::{DefinitionKind, Definitions};
@@ -14,7 +14,7 @@ use crate::contract::spec::reader::is_number;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
 use crate::contract::spec::tree::{Key, Kind, Node};
-use crate::contract::{AGENT_PREFIX, AgentProfile, REST_PREFIX, tool_filter};
+use crate::contract::{AGENT_PREFIX, AgentId, AgentProfile, REST_PREFIX, tool_filter};
 use crate::message::Digest;
 
 /// The report's own tool, which every agent has.
@@ -23,6 +23,8 @@ const ALWAYS_THERE: &str = "agent__final_report";
 /// What front matter says that a contract file has no key for.
 #[derive(Clone, Debug, Default)]
 pub(in crate::contract::spec) struct Front {
+    /// The id that the file states.
+    pub(in crate::contract::spec) id: Option<AgentId>,
     /// What the task must be.
     pub(in crate::contract::spec) input: Option<InputSpec>,
     /// How it is offered to agents that may call it.
@@ -75,12 +77,16 @@ pub(in crate::contract::spec) fn translated(
             place: front.place.clone(),
         };
         said.profile = read_profile(&whole, translator.reporter, translator.digest);
+        said.id = said.profile.as_ref().map(|profile| profile.id.clone());
         translator.take_profile(&mut root, &mut said, entries);
         return (root, said);
     }
     let of_profile = |key: &Key| AgentProfileKeys::in_front_matter().any(|name| name == key.text);
     let (own, rest): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(key, _)| of_profile(key));
+    let states_id = own.iter().any(|(key, _)| key.text == AGENT_PROFILE.id.name);
     said.profile = translator.in_front_matter(own, &front.place);
+    let profile = said.profile.as_ref().filter(|_| states_id);
+    said.id = profile.map(|profile| profile.id.clone());
     for (key, value) in rest {
         translator.take(&mut root, &mut said, &key, value);
     }
