@@ -20,7 +20,7 @@ use super::tasks::{Performed, Tasks};
 use super::waiting::{WaitingReport, WaitsFor};
 use super::{DriverError, trace};
 use crate::inference::Backend;
-use crate::kernel::{EventKind, LostEffect, Run};
+use crate::kernel::{EffectRecord, EventKind, LostEffect, Run};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 use crate::session::{Append, Call, Control, Delegation, Input, Output, Request, Session};
 use crate::tools::Clock as _;
@@ -277,6 +277,7 @@ impl<'s> Host<'s> {
         observer: &mut dyn Observer,
     ) -> Result<(), DriverError> {
         let responses = trace::responses(&append);
+        self.drop_stale_answer(&append);
         self.recorder.append(&mut append).await?;
         trace::show(responses);
         if let Some(last) = append.entries.last() {
@@ -297,12 +298,33 @@ impl<'s> Host<'s> {
             if let EventKind::ApprovalGiven(answer) | EventKind::ApprovalDenied(answer) =
                 &event.event
             {
-                // It is recorded. What cannot be removed answers that call alone.
+                // It is recorded. What cannot be removed now goes before the next question.
                 let Children { run_id, store, .. } = &self.children;
                 drop(store.drop_answer(run_id, answer));
             }
         }
         Ok(())
+    }
+
+    /// Removes an answer that stayed behind, before a question is recorded: a server may ask the same for the same call again. Not where the
+    /// question was asked before, nor where the answer that stands there is recorded with it.
+    fn drop_stale_answer(&self, append: &Append) {
+        let mut events = append
+            .drafts
+            .iter()
+            .filter_map(|draft| draft.event.as_ref());
+        let keeps = events.any(|event| {
+            matches!(
+                event.event,
+                EventKind::Resumed(_) | EventKind::ApprovalGiven(_) | EventKind::ApprovalDenied(_)
+            )
+        });
+        let mut effects = append.drafts.iter().flat_map(|draft| &draft.action.effects);
+        let asks = effects.any(|effect| matches!(effect, EffectRecord::AwaitApproval { .. }));
+        if asks && !keeps {
+            let Children { run_id, store, .. } = &self.children;
+            drop(store.drop_earlier_answer(run_id));
+        }
     }
 
     fn send(&mut self, request: Request) {

@@ -34,10 +34,9 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Whether it allows that call; none where it is to another call, or to other arguments.
-    pub(crate) fn to(&self, call: CallSeq, arguments_hash: Digest) -> Option<bool> {
-        let to = (self.approval.call, self.approval.arguments_hash);
-        (to == (call, arguments_hash)).then_some(self.approved)
+    /// Whether it is to that call, with those arguments.
+    fn is_to(&self, call: CallSeq, arguments_hash: Digest) -> bool {
+        (self.approval.call, self.approval.arguments_hash) == (call, arguments_hash)
     }
 
     /// Whether it is to what the other is to, whatever it says.
@@ -59,20 +58,23 @@ impl Answer {
 }
 
 impl StoreReader {
-    /// Whether the answer that was left for a run, and not taken yet, allows that call; none where there is no answer to it.
+    /// The answer that was left for a run to that call; none where there is nothing that can be read as one. It stays until the run has
+    /// recorded it, or any other answer to the call: a process that ends before loses nothing.
     ///
     /// # Errors
-    /// [`StoreError::Lock`] where others can write what is there, and [`StoreError`] where the run cannot be read.
+    /// [`StoreError::Lock`] where others can write what is there: it stays, and answers nothing. [`StoreError`] where the run cannot be
+    /// read.
     pub(crate) fn answer_to(
         &self,
         run_id: &RunId,
         (call, arguments_hash): (CallSeq, Digest),
-    ) -> Result<Option<bool>, StoreError> {
-        let Some(left) = self.left_answer(run_id)? else {
+    ) -> Result<Option<Answer>, StoreError> {
+        let left = self.left_answer(run_id)?;
+        let Some(left) = left.filter(|left| left.is_to(call, arguments_hash)) else {
             return Ok(None);
         };
-        let same_run = self.first_entry(run_id)? == Some(left.first_entry);
-        Ok(left.to(call, arguments_hash).filter(|_| same_run))
+        let is_of_run = self.first_entry(run_id)? == Some(left.first_entry);
+        Ok(is_of_run.then_some(left))
     }
 
     /// The answer that was left for a run and not taken yet; none where there is nothing that can be read as one.
@@ -81,7 +83,7 @@ impl StoreReader {
     /// [`StoreError::Lock`] where others can write what is there.
     pub(crate) fn left_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
         let path = path_of(&self.path, run_id);
-        read_answer(&path).map_err(|fault| refused(&path, &fault))
+        read_own(&path).map_err(|fault| refused(&path, &fault))
     }
 
     /// Leaves an answer in the place of the one that was found there, of none where none was. False where another one was left
@@ -131,37 +133,22 @@ impl StoreReader {
 }
 
 impl Store {
-    /// What was left for a run as an answer to that call; none where there is nothing that can be read as one. It stays until the run has
-    /// recorded it, or any other answer to the call: a process that ends before loses nothing.
-    ///
-    /// # Errors
-    /// [`StoreError::Lock`] where others can write what is there: it stays, and answers nothing. [`StoreError`] where the run cannot be
-    /// read.
+    /// As [`StoreReader::answer_to`]. Where nothing was left, the database is not opened.
     pub(crate) fn answer_to(
         &self,
         run_id: &RunId,
-        (call, arguments_hash): (CallSeq, Digest),
+        call: (CallSeq, Digest),
     ) -> Result<Option<Answer>, StoreError> {
-        let path = path_of(self.path(), run_id);
-        let refuse = |fault: io::Error| refused(&path, &fault);
-        let Some(_turn) = turn_at(&path).map_err(refuse)? else {
-            return Ok(None);
-        };
-        let first_entry = self.reader()?.first_entry(run_id)?;
-        let answer = read_answer(&path).map_err(refuse)?;
-        let Some(answer) = answer.filter(|answer| Some(answer.first_entry) == first_entry) else {
-            // What is no answer to this run must not be looked at again and again.
-            fs::remove_file(&path).map_err(refuse)?;
-            return Ok(None);
-        };
-        let is_to_it = answer.to(call, arguments_hash).is_some();
-        Ok(is_to_it.then_some(answer))
+        if is_there(&path_of(self.path(), run_id)) {
+            return self.reader()?.answer_to(run_id, call);
+        }
+        Ok(None)
     }
 
-    /// Removes what was left as an answer to what this one answers.
+    /// Removes what was left as an answer to what this one answers, now that it is recorded. Where a person is at it this moment, it stays.
     ///
     /// # Errors
-    /// As above.
+    /// [`StoreError::Lock`] where others can write what is there.
     pub(crate) fn drop_answer(
         &self,
         run_id: &RunId,
@@ -169,32 +156,51 @@ impl Store {
     ) -> Result<(), StoreError> {
         let path = path_of(self.path(), run_id);
         let refuse = |fault: io::Error| refused(&path, &fault);
-        let Some(_turn) = turn_at(&path).map_err(refuse)? else {
+        if !is_there(&path) {
             return Ok(());
-        };
+        }
+        let folder = path.parent().unwrap_or(&path);
+        // Between this look and the removal no other answer may be put in its place. A run does not wait for that.
+        let turn = own_folder(folder).and_then(|()| turn_of(folder));
+        match turn.map_err(refuse)?.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(()),
+            Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
+        }
         let left = read_answer(&path).map_err(refuse)?;
-        let is_to_it = |left: &Answer| left.to(approval.call, approval.arguments_hash).is_some();
+        let is_to_it = |left: &Answer| left.is_to(approval.call, approval.arguments_hash);
         if left.as_ref().is_some_and(is_to_it) {
             fs::remove_file(&path).map_err(refuse)?;
         }
         Ok(())
     }
+
+    /// Removes whatever was left for a run that is about to ask: no one can have answered that yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Lock`] where others can write what is there.
+    pub(crate) fn drop_earlier_answer(&self, run_id: &RunId) -> Result<(), StoreError> {
+        let path = path_of(self.path(), run_id);
+        if !is_there(&path) {
+            return Ok(());
+        }
+        let dropped =
+            own_folder(path.parent().unwrap_or(&path)).and_then(|()| fs::remove_file(&path));
+        dropped.map_err(|fault| refused(&path, &fault))
+    }
 }
 
-/// The turn of who looks at that answer; none where there is none. An answer that is being put in another's place is not lost between the look
-/// and the removal. A run does not wait for who is at it: it looks again soon.
-fn turn_at(path: &Path) -> io::Result<Option<File>> {
-    if path.symlink_metadata().is_err() {
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// As [`read_answer`], in a folder that no one else can write.
+fn read_own(path: &Path) -> io::Result<Option<Answer>> {
+    if !is_there(path) {
         return Ok(None);
     }
-    let folder = path.parent().unwrap_or(path);
-    own_folder(folder)?;
-    let turn = turn_of(folder)?;
-    match turn.try_lock() {
-        Ok(()) => Ok(Some(turn)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(fault)) => Err(fault),
-    }
+    own_folder(path.parent().unwrap_or(path))?;
+    read_answer(path)
 }
 
 /// Who has locked it changes answers: they do it one after the other. No run is called so.
@@ -226,7 +232,8 @@ pub(super) fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Durability;
+    use crate::store::{Durability, wait};
+    use crate::transcript::sample::SampleRun;
 
     #[test]
     fn an_answer_that_was_left_since_the_look_stays() {
@@ -252,29 +259,93 @@ mod tests {
         assert_eq!(reader.left_answer(&run), Ok(Some(answer(false))));
     }
 
+    /// A store with a run that has an entry, and an answer to its call 1 that may be left.
+    struct Left {
+        answer: Answer,
+        folder: tempfile::TempDir,
+        run: RunId,
+        store: Store,
+    }
+
+    const CALL: CallSeq = CallSeq(1);
+
+    impl Left {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("runs.db");
+            let store = Store::open(&path, Durability::Normal).unwrap();
+            let sample = SampleRun::new("r1");
+            let run = sample.run_id;
+            let mut handle = wait(store.create_run(&run, &sample.contract, 1)).unwrap();
+            let first = sample.entries.first().unwrap().clone();
+            let answer = Answer {
+                approved: true,
+                approval: Approval::to(CALL, Digest::of(b"{}")),
+                first_entry: first.hash,
+            };
+            wait(store.append(&mut handle, vec![first], Vec::new())).unwrap();
+            Self {
+                answer,
+                folder,
+                run,
+                store,
+            }
+        }
+
+        fn leave(&self, answer: &Answer) {
+            let reader = self.store.reader().unwrap();
+            assert!(reader.leave_answer(&self.run, answer, None).unwrap());
+        }
+
+        fn found(&self, call: CallSeq) -> Result<Option<Answer>, StoreError> {
+            self.store.answer_to(&self.run, (call, Digest::of(b"{}")))
+        }
+
+        fn file(&self) -> PathBuf {
+            path_of(&self.folder.path().join("runs.db"), &self.run)
+        }
+    }
+
     #[test]
-    fn a_run_does_not_wait_for_who_is_at_an_answer() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs.db");
-        let store = Store::open(&path, Durability::Normal).unwrap();
-        let run = RunId::try_from("r1".to_owned()).unwrap();
-        let answer = Answer {
-            approved: true,
-            approval: Approval::to(CallSeq(1), Digest::of(b"{}")),
-            first_entry: Digest::of(b"first"),
+    fn an_answer_stays_until_it_is_recorded_and_answers_that_call_of_that_run_alone() {
+        let left = Left::new();
+        left.leave(&left.answer);
+        for _ in 0..2 {
+            assert_eq!(left.found(CALL), Ok(Some(left.answer.clone())));
+        }
+        assert_eq!(left.found(CallSeq(2)), Ok(None));
+        let later = Approval::to(CallSeq(2), Digest::of(b"{}"));
+        left.store.drop_answer(&left.run, &later).unwrap();
+        assert!(left.file().exists());
+        left.store
+            .drop_answer(&left.run, &left.answer.approval)
+            .unwrap();
+        assert_eq!(left.found(CALL), Ok(None));
+        let other = Answer {
+            first_entry: Digest::of(b"another run of that name"),
+            ..left.answer.clone()
         };
-        let reader = store.reader().unwrap();
-        assert!(reader.leave_answer(&run, &answer, None).unwrap());
-        let place = path_of(&path, &run);
-        let turn = turn_of(place.parent().unwrap()).unwrap();
+        left.leave(&other);
+        assert_eq!(left.found(CALL), Ok(None));
+    }
+
+    #[test]
+    fn a_run_waits_for_no_one_who_is_at_an_answer_and_takes_none_from_before_its_question() {
+        let left = Left::new();
+        left.leave(&left.answer);
+        let turn = turn_of(left.file().parent().unwrap()).unwrap();
         turn.lock().unwrap();
-        let call = (CallSeq(1), Digest::of(b"{}"));
-        assert_eq!(store.answer_to(&run, call), Ok(None));
-        assert!(place.exists(), "it is looked at again");
-        turn.unlock().unwrap();
-        // There is no such run.
-        assert_eq!(store.answer_to(&run, call), Ok(None));
-        assert!(!place.exists());
+        assert_eq!(left.found(CALL), Ok(Some(left.answer.clone())));
+        left.store
+            .drop_answer(&left.run, &left.answer.approval)
+            .unwrap();
+        assert!(
+            left.file().exists(),
+            "it is dropped before the next question"
+        );
+        left.store.drop_earlier_answer(&left.run).unwrap();
+        assert!(!left.file().exists());
+        left.store.drop_earlier_answer(&left.run).unwrap();
     }
 
     #[cfg(unix)]
@@ -282,55 +353,25 @@ mod tests {
     fn no_answer_is_taken_from_a_folder_that_others_can_write() {
         use std::os::unix::fs::PermissionsExt as _;
 
-        use crate::store::wait;
-        use crate::transcript::sample::SampleRun;
-
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs.db");
-        let store = Store::open(&path, Durability::Normal).unwrap();
-        let reader = StoreReader::open(&path).unwrap();
-        let sample = SampleRun::new("r1");
-        let run = sample.run_id;
-        let mut handle = wait(store.create_run(&run, &sample.contract, 1)).unwrap();
-        let first = sample.entries.first().unwrap().clone();
-        let first_entry = first.hash;
-        wait(store.append(&mut handle, vec![first], Vec::new())).unwrap();
-        let answer = Answer {
-            approved: true,
-            approval: Approval::to(CallSeq(1), Digest::of(b"{}")),
-            first_entry,
-        };
-        assert!(reader.leave_answer(&run, &answer, None).unwrap());
-        let answers = folder.path().join("runs.db.answers");
-        let call = (CallSeq(1), Digest::of(b"{}"));
+        let left = Left::new();
+        left.leave(&left.answer);
+        let answers = left.folder.path().join("runs.db.answers");
         let mode = |mode| fs::set_permissions(&answers, fs::Permissions::from_mode(mode)).unwrap();
+        let Left {
+            answer, run, store, ..
+        } = &left;
         for open in [0o777, 0o770, 0o702] {
             mode(open);
-            assert!(store.answer_to(&run, call).is_err(), "{open:o}");
-            assert!(store.drop_answer(&run, &answer.approval).is_err());
-            let again = reader.leave_answer(&run, &answer, Some(&answer));
+            assert!(left.found(CALL).is_err(), "{open:o}");
+            assert!(store.drop_answer(run, &answer.approval).is_err());
+            assert!(store.drop_earlier_answer(run).is_err());
+            let again = store
+                .reader()
+                .unwrap()
+                .leave_answer(run, answer, Some(answer));
             assert!(again.is_err(), "{open:o}");
         }
         mode(0o700);
-        // It stays until it is recorded, and answers no other call.
-        for _ in 0..2 {
-            assert_eq!(store.answer_to(&run, call), Ok(Some(answer.clone())));
-        }
-        let later = Approval::to(CallSeq(2), Digest::of(b"{}"));
-        assert_eq!(
-            store.answer_to(&run, (later.call, later.arguments_hash)),
-            Ok(None)
-        );
-        store.drop_answer(&run, &later).unwrap();
-        assert_eq!(reader.left_answer(&run), Ok(Some(answer.clone())));
-        store.drop_answer(&run, &answer.approval).unwrap();
-        assert_eq!(reader.left_answer(&run), Ok(None));
-        let other = Answer {
-            first_entry: Digest::of(b"another run of that name"),
-            ..answer.clone()
-        };
-        assert!(reader.leave_answer(&run, &other, None).unwrap());
-        assert_eq!(store.answer_to(&run, call), Ok(None));
-        assert_eq!(reader.left_answer(&run), Ok(None));
+        assert_eq!(left.found(CALL), Ok(Some(answer.clone())));
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use monolith::{EventKind, RunId, StoreReader};
@@ -237,6 +238,38 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     let output = fixture.run(&["resume", "r1"]);
     assert_eq!((output.code, output.out.as_str()), (0, "said\n"));
     fixture.ends(&["replay", "r1"], 0);
+}
+
+/// An answer that a process has may be under way into its transcript: another one in its place would change nothing.
+#[test]
+fn an_answer_that_a_process_has_is_not_replaced() {
+    let fixture = fixture();
+    let (mut run, hash) = fixture.waiting(&["run", "c.yaml", "--run-id", "r1"]);
+    let pid = Pid::from_child(&run);
+    kill_process(pid, Signal::STOP).unwrap();
+    fixture.ok(&["approve", "r1", "--yes", "--arguments", &hash]);
+    let deny = ["deny", "r1", "--yes", "--replace", "--arguments", &hash];
+    let said = fixture.ends(&deny, 4).printed();
+    assert!(said.contains("is taking that answer"), "{said}");
+    kill_process(pid, Signal::CONT).unwrap();
+    assert!(run.wait().unwrap().success());
+    assert!(fixture.ok(&["show", "r1"]).contains("said"));
+}
+
+/// Whatever `deny` is refused for, its help denies, too.
+#[test]
+fn a_refused_denial_names_the_command_that_denies() {
+    let fixture = fixture();
+    fixture.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
+    let reason = "x".repeat(1_001);
+    for refused in [
+        &["deny", "r1", "--yes", "--arguments", "00000000"][..],
+        &["deny", "r1", "--reason", &reason],
+    ] {
+        let said = fixture.ends(refused, 4).printed();
+        assert!(said.contains("monolith deny r1"), "{said}");
+        assert!(!said.contains("monolith approve"), "{said}");
+    }
 }
 
 #[test]

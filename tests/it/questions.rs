@@ -185,18 +185,24 @@ fn a_call_whose_server_waited_is_lost_with_the_process() {
     if !python() {
         return;
     }
-    let fixture = fixture(OLDER, "{}", "");
-    let (mut run, _) = waiting(&fixture);
-    run.kill().unwrap();
-    run.wait().unwrap();
-    let left = fixture.run(&["resume", "r1", "--json"]);
-    let said = left.printed();
-    assert!(
-        said.contains("(tool failed: interrupted, effect unknown)"),
-        "{said}"
-    );
-    for proof in ["verify", "replay"] {
-        fixture.ok(&[proof, "r1"]);
+    for resume in [
+        &["resume", "r1"][..],
+        &["resume", "r1", "--no-wait"],
+        &["resume", "--all"],
+    ] {
+        let fixture = fixture(OLDER, "{}", "");
+        let (mut run, _) = waiting(&fixture);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        fixture.run(resume);
+        let said = fixture.ok(&["show", "r1"]);
+        assert!(
+            said.contains("(tool failed: interrupted, effect unknown)"),
+            "{resume:?}: {said}"
+        );
+        for proof in ["verify", "replay"] {
+            fixture.ok(&[proof, "r1"]);
+        }
     }
 }
 

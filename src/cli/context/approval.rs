@@ -20,7 +20,9 @@ impl ApprovalStatus {
         awaited: (CallSeq, Digest),
     ) -> Self {
         match reader.answer_to(run_id, awaited) {
-            Ok(Some(approved)) => Self::Answered { approved },
+            Ok(Some(answer)) => Self::Answered {
+                approved: answer.approved,
+            },
             Ok(None) | Err(_) => Self::Waits,
         }
     }

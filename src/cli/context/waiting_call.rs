@@ -147,11 +147,8 @@ pub(in crate::cli) fn is_stuck(
     }
     for run in open {
         // One that has open runs below it waits for those.
-        let comes_further = if above.contains(&run) {
-            has_more(app, reader, &run)?
-        } else {
-            !waits(&run)
-        };
+        let comes_further =
+            !above.contains(&run) && !waits(&run) || has_more(app, reader, &run, &waits)?;
         if comes_further {
             return Ok(false);
         }
@@ -159,9 +156,14 @@ pub(in crate::cli) fn is_stuck(
     Ok(true)
 }
 
-/// Whether a run that waits for runs below it has something else to go on with: what ended with the process that drove it, or the call of an
-/// agent that has no open run and would get a place in its queue.
-fn has_more(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<bool, CliError> {
+/// Whether a run that waits, for a person or for runs below it, has something else to go on with: an answer to its own call, what ended with the
+/// process that drove it, or the call of an agent that has no open run and would get a place in its queue.
+fn has_more(
+    app: &App,
+    reader: &StoreReader,
+    run_id: &RunId,
+    waits: impl Fn(&RunId) -> bool,
+) -> Result<bool, CliError> {
     let Some(own) = app.reader()? else {
         return Ok(false);
     };
@@ -174,7 +176,8 @@ fn has_more(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<bool, Cli
     let Some(run) = unfinished.session.run() else {
         return Ok(true);
     };
-    if !run.unresolved().is_empty() {
+    let is_answered = run.awaited().is_some() && !waits(run_id);
+    if is_answered || !run.unresolved().is_empty() {
         return Ok(true);
     }
     let (mut open, delegations) = (0_usize, run.delegations());

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{asks, lead, prompt};
 use crate::fixture::Fixture;
 use crate::harness::{Harness, MEETING_SERVER};
+use crate::terminal::Terminal;
 
 /// Far more than any machine needs.
 const SOON: Duration = Duration::from_secs(60);
@@ -206,4 +207,39 @@ fn an_answer_is_taken_while_another_branch_works() {
         assert!(!fixture.path("late").exists(), "{args:?}");
         std::fs::remove_file(fixture.path("ran")).unwrap();
     }
+}
+
+/// The question of one agent passes at the terminal: the next one is asked there.
+#[test]
+fn a_question_that_is_over_keeps_no_other_from_the_terminal() {
+    let fixture = Fixture::new();
+    let terms = "tools: {builtin: [shell]}\nrequire_approval: [shell]\n";
+    let asked = asks(&[("shell", json!({"command": "true"}))], "");
+    let works = asks(&[("shell", json!({"command": UNTIL_GO}))], "passed");
+    let passes = [&asked[..1], &works].concat();
+    let short = "tools: {builtin: [shell]}\napproval_timeout_ms: 500\napproval:\n\
+                 - {tool: shell, arguments: {properties: {command: {const: 'true'}}}, action: ask}\n";
+    fixture.agent("passes", short, &passes);
+    let says = asks(&[("shell", json!({"command": "touch ran"}))], "ran");
+    fixture.agent("waits", terms, &says);
+    let calls = [
+        ("agent__passes", prompt("go")),
+        ("agent__waits", prompt("go")),
+    ];
+    let both = "agents: [passes.yaml, waits.yaml]\nparallel_tool_calls: true\n\
+                parallel_safe: [agent__passes, agent__waits]\n";
+    fixture.agent("lead", both, &asks(&calls, "Done."));
+    let mut terminal = Terminal::start(fixture.command(&lead(&[])));
+    terminal
+        .until("run lead.1: call 1 of shell")
+        .until("no answer is waited for any more")
+        .until("run lead.2: call 1 of shell")
+        .until("allow it? [y/N] ")
+        .types("y\n");
+    fixture.until("the other call has run", |fixture| {
+        fixture.path("ran").exists()
+    });
+    fixture.write("go", "");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
 }

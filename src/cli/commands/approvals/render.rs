@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::waiting::Waiting;
+use crate::cli::commands::drive::answering;
 use crate::cli::context::app::App;
 use crate::cli::ui::escape::{brief, hides, line};
 use crate::cli::ui::numbers::counted;
@@ -68,11 +69,8 @@ fn one(app: &App, call: &Waiting, out: &mut String) {
         let _ = writeln!(out, "{}", dim(&shortened(&format!("  {rule}"), width)));
     }
     let name = app.brief_name(call.run_id.as_str());
-    let key = if call.approvers.is_empty() {
-        ""
-    } else {
-        " --key NAME"
-    };
+    let signed = !call.approvers.is_empty();
+    let answer = |verb: &str| app.hint(&answering(verb, &name, &call.order, signed));
     let next = match call.answer {
         Some(answer) if call.pid.is_none() => {
             let goes_on = app.goes_on_with(&call.run_id);
@@ -82,8 +80,7 @@ fn one(app: &App, call: &Waiting, out: &mut String) {
         }
         Some(answer) => format!("  {answer}"),
         None => {
-            let approve = app.hint(&format!("approve {name}{key}"));
-            let deny = app.hint(&format!("deny {name}{key}"));
+            let (approve, deny) = (answer("approve"), answer("deny"));
             let both = format!("  {approve}  or  {deny}");
             if cells(&both) <= width {
                 both

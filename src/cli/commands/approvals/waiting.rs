@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::error::CliError;
 use crate::cli::context::waiting_call::WaitingCall;
+use crate::kernel::CallOrder;
 use crate::message::{CallSeq, Digest, RunId};
 use crate::store::StoreReader;
 
@@ -36,6 +37,9 @@ pub(super) struct Waiting {
     /// The process that drives the run; absent where none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pid: Option<u32>,
+    /// What waits, for the command that answers it.
+    #[serde(skip)]
+    pub(super) order: CallOrder,
     /// The answer that was left, and that the run has not taken yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<&'static str>,
@@ -49,7 +53,7 @@ impl Waiting {
         let Some(call) = WaitingCall::of(run_id, reader)? else {
             return Ok(None);
         };
-        let order = call.order;
+        let order = call.order.clone();
         let asked = (order.call, order.arguments_hash);
         let status = ApprovalStatus::of(&StoreReader::open(path)?, run_id, asked);
         let is_question = order.input.is_some();
@@ -64,6 +68,7 @@ impl Waiting {
             asked_by: (!is_question).then_some(asked_by),
             asks_for: if is_question { "question" } else { "approval" },
             call: order.call,
+            order: call.order,
             contract_hash: call.contract.contract_hash(),
             models: call.models,
             pid: driver.and_then(|driver| driver.pid),

@@ -24,6 +24,13 @@ pub(in crate::cli) struct ApproveArgs {
     pub(in crate::cli) answer: AnswerArgs,
 }
 
+impl ApproveArgs {
+    /// The command that was typed, or that does the same.
+    pub(super) const fn verb(&self) -> &'static str {
+        if self.deny { "deny" } else { "approve" }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(in crate::cli) struct DenyArgs {
     /// A run's name, the beginning of it, or `last`

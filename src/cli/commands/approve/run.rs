@@ -2,7 +2,7 @@
 
 use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
-use crate::cli::commands::drive::{agreed, fields_of, shown};
+use crate::cli::commands::drive::{agreed, answering, shown};
 use crate::cli::context::app::App;
 use crate::cli::context::approval::verdict;
 use crate::cli::context::ask;
@@ -41,10 +41,9 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     let Some(call) = call else {
         // Who asks for the first run of a tree may mean one below it.
         let below = WaitingCall::below(app, &run_id)?;
-        let verb = if args.deny { "deny" } else { "approve" };
         let commands = below.iter().map(|(run_id, call)| {
             let name = app.brief_name(run_id.as_str());
-            app.hint(&format!("{verb} {name}{}", fields_of(&call.order)))
+            app.hint(&call.answering(args.verb(), &name))
         });
         let commands: Vec<String> = commands.collect();
         let Some((waiting, call)) = below.first() else {
@@ -61,17 +60,17 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         return refuse(&why, Some(commands.join(", ")));
     };
     let order = &call.order;
+    let again = || app.hint(&call.answering(args.verb(), run_id.as_str()));
     if let Some(meant) = &args.answer.arguments
         && let Some(why) = is_another(meant, order)
     {
-        return refuse(why, Some(app.hint(&format!("approve {run_id}"))));
+        return refuse(why, Some(again()));
     }
     let answer = match given(app, &call, args) {
         Ok(answer) => answer,
         Err(NoAnswer::Fault(fault)) => return Err(fault),
         Err(NoAnswer::Refused(why)) => {
-            let command = format!("approve {run_id}{}", fields_of(order));
-            return refuse(&why, Some(app.hint(&command)));
+            return refuse(&why, Some(again()));
         }
     };
     let approved = answer.approved;
@@ -87,6 +86,14 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
                 next_step(app, &reader, &run_id)?
             ))?;
             return Ok(Exit::OK);
+        }
+        // It may have it already, though it is not recorded yet.
+        Some(given) if is_driven(&reader, &run_id)? => {
+            let why = format!(
+                "its call was {} before, and the process that drives the run is taking that answer",
+                verdict(given.approved)
+            );
+            return refuse(&why, Some(app.hint(&format!("show {run_id}"))));
         }
         Some(given) if !args.answer.replace => {
             let why = format!(
@@ -175,11 +182,11 @@ fn proposed(answer: &Answer) -> String {
 
 /// The command that answers so without a question.
 fn unasked(run_id: &RunId, args: &ApproveArgs, order: &CallOrder) -> String {
-    let verb = if args.deny { "deny" } else { "approve" };
-    let fields = if args.deny || args.edit.is_some() {
-        String::new()
+    let begin = if args.edit.is_some() {
+        format!("{} {run_id}", args.verb())
     } else {
-        fields_of(order)
+        // The key that was given stands behind it.
+        answering(args.verb(), run_id.as_str(), order, false)
     };
     let again = |option: &str, given: &Option<String>| {
         let given = given.as_deref();
@@ -198,17 +205,24 @@ fn unasked(run_id: &RunId, args: &ApproveArgs, order: &CallOrder) -> String {
     let reason = again("--reason", &args.answer.reason);
     let key = again("--key", &args.answer.key);
     format!(
-        "{verb} {run_id}{edit}{fields}{reason}{key} --yes --arguments {}",
+        "{begin}{edit}{reason}{key} --yes --arguments {}",
         order.arguments_hash
     )
 }
 
 /// What is to be typed for the answer to be taken: nothing where a process drives the run.
 fn next_step(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<String, CliError> {
-    let goes_on = reader.goes_on_with(run_id)?;
-    if reader.driver_of(run_id)?.is_some() || reader.driver_of(&goes_on)?.is_some() {
+    if is_driven(reader, run_id)? {
         return Ok(String::new());
     }
-    let resume = app.hint(&format!("resume {goes_on}"));
+    let resume = app.hint(&format!("resume {}", reader.goes_on_with(run_id)?));
     Ok(format!("Now: {resume}\n"))
+}
+
+/// Whether a process drives the run, or the one above that it goes on with.
+fn is_driven(reader: &StoreReader, run_id: &RunId) -> Result<bool, StoreError> {
+    if reader.driver_of(run_id)?.is_some() {
+        return Ok(true);
+    }
+    Ok(reader.driver_of(&reader.goes_on_with(run_id)?)?.is_some())
 }

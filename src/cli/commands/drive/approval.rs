@@ -11,18 +11,15 @@ use super::awaited::Question;
 use super::leaving::LeavingArgs;
 use super::live::Live;
 use super::question::{shown, shown_below};
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
+use super::unanswered::{answering, refused_now};
 use crate::cli::context::form::{Field, fields, whole};
-use crate::cli::context::waiting_call::{WaitingCall, is_stuck};
 #[cfg(unix)]
 use crate::cli::ui::escape::brief;
 use crate::cli::ui::escape::line;
-use crate::driver::Reopened;
 use crate::kernel::{Approval, CallOrder};
 use crate::message::{ObjectText, RunId};
 use crate::session::Control;
-use crate::store::{Answer, Store, StoreError};
+use crate::store::{Answer, Store};
 
 /// How much of what was typed before a question is shown.
 #[cfg(unix)]
@@ -31,7 +28,7 @@ const DROPPED_CHARS: usize = 60;
 #[cfg(unix)]
 const MAX_AHEAD: usize = 64 << 10;
 
-/// Brings the answers of people to the run that waits for them: from whoever sits at the terminal, and from
+/// Brings the answers of people to the run that waits for them: from the person at the terminal, and from
 /// `monolith approve` in another process.
 pub(in crate::cli) struct Approver<'a> {
     /// The question that was asked last, by its number.
@@ -90,7 +87,10 @@ impl<'a> Approver<'a> {
     /// it takes what was left elsewhere.
     pub(super) async fn look(&mut self, may_ask: bool) -> Option<Control> {
         self.is_pending = false;
-        let question = self.run.question()?;
+        let Some(question) = self.run.question() else {
+            self.stop_asking();
+            return None;
+        };
         let Question {
             number,
             order,
@@ -110,6 +110,14 @@ impl<'a> Approver<'a> {
         }
         let typed = self.answer_typed(order)?;
         self.once(&question, typed)
+    }
+
+    /// What was asked at the terminal is over without an answer from there: another run of the tree may ask.
+    fn stop_asking(&mut self) {
+        if std::mem::take(&mut self.at_terminal) {
+            self.form = None;
+            self.live.ask("no answer is waited for any more\n");
+        }
     }
 
     /// Whether an answer is there that the run has not recorded yet.
@@ -140,10 +148,8 @@ impl<'a> Approver<'a> {
         let signed = self.run.takes_signed_answers();
         let asks_here = self.live.is_watched() && io::stdin().is_terminal() && !signed;
         if self.leaving.no_wait || !asks_here {
-            let key = if signed { " --key NAME" } else { "" };
-            let approve = self
-                .live
-                .hint(&format!("approve {run_id}{}{key}", fields_of(order)));
+            let approve = answering("approve", run_id.as_str(), order, signed);
+            let approve = self.live.hint(&approve);
             let how = match self.leaving {
                 LeavingArgs { no_wait: true, .. } => format!("`{approve}` answers"),
                 LeavingArgs { is_offered, .. } => {
@@ -315,75 +321,6 @@ fn control_of(left: Answer) -> Control {
     }
 }
 
-/// Whether a run, or each run below it that is open, waits for a person who has not answered: a process that goes on with it would only
-/// wait. Takes no answer.
-pub(in crate::cli) fn waits_unanswered(
-    app: &App,
-    live: &Live,
-    store: &Store,
-    run_id: &RunId,
-    reopened: &Reopened,
-) -> bool {
-    let Some(order) = reopened.awaited() else {
-        return waits_below(app, run_id, reopened).unwrap_or_else(|fault| {
-            let text = format!("run {run_id}: {}", fault.summary());
-            live.ask(&format!("warning: {}\n", line(&text)));
-            false
-        });
-    };
-    let call = (order.call, order.arguments_hash);
-    let left = store
-        .reader()
-        .and_then(|reader| reader.answer_to(run_id, call));
-    let left = left.unwrap_or_else(|fault| {
-        warn_untaken(live, run_id, &fault);
-        None
-    });
-    left.is_none()
-}
-
-/// The same of a run that waits for agents alone.
-fn waits_below(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliError> {
-    if reopened.contract().agents.is_empty() || reopened.is_stopping() {
-        return Ok(false);
-    }
-    let waits = calls_below(app, run_id)?;
-    let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
-        return Ok(false);
-    };
-    is_stuck(app, &mut reader, run_id, |run| {
-        waits.iter().any(|(waiting, _)| waiting == run)
-    })
-}
-
-/// The calls that wait for a person in a run or a workflow and below it, each with its run, but for those that are refused where no person
-/// answers at once.
-pub(in crate::cli) fn calls_below(
-    app: &App,
-    run_id: &RunId,
-) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
-    let mut found = WaitingCall::below(app, run_id)?;
-    found.retain(|(_, call)| refused_now(&call.order).is_none());
-    Ok(found)
-}
-
-/// Reports an answer that cannot be read: it stays there, and the run can be resumed.
-fn warn_untaken(live: &Live, run_id: &RunId, fault: &StoreError) {
-    let text = format!("run {run_id}: no answer is taken: failed to {fault}");
-    live.ask(&format!("warning: {}\n", line(&text)));
-}
-
-/// The fields that an answer to a server's question needs, as arguments of `approve`.
-pub(in crate::cli) fn fields_of(order: &CallOrder) -> String {
-    let asked = order
-        .input
-        .as_ref()
-        .map(|_| fields(&order.invocation.arguments));
-    let names = asked.into_iter().flatten();
-    let names = names.map(|field| format!(" --field {}=…", line(field.name())));
-    names.collect()
-}
-
 /// A form that is being filled in.
 struct Form {
     content: Map<String, Value>,
@@ -430,12 +367,6 @@ impl Form {
 /// Anything but yes is no.
 pub(in crate::cli) fn agreed(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
-}
-
-/// The refusal of a question that ends with this process, where no one is waited for; none where the run can be left with it.
-pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
-    let given = order.input.as_ref()?;
-    given.resume.is_none().then(|| answer(order, false, None))
 }
 
 fn answer(order: &CallOrder, approved: bool, content: Option<ObjectText>) -> Control {

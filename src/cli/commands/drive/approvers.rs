@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::approval::{Approver, refused_now};
+use super::approval::Approver;
 use super::leaving::LeavingArgs;
 use super::live::Live;
+use super::unanswered::refused_now;
 use crate::driver::WaitsFor;
 use crate::session::Control;
 use crate::store::Store;
@@ -92,13 +93,17 @@ impl<'a> Approvers<'a> {
         }
     }
 
-    /// The tree is being left: it is looked at no more.
-    pub(in crate::cli) const fn leave(&mut self) {
-        self.was_left = true;
+    /// Hands the first run what it is asked for. A tree that is being left is looked at no more.
+    pub(in crate::cli) fn hand(&mut self, asked: Control, control: &mpsc::Sender<Control>) {
+        let leaves = asked == Control::Suspend;
+        // A full queue holds eight requests to end already.
+        if control.try_send(asked).is_ok() && leaves {
+            self.was_left = true;
+        }
     }
 
     /// Called each [`LOOK_EVERY`]: asks about calls that wait and were not asked about yet, hands answers to the runs that wait for them,
-    /// and returns what the first run is asked for: an answer, or to be left, where no person is waited for and all of the tree waits.
+    /// and returns what the first run is asked for: an answer, or, with `--no-wait`, to be left once all of the tree waits for a person.
     pub(in crate::cli) async fn look(&mut self, all_wait_for: Option<WaitsFor>) -> Option<Control> {
         if self.was_left {
             return None;

@@ -272,10 +272,7 @@ async fn drive(
         }
         let leaves = ask == Control::Suspend;
         suspended |= leaves;
-        // A full queue holds eight requests to end already.
-        if control.try_send(ask).is_ok() && leaves {
-            approvers.leave();
-        }
+        approvers.hand(ask, &control);
     }
 }
 

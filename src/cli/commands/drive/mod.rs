@@ -23,11 +23,12 @@ mod recording;
 mod report;
 mod snapshots;
 mod typed_at;
+mod unanswered;
 mod unproven;
 mod way_out;
 
 pub(in crate::cli) use self::accounts::Accounts;
-pub(in crate::cli) use self::approval::{agreed, calls_below, fields_of, waits_unanswered};
+pub(in crate::cli) use self::approval::agreed;
 pub(in crate::cli) use self::approvers::{Approvers, LOOK_EVERY};
 pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{
@@ -46,5 +47,6 @@ pub(in crate::cli) use self::report::{
     held_back, report, report_end, report_message, with_withheld,
 };
 pub(in crate::cli) use self::typed_at::TypedAt;
+pub(in crate::cli) use self::unanswered::{answering, approve_hint, calls_below, waits_unanswered};
 pub(in crate::cli) use self::unproven::proof_rule;
 pub(in crate::cli) use self::way_out::way_out;

@@ -5,6 +5,7 @@ use super::file_of_run::FileOfRun;
 use super::kept::keep;
 use super::not_begun::{print_result, result_of};
 use super::typed_at::TypedAt;
+use super::unanswered::approve_hint;
 use super::way_out::way_out;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
@@ -13,6 +14,7 @@ use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, seconds};
 use crate::cli::ui::screen::Style;
 use crate::kernel::AgentOutcome;
+use crate::message::RunId;
 use crate::telemetry::{AgentResult, AwaitedApproval, headline};
 use crate::view::RunView;
 
@@ -122,7 +124,7 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
     };
     let name = app.brief_name(run_id.as_str());
     if result.is_suspended() {
-        let next = next_of_suspended(app, result.waits_for.as_ref(), &name);
+        let next = next_of_suspended(app, result.waits_for.as_ref(), run_id);
         let time = seconds(result.counters.elapsed_ms);
         let last_line = format!("{time}  suspended   run {run_id}; {next}\n");
         app.screen.write_err(&last_line);
@@ -227,16 +229,17 @@ fn both(app: &App, one: &str, other: &str) -> String {
 }
 
 /// How a suspended run goes on. A run below it may be the one that waits.
-fn next_of_suspended(app: &App, waits_for: Option<&AwaitedApproval>, name: &str) -> String {
+fn next_of_suspended(app: &App, waits_for: Option<&AwaitedApproval>, run_id: &RunId) -> String {
+    let name = app.brief_name(run_id.as_str());
     let resume = app.hint(&format!("resume {name}"));
     let Some(awaited) = waits_for else {
         return format!("{resume} goes on with it");
     };
     let (waiting, whose) = match &awaited.run_id {
-        Some(below) => (app.brief_name(below.as_str()), "the call below it"),
-        None => (name.to_owned(), "its call"),
+        Some(below) => (below, "the call below it"),
+        None => (run_id, "its call"),
     };
-    let approve = app.hint(&format!("approve {waiting}"));
+    let approve = approve_hint(app, waiting, &app.brief_name(waiting.as_str()));
     let more = match awaited.more {
         0 => String::new(),
         1 => format!(" ({} has one more)", app.hint("approvals")),

@@ -1,6 +1,7 @@
 //! What the runs of a list have come to so far, and what to type next about them: one example of each kind. Decides nothing about a run.
 
 use super::run_result::{Ending, RunResult};
+use crate::cli::commands::drive::approve_hint;
 use crate::cli::context::app::App;
 use crate::kernel::AgentOutcome;
 use crate::message::RunId;
@@ -61,7 +62,7 @@ impl Ends {
             app.hint(&format!("{verb} {name}{rest}"))
         };
         let waiting = self.first_waiting.iter().map(|(run_id, call)| {
-            let answers = hint("approve", run_id, "");
+            let answers = approve_hint(app, run_id, &app.brief_name(run_id.as_str()));
             match self.waiting {
                 0 | 1 => format!("a run waits for an approval of {call}: {answers} answers it"),
                 waiting => format!(

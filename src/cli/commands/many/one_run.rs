@@ -167,11 +167,7 @@ pub(super) async fn drive(
             () = asks.notified() => any_waits = true,
             _ = tick.tick(), if any_waits => {
                 if let Some(ask) = approvers.look(waiting.of_all(1)).await {
-                    let leaves = ask == Control::Suspend;
-                    // A full queue holds eight requests already.
-                    if control.try_send(ask).is_ok() && leaves {
-                        approvers.leave();
-                    }
+                    approvers.hand(ask, &control);
                 }
                 any_waits = approvers.any_waits();
             }

@@ -143,7 +143,7 @@ async fn ready(
     let left = !orphan
         && tokio::task::block_in_place(|| {
             let app = &terms.app;
-            waits_unanswered(app, following, worker.store(), &run_id, &reopened)
+            waits_unanswered(app, following, &run_id, &reopened)
         });
     recall(&run_id, &reopened, terms, following)?;
     if left {

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::terms::Terms;
+use crate::cli::commands::drive::approve_hint;
 use crate::cli::commands::workflow::WorkflowResult;
 use crate::cli::context::app::App;
 use crate::cli::ui::escape::line;
@@ -268,7 +269,7 @@ fn called(awaited: &AwaitedApproval) -> String {
 fn how_to_answer(app: &App, run_id: &RunId) -> String {
     format!(
         "answer it with {}, then {} goes on",
-        app.hint(&format!("approve {run_id}")),
+        approve_hint(app, run_id, run_id.as_str()),
         app.hint("resume --all")
     )
 }

@@ -157,7 +157,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         live.originating_from(first);
     }
     live.recall(reopened.contract(), reopened.entries())?;
-    if args.leaving.no_wait && waits_unanswered(app, &live, &store, &run_id, &reopened) {
+    if args.leaving.no_wait && waits_unanswered(app, &live, &run_id, &reopened) {
         let left = live.take_view().map(Ended::left);
         return left.ok_or_else(|| CliError::from(DriverError::Cancelled).into());
     }

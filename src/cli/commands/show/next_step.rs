@@ -1,7 +1,7 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::cli::commands::drive::{calls_below, fields_of};
+use crate::cli::commands::drive::{approve_hint, calls_below};
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::begun_below::is_continued;
@@ -45,7 +45,10 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
     };
     let answer = match run.approval.map(ApprovalStatus::answer) {
         None => String::new(),
-        Some(None) => format!("Answer it: {}\n", hint("approve", "")),
+        Some(None) => format!(
+            "Answer it: {}\n",
+            approve_hint(app, run_id, &app.brief_name(run_id.as_str()))
+        ),
         Some(Some(answer)) => format!("Its call is {answer}.\n"),
     };
     let answer = if run.approval.is_none() && !run.view.contract().agents.is_empty() {
@@ -72,9 +75,7 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
 fn answers_below(app: &App, run_id: &RunId) -> String {
     let waiting = calls_below(app, run_id).unwrap_or_default();
     let commands = waiting.iter().map(|(below, call)| {
-        let fields = fields_of(&call.order);
-        let name = app.brief_name(below.as_str());
-        let approve = app.hint(&format!("approve {name}{fields}"));
+        let approve = app.hint(&call.answering("approve", &app.brief_name(below.as_str())));
         format!("Answer call {} of {below}: {approve}\n", call.order.call)
     });
     commands.collect()

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::difference::Difference;
 use super::recorded_result::StepRunSays;
-use crate::agent::{BegunStep, StepInput, StepResult, StepRun, WorkflowEventKind, WorkflowFold};
+use crate::agent::{
+    StepInput, StepResult, StepRun, WorkflowEntry, WorkflowEventKind, WorkflowFold,
+};
 use crate::cli::context::error::CliError;
 use crate::cli::context::forks::ForkLine;
 use crate::cli::context::workflow_entries::{each_entry, fork_parent};
@@ -263,23 +265,22 @@ fn given_by(
     workflow: &RunId,
     number: u64,
 ) -> Result<Option<StepInput>, CliError> {
-    let definition = Arc::new(reader.read_run(workflow)?.definition()?);
-    let mut fold = Some(WorkflowFold::new(definition));
-    let mut given = None;
-    each_entry(reader, workflow, |_, action, event| {
-        let is_it = |begun: &BegunStep| begun.number == number;
-        fold = fold.take().filter(|_| given.is_none());
-        if let Some(machine) = &mut fold
-            && machine.take(action, event).is_err()
-        {
-            fold = None;
+    let mut recorded = reader.read_run(workflow)?;
+    let mut fold = WorkflowFold::new(Arc::new(recorded.definition()?));
+    while let Some(entry) = recorded.next_of_workflow() {
+        let entry = entry?;
+        let Ok(entry) = WorkflowEntry::decode(&entry) else {
+            return Ok(None);
+        };
+        if fold.take(&entry.action, entry.event.as_ref()).is_err() {
+            return Ok(None);
         }
-        let machine = fold.as_ref().filter(|_| action.begun.iter().any(is_it));
-        let input = machine.and_then(|machine| machine.workflow()?.input(number).cloned());
-        given = given.take().or(input);
-        Ok(())
-    })?;
-    Ok(given)
+        if entry.action.begun.iter().any(|step| step.number == number) {
+            let machine = fold.workflow();
+            return Ok(machine.and_then(|machine| machine.input(number).cloned()));
+        }
+    }
+    Ok(None)
 }
 
 /// Holds a workflow that was forked against the one that it names, where the store has that.

@@ -283,6 +283,10 @@ fn place_differs(
     Some((field, shown(Some(&expected)), shown(found)))
 }
 
+fn cost_limit(micro_usd: Option<u64>) -> String {
+    micro_usd.map_or_else(|| "no limit".to_owned(), |most| most.to_string())
+}
+
 /// The first thing in which a run is not what the one above recorded, and both values.
 fn difference(
     reader: &mut StoreReader,
@@ -318,8 +322,8 @@ fn difference(
         ),
         differs(
             "contract.max_cost_micro_usd",
-            format!("{:?}", one.grant.max_cost_micro_usd),
-            format!("{:?}", contract.max_cost_micro_usd.map(|max| max.0)),
+            cost_limit(one.grant.max_cost_micro_usd),
+            cost_limit(contract.max_cost_micro_usd.map(|max| max.0)),
         ),
         // Its file may state less.
         differs(

@@ -13,8 +13,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::ended::WorkflowResult;
 use super::host::Host;
 use super::ready::Ready;
-use super::recorded::{recorded_result, use_of_steps};
+use super::recorded::recorded_result;
 use super::step_files::Files;
+use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
 use crate::cli::commands::drive::{Approvers, LOOK_EVERY, LeavingArgs, Live, keep_step};
 use crate::cli::context::app::App;
@@ -214,11 +215,7 @@ async fn answered<T>(
             _ = tick.tick() => approvers.look(waiting.of_all(1)).await,
         };
         if let Some(ask) = ask {
-            let leaves = ask == Control::Suspend;
-            // A full queue holds enough that ends it already.
-            if control.try_send(ask).is_ok() && leaves {
-                approvers.leave();
-            }
+            approvers.hand(ask, &control);
         }
     }
 }

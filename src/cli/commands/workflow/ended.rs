@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
 use crate::agent::{StepView, WorkflowCounters, WorkflowView};
 use crate::cli::context::app::App;
@@ -100,7 +101,8 @@ impl WorkflowResult {
         if next_steps.is_empty() {
             return Ok(None);
         }
-        let view = view_of(&mut reader, run_id)?;
+        let mut view = view_of(&mut reader, run_id)?;
+        use_of_steps(&mut view, Some(&mut reader))?;
         let head = reader.read_run(run_id)?.row().head;
         let result = Self::of(run_id.clone(), head, String::new(), view);
         Ok(Some(result.waiting_for(waits)))

@@ -16,6 +16,7 @@ mod shown;
 mod step_files;
 mod step_result;
 mod tool_result;
+mod usage;
 mod waiting;
 
 pub(in crate::cli) use self::among_many::{ListedWorkflow, workflow_among_many};

@@ -1,10 +1,11 @@
-//! A recorded workflow: its result, what its steps used, and its replay. Writes nothing.
+//! A recorded workflow: its result, and its replay. Writes nothing.
 
 use serde::Serialize;
 
 use super::ended::WorkflowResult;
+use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
-use crate::agent::{Workflow, WorkflowFold, WorkflowView};
+use crate::agent::{Workflow, WorkflowFold};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault};
@@ -12,9 +13,8 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::workflow_entries::WorkflowSource;
 use crate::cli::ui::escape::line;
 use crate::message::RunId;
-use crate::store::{StoreError, StoreReader};
+use crate::store::StoreError;
 use crate::transcript::FirstBad;
-use crate::view::TreeUsage;
 
 /// The first flaw of the evidence of a workflow, which may be in progress.
 pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, CliError> {
@@ -62,37 +62,6 @@ pub(super) fn result_of(
         _ => Vec::new(),
     };
     Ok(WorkflowResult::of(run_id, head, output, view).waiting_for(waits_for))
-}
-
-/// Adds to the view what each step run used, those below it included, as far as the store has it.
-pub(super) fn use_of_steps(
-    view: &mut WorkflowView,
-    reader: Option<&mut StoreReader>,
-) -> Result<(), CliError> {
-    let Some(reader) = reader else {
-        return Ok(());
-    };
-    let started = view.started.as_ref().map(|started| started.run_id.clone());
-    let numbers: Vec<u64> = view.steps.iter().map(|step| step.number).collect();
-    for number in numbers {
-        let step = started.as_ref().map(|run| run.step(number));
-        let Some(Ok(run_id)) = step else {
-            continue;
-        };
-        let lineage = reader.lineage(&run_id)?;
-        let is_its = |workflow| lineage.is_some_and(|found| found.is_of(workflow, None));
-        if !started.as_ref().is_some_and(is_its) {
-            continue;
-        }
-        let run = reader.read_run(&run_id)?;
-        let last = run.row().length.saturating_sub(1);
-        let last = run.starting_at(last).last().transpose()?;
-        // What does not read back is for the verification of that run.
-        if let Some(action) = last.and_then(|entry| entry.decode_action().ok()) {
-            view.used_by(number, TreeUsage::of(&action.counters));
-        }
-    }
-    Ok(())
 }
 
 /// What a replay of a workflow found.

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::graph::graph;
 use super::reasons::why;
-use super::recorded::{flaw_of, result_of, use_of_steps};
+use super::recorded::{flaw_of, result_of};
+use super::usage::use_of_steps;
 use super::waiting::next_steps;
 use crate::agent::{WorkflowAction, WorkflowEvent};
 use crate::cli::commands::verify;

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use crate::cli::commands::drive::{calls_below, fields_of};
+use crate::cli::commands::drive::calls_below;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
-use crate::cli::context::waiting_call::WaitingCall;
 use crate::cli::ui::escape::line;
 use crate::contract::WorkflowOutcome;
 use crate::message::{CallSeq, Digest, RunId};
@@ -29,28 +28,17 @@ impl AwaitedCall {
     /// The calls that wait in the runs below a workflow, but for those that are refused where no person answers at once.
     pub(super) fn below(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
         let found = calls_below(app, workflow)?.into_iter();
-        let found = found.map(
-            |(
+        let found = found.map(|(run_id, call)| {
+            let command = call.answering("approve", &app.brief_name(run_id.as_str()));
+            let order = call.order;
+            Self {
+                arguments_hash: order.arguments_hash,
+                call: order.call,
+                command,
+                name: order.invocation.name,
                 run_id,
-                WaitingCall {
-                    contract, order, ..
-                },
-            )| {
-                let name = app.brief_name(run_id.as_str());
-                let key = if contract.approvers.is_empty() {
-                    ""
-                } else {
-                    " --key NAME"
-                };
-                Self {
-                    arguments_hash: order.arguments_hash,
-                    call: order.call,
-                    command: format!("approve {name}{}{key}", fields_of(&order)),
-                    name: order.invocation.name,
-                    run_id,
-                }
-            },
-        );
+            }
+        });
         Ok(found.collect())
     }
 

@@ -1,0 +1,101 @@
+//! What of a run that was left waits for a person, and the command that answers it. Answers nothing.
+
+use super::live::Live;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::form::fields;
+use crate::cli::context::waiting_call::{WaitingCall, is_stuck};
+use crate::cli::ui::escape::line;
+use crate::driver::Reopened;
+use crate::kernel::{Approval, CallOrder};
+use crate::message::RunId;
+use crate::session::Control;
+
+/// Whether a run, or each run below it that is open, waits for a person who has not answered: a process that goes on with it would only
+/// wait. Takes no answer.
+pub(in crate::cli) fn waits_unanswered(
+    app: &App,
+    live: &Live,
+    run_id: &RunId,
+    reopened: &Reopened,
+) -> bool {
+    waits(app, run_id, reopened).unwrap_or_else(|fault| {
+        let text = format!("run {run_id}: {}", fault.summary());
+        live.ask(&format!("warning: {}\n", line(&text)));
+        // An answer that cannot be read is none.
+        reopened.awaited().is_some()
+    })
+}
+
+fn waits(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliError> {
+    let Some(mut reader) = app.reader()?.filter(|_| !reopened.is_stopping()) else {
+        return Ok(false);
+    };
+    if reopened.contract().agents.is_empty() {
+        let order = reopened.awaited();
+        let Some(order) = order.filter(|order| refused_now(order).is_none()) else {
+            return Ok(false);
+        };
+        let call = (order.call, order.arguments_hash);
+        return Ok(reader.answer_to(run_id, call)?.is_none());
+    }
+    let waiting = calls_below(app, run_id)?;
+    if waiting.is_empty() {
+        return Ok(false);
+    }
+    is_stuck(app, &mut reader, run_id, |run| {
+        waiting.iter().any(|(waits, _)| waits == run)
+    })
+}
+
+/// The calls that wait for a person in a run or a workflow and below it, each with its run, but for those that are refused where no person
+/// answers at once.
+pub(in crate::cli) fn calls_below(
+    app: &App,
+    run_id: &RunId,
+) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
+    let mut found = WaitingCall::below(app, run_id)?;
+    found.retain(|(_, call)| refused_now(&call.order).is_none());
+    Ok(found)
+}
+
+/// The refusal of a question that ends with this process, where no one is waited for; none where the run can be left with it.
+pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
+    let given = order.input.as_ref()?;
+    let approval = Approval::to(order.call, order.arguments_hash);
+    given.resume.is_none().then_some(Control::Deny(approval))
+}
+
+/// The command that answers the call which waits in that run, as it is to be typed: `approve` with the fields that a server's question needs,
+/// either verb with a key where only signed answers count.
+pub(in crate::cli) fn answering(verb: &str, run: &str, order: &CallOrder, signed: bool) -> String {
+    let mut command = format!("{verb} {run}");
+    if verb == "approve" && order.input.is_some() {
+        for field in fields(&order.invocation.arguments) {
+            command.push_str(&format!(" --field {}=…", line(field.name())));
+        }
+    }
+    if signed {
+        command.push_str(" --key NAME");
+    }
+    command
+}
+
+/// The hint that allows the call which waits in a stored run, under that name of it; the plain command where the call cannot be read.
+pub(in crate::cli) fn approve_hint(app: &App, run_id: &RunId, name: &str) -> String {
+    let reader = app.reader().ok().flatten();
+    let call = reader.and_then(|reader| WaitingCall::of(run_id, reader).ok().flatten());
+    let command = match call {
+        Some(call) => call.answering("approve", name),
+        None => format!("approve {name}"),
+    };
+    app.hint(&command)
+}
+
+impl WaitingCall {
+    /// The command that answers it, with that name of its run.
+    pub(in crate::cli) fn answering(&self, verb: &str, run: &str) -> String {
+        let signed = !self.contract.approvers.is_empty();
+        answering(verb, run, &self.order, signed)
+    }
+}
