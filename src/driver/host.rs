@@ -39,6 +39,8 @@ pub(super) struct Host<'s> {
     children: Children,
     /// When the session wants to be woken.
     due_ms: Option<u64>,
+    /// Why a run below cannot be gone on with: this one is left with it.
+    fault: Option<DriverError>,
     grace: Duration,
     /// The last entry that is durable in this process.
     head: Digest,
@@ -77,6 +79,7 @@ impl<'s> Host<'s> {
             cancel: CancellationToken::new(),
             children,
             due_ms: None,
+            fault: None,
             grace,
             head: session.head().unwrap_or(Digest::ZERO),
             leaves_at: None,
@@ -94,8 +97,25 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// The loop: hand in what happened, do what the session asks for, wait for what happens next.
+    /// Drives the run until it is over, or left.
+    ///
+    /// # Errors
+    /// Why it could not be driven on; also where it was left with a run below it that could not.
     pub(super) async fn until_done(
+        &mut self,
+        first: (Input, bool),
+        control: &mut mpsc::Receiver<Control>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), DriverError> {
+        self.until_over_or_left(first, control, observer).await?;
+        let has_ended = |run: &Run| run.outcome().is_some();
+        let fault = self.fault.take();
+        let fault = fault.filter(|_| !self.session.run().is_some_and(has_ended));
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// The loop: hand in what happened, do what the session asks for, wait for what happens next.
+    async fn until_over_or_left(
         &mut self,
         (first, orphan): (Input, bool),
         control: &mut mpsc::Receiver<Control>,
@@ -144,11 +164,7 @@ impl<'s> Host<'s> {
                                     self.tools.queues.stop();
                                     self.children.broadcast(&Control::Stop);
                                 }
-                                Control::Suspend => {
-                                    self.slots.suspended.cancel();
-                                    self.children.broadcast(&Control::Suspend);
-                                    self.leaves_at = Instant::now().checked_add(self.grace);
-                                }
+                                Control::Suspend => self.begin_to_leave(),
                                 _ => {}
                             }
                             break Input::Control(wanted).into();
@@ -164,7 +180,27 @@ impl<'s> Host<'s> {
                     Some(done) = self.tasks.next() => break done,
                 }
             };
+            if let Some(fault) = next.fault.take() {
+                next = self.leave_with(fault);
+            }
         }
+    }
+
+    /// What is in flight may still end, for as long as the grace; nothing else is begun.
+    fn begin_to_leave(&mut self) {
+        self.slots.suspended.cancel();
+        self.children.broadcast(&Control::Suspend);
+        self.leaves_at = Instant::now().checked_add(self.grace);
+    }
+
+    /// A run below cannot be gone on with: this one is left, as where its process is asked to leave it.
+    fn leave_with(&mut self, fault: DriverError) -> Done {
+        self.fault.get_or_insert(fault);
+        if self.leaves_at.is_some() {
+            return Done::nothing();
+        }
+        self.begin_to_leave();
+        Input::Control(Control::Suspend).into()
     }
 
     /// Lets the clock stand still while everything that the run waits for waits for a person. Its own question has a time-out, which

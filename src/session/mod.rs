@@ -33,7 +33,7 @@ pub use output::{Append, Call, Delegation, Output, Request};
 pub use redaction::RedactionKey;
 pub(crate) use redaction::{
     KnownSecrets, KnownValues, Redactor, SCHEMES, can_be_matched, credentials_in, is_marked,
-    is_scrubbed_form, key_texts,
+    is_scrubbed_form, is_scrubbed_json, key_texts,
 };
 pub(crate) use response::{DecodedEvent, PartialResponse, ReceivedResponse};
 pub(crate) use scrub::Scrub;

@@ -86,8 +86,8 @@ impl StoreReader {
         read_own(&path).map_err(|fault| refused(&path, &fault))
     }
 
-    /// Leaves an answer in the place of the one that was found there, of none where none was. False where another one was left
-    /// or taken since that look; nothing is changed then.
+    /// Leaves an answer in the place of the one that was found there, of none where none was, when the run had that many entries. False where
+    /// another one was left or taken since that look, or the run went on; nothing is changed then.
     ///
     /// # Errors
     /// [`StoreError`] where the file cannot be written, and [`StoreError::Lock`] where others can write what is there.
@@ -95,7 +95,7 @@ impl StoreReader {
         &self,
         run_id: &RunId,
         answer: &Answer,
-        found: Option<&Answer>,
+        (found, entries): (Option<&Answer>, u64),
     ) -> Result<bool, StoreError> {
         let path = path_of(&self.path, run_id);
         let refuse = |fault: io::Error| refused(&path, &fault);
@@ -106,13 +106,28 @@ impl StoreReader {
         // Of two people who answer at once the second is told.
         let turn = turn_of(folder).map_err(refuse)?;
         turn.lock().map_err(refuse)?;
-        if read_answer(&path).map_err(refuse)?.as_ref() != found {
+        // An answer is removed behind the entry that has it, and not while this turn is taken.
+        if read_answer(&path).map_err(refuse)?.as_ref() != found
+            || self.entries_of(run_id)? != entries
+        {
             return Ok(false);
         }
         let text = serde_json::to_vec(answer).map_err(|fault| refuse(fault.into()))?;
         // Whole or not at all: the process that takes it may look at any moment.
         replace_own(&path, &text).map_err(refuse)?;
         Ok(true)
+    }
+
+    /// How many entries a run has; none where there is no such run.
+    fn entries_of(&self, run_id: &RunId) -> Result<u64, StoreError> {
+        let count = self
+            .conn
+            .prepare_cached(
+                "SELECT coalesce(max(seq) + 1, 0) FROM entries WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
+            )
+            .and_then(|mut select| select.query_row([run_id.as_str()], |row| row.get::<_, i64>(0)));
+        let count = count.map(|count| u64::try_from(count).unwrap_or_default());
+        count.map_err(|fault| refusal(&self.conn, &self.path, &fault))
     }
 
     /// The hash of a run's first entry, which tells it from another run of its name; none where there is no such run, or it has none.
@@ -247,13 +262,17 @@ mod tests {
             approval: Approval::to(CallSeq(1), Digest::of(b"{}")),
             first_entry: Digest::of(b"first"),
         };
-        assert!(reader.leave_answer(&run, &answer(true), None).unwrap());
-        assert!(!reader.leave_answer(&run, &answer(false), None).unwrap());
+        assert!(reader.leave_answer(&run, &answer(true), (None, 0)).unwrap());
+        assert!(
+            !reader
+                .leave_answer(&run, &answer(false), (None, 0))
+                .unwrap()
+        );
         assert_eq!(reader.left_answer(&run), Ok(Some(answer(true))));
         let found = Some(answer(true));
         assert!(
             reader
-                .leave_answer(&run, &answer(false), found.as_ref())
+                .leave_answer(&run, &answer(false), (found.as_ref(), 0))
                 .unwrap()
         );
         assert_eq!(reader.left_answer(&run), Ok(Some(answer(false))));
@@ -294,7 +313,7 @@ mod tests {
 
         fn leave(&self, answer: &Answer) {
             let reader = self.store.reader().unwrap();
-            assert!(reader.leave_answer(&self.run, answer, None).unwrap());
+            assert!(reader.leave_answer(&self.run, answer, (None, 1)).unwrap());
         }
 
         fn found(&self, call: CallSeq) -> Result<Option<Answer>, StoreError> {
@@ -368,7 +387,7 @@ mod tests {
             let again = store
                 .reader()
                 .unwrap()
-                .leave_answer(run, answer, Some(answer));
+                .leave_answer(run, answer, (Some(answer), 1));
             assert!(again.is_err(), "{open:o}");
         }
         mode(0o700);

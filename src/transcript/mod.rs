@@ -87,5 +87,5 @@ pub(crate) use tombstone::MAX_REASON_BYTES;
 pub use tombstone::Tombstone;
 pub use trust::{Pin, Trust};
 pub use verify::{LineVerifier, VerifyOptions, WithheldBlobs, verify_lines};
-pub(crate) use verify::{LogEvidence, ParentFound, Verifier, check_tree};
+pub(crate) use verify::{LogEvidence, NOT_DECIDED, ParentFound, Verifier, check_tree};
 pub(crate) use workflow_entry::{SealedWorkflowEntry, WorkflowHead};

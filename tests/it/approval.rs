@@ -256,6 +256,22 @@ fn an_answer_that_a_process_has_is_not_replaced() {
     assert!(fixture.ok(&["show", "r1"]).contains("said"));
 }
 
+/// Who confirms an answer once another one was taken is told.
+#[test]
+fn an_answer_that_is_confirmed_too_late_is_refused() {
+    let fixture = fixture();
+    fixture.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
+    let mut late = Terminal::start(fixture.command(&["deny", "r1"]));
+    late.until("refuse it? [y/N] ");
+    fixture.answers("approve", "r1");
+    fixture.ok(&["resume", "r1"]);
+    late.types("y\n");
+    let (code, said) = late.end();
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("answered meanwhile"), "{said}");
+    assert!(!said.contains("denied:"), "{said}");
+}
+
 /// Whatever `deny` is refused for, its help denies, too.
 #[test]
 fn a_refused_denial_names_the_command_that_denies() {

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::run_status::RunStatus;
 use crate::contract::ExecutionContract;
+use crate::inference::BuiltInTokenizers;
 use crate::kernel::Run;
 use crate::message::{Digest, RunId};
-use crate::replay::BlobSource;
+use crate::replay::{BlobSource, ReplayReport, Replayer};
 use crate::store::{Lineage, RunReader, StoreReader, open_regular};
 use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
 use crate::view::{DecodedEntry, RunView, Step};
@@ -282,6 +283,15 @@ impl FileBlobs {
 }
 
 impl Source {
+    /// Decides a whole transcript again. `open` accepts one that has no seal yet.
+    pub(in crate::cli) fn replayed(self, open: bool) -> Result<ReplayReport, CliError> {
+        let replayer = self.each_entry_with_blobs(
+            |contract, run_id| Replayer::new(contract, &run_id).counting_with(&BuiltInTokenizers),
+            |replayer, entry, blobs| replayer.take(entry, blobs),
+        )?;
+        Ok(replayer.finish(open))
+    }
+
     /// Hands on the entries one by one, with what knows their blobs; `begin` is given the contract and the name first.
     pub(in crate::cli) fn each_entry_with_blobs<T>(
         self,

@@ -19,6 +19,8 @@ use crate::view::RunView;
 /// The call that a run waits with.
 pub(in crate::cli) struct WaitingCall {
     pub(in crate::cli) contract: Arc<ExecutionContract>,
+    /// How many entries the run has.
+    pub(in crate::cli) entries: u64,
     /// The hash of the run's first entry: every answer names it.
     pub(in crate::cli) first_entry: Digest,
     /// What a person is asked.
@@ -75,6 +77,7 @@ impl WaitingCall {
         let targets = contract.targets.iter();
         let models = targets.map(|target| format!("{}/{}", target.provider, target.model));
         Ok(Some(Self {
+            entries: u64::try_from(recorded.entries.len()).unwrap_or(u64::MAX),
             first_entry,
             models: models.collect(),
             order,

@@ -50,7 +50,12 @@ impl ContractSpec {
         self.total_timeout_ms = Some(stated.min(grant.total_timeout_ms));
         self.max_tokens_consumed = Some(grant.max_tokens);
         self.max_cost_micro_usd = grant.max_cost_micro_usd;
-        self.delegation = Some(delegation_below(by.contract, tool));
+        let mut below = delegation_below(by.contract, tool);
+        // Its own file counts from its own run.
+        if let Some(own) = self.max_delegation_depth {
+            below.max_depth = below.max_depth.min(below.depth().saturating_add(own));
+        }
+        self.delegation = Some(below);
         let turns = self.max_turns.unwrap_or(FILE.max_turns.default_value);
         let value = |name: &str| (name == MAX_TURNS).then(|| turns.to_string());
         self.system = self.system.map(|system| expanded(&system, &value));

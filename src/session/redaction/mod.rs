@@ -26,6 +26,6 @@ mod view;
 pub(crate) use forms::{can_be_matched, is_marked, key_texts};
 pub(crate) use redactor::{KnownSecrets, Redactor};
 pub use salt::RedactionKey;
-pub(crate) use scrubbed_form::is_scrubbed_form;
+pub(crate) use scrubbed_form::{is_scrubbed_form, is_scrubbed_json};
 pub(crate) use shapes::{SCHEMES, credentials_in};
 pub(crate) use values::KnownValues;

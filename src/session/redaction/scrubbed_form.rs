@@ -1,5 +1,7 @@
 //! Whether a text is another one without some secrets. Knows none of them.
 
+use serde_json::Value;
+
 use super::redactor::{MARKER_BYTES, MARKER_HEAD};
 use crate::contract::SECRET_MARKER;
 
@@ -20,6 +22,36 @@ pub(crate) fn is_scrubbed_form(recorded: &str, whole: &str) -> bool {
         rest = behind;
     }
     rest.ends_with(last)
+}
+
+/// The same of the texts of two JSON documents, member by member: a key that lost a secret stands elsewhere in the canonical form, and a number
+/// that was one is a text.
+pub(crate) fn is_scrubbed_json(recorded: &str, whole: &str) -> bool {
+    match (serde_json::from_str(recorded), serde_json::from_str(whole)) {
+        (Ok(recorded), Ok(whole)) => is_scrubbed_value(&recorded, &whole),
+        _ => is_scrubbed_form(recorded, whole),
+    }
+}
+
+fn is_scrubbed_value(recorded: &Value, whole: &Value) -> bool {
+    match (recorded, whole) {
+        (Value::String(recorded), Value::String(whole)) => is_scrubbed_form(recorded, whole),
+        (Value::String(recorded), whole) => is_scrubbed_form(recorded, &whole.to_string()),
+        (Value::Array(recorded), Value::Array(whole)) => {
+            let mut both = recorded.iter().zip(whole);
+            recorded.len() == whole.len() && both.all(|(one, other)| is_scrubbed_value(one, other))
+        }
+        (Value::Object(recorded), Value::Object(whole)) => {
+            let is_it = |(key, value): (&String, &Value), (other, of): (&String, &Value)| {
+                is_scrubbed_form(key, other) && is_scrubbed_value(value, of)
+            };
+            // Two keys that lost all that tells them apart are one: the value of either may be left.
+            let is_known = |one| whole.iter().any(|other| is_it(one, other));
+            let is_left = |key: &String| recorded.keys().any(|one| is_scrubbed_form(one, key));
+            recorded.iter().all(is_known) && whole.keys().all(is_left)
+        }
+        _ => recorded == whole,
+    }
 }
 
 /// What stands between the markers of a text: one piece where it has none.
@@ -78,6 +110,29 @@ mod tests {
             let [recorded, whole] = [recorded, whole].map(|text| text.replace("<>", &marker));
             assert_eq!(
                 is_scrubbed_form(&recorded, &whole),
+                expected,
+                "{recorded} of {whole}"
+            );
+        }
+    }
+
+    #[test]
+    fn json_without_its_secrets_is_the_other_member_by_member() {
+        let marker = format!("[REDACTED:{}]", "0a".repeat(16));
+        for (recorded, whole, expected) in [
+            (r#"{"aa":2,"<>":1}"#, r#"{"aa":2,"zone-5":1}"#, true),
+            (r#"{"<>":1,"aa":2}"#, r#"{"aa":2,"zone-5":1}"#, true),
+            (r#"{"<>":1,"aa":2}"#, r#"{"aa":2,"zone-5":3}"#, false),
+            (r#"{"n":"<>"}"#, r#"{"n":123456789}"#, true),
+            (r#"{"n":7}"#, r#"{"n":8}"#, false),
+            (r#"{"n":7}"#, r#"{"n":7,"m":"secret"}"#, false),
+            (r#"{"<>":2}"#, r#"{"zone-5":1,"zone-6":2}"#, true),
+            (r#"["a <>"]"#, r#"["a secret","b"]"#, false),
+            ("a <>", "a secret", true),
+        ] {
+            let [recorded, whole] = [recorded, whole].map(|text| text.replace("<>", &marker));
+            assert_eq!(
+                is_scrubbed_json(&recorded, &whole),
                 expected,
                 "{recorded} of {whole}"
             );

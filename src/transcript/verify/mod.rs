@@ -15,5 +15,6 @@ mod workflow;
 pub use lines::{LineVerifier, verify_lines};
 pub(crate) use parent::ParentFound;
 pub(crate) use signed::{LogEvidence, check_tree, signers};
+pub(crate) use summary::NOT_DECIDED;
 pub(crate) use verifier::Verifier;
 pub use verifier::{VerifyOptions, WithheldBlobs};

@@ -4,6 +4,9 @@ use super::Verifier;
 use crate::message::amount;
 use crate::transcript::{Pin, Presence, VerifyCheck, VerifyReport};
 
+/// Why a transcript that holds is not yet a run that was: the note of every verification that decides nothing again.
+pub(crate) const NOT_DECIDED: &str = "replay: the decisions of the machine were not derived again";
+
 impl Verifier {
     /// Sums up: a check passed, failed, or was not judged to its end.
     pub(super) fn report(self) -> VerifyReport {
@@ -154,7 +157,7 @@ impl Verifier {
             (_, false, false) => "L0",
         };
         not_checked.extend(self.notes);
-        not_checked.push("replay: the decisions of the machine were not derived again".to_owned());
+        not_checked.push(NOT_DECIDED.to_owned());
         VerifyReport {
             level,
             checks,

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{asks, lead, prompt};
 use crate::fixture::Fixture;
-use crate::harness::{Harness, MEETING_SERVER};
+use crate::harness::{COUNTING_SERVER, Harness, MEETING_SERVER};
 use crate::terminal::Terminal;
 
 /// Far more than any machine needs.
@@ -207,6 +207,58 @@ fn an_answer_is_taken_while_another_branch_works() {
         assert!(!fixture.path("late").exists(), "{args:?}");
         std::fs::remove_file(fixture.path("ran")).unwrap();
     }
+}
+
+/// Where an agent's tool server is down, its tree is left: a call beside it may end, and however often that is tried, the run goes on once
+/// the server is there.
+#[test]
+fn a_tree_whose_agent_cannot_be_brought_up_is_left_and_loses_nothing() {
+    if !Harness::has_python() {
+        return;
+    }
+    let fixture = tree(UNTIL_GO);
+    let terms = "tools: {builtin: [shell]}\nrequire_approval: [shell]\n";
+    let says = asks(&[("shell", json!({"command": UNTIL_GO}))], "worked");
+    fixture.agent("works", terms, &says);
+    let executions = fixture.path("executions");
+    let script = format!("exec python3 server.py {}", executions.display());
+    let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
+    let tools = json!({"mcp": {"fs": server}});
+    fixture.agent(
+        "waits",
+        &format!("tools: {tools}\nrequire_approval: [fs__count]\nmax_resumes: 2\n"),
+        &asks(&[("fs__count", json!({}))], "counted"),
+    );
+    let text = fixture.read("lead.yaml");
+    fixture.write("lead.yaml", &format!("{text}max_resumes: 2\n"));
+    let server = std::fs::read_to_string(COUNTING_SERVER).unwrap();
+    fixture.write("server.py", &server);
+    fixture.ends(&lead(&["--no-wait"]), 8);
+    for run in ["lead.1", "lead.2"] {
+        fixture.answers("approve", run);
+    }
+    fixture.write("server.py", "import sys; sys.exit(3)");
+    let mut driven = fixture.quietly(&["resume", "lead", "--grace", "60"]);
+    fixture.until("the call beside it is made", |fixture| {
+        fixture.path("begun").exists() && fixture.is_suspended("lead.1")
+    });
+    fixture.write("go", "");
+    assert_eq!(driven.wait().unwrap().code(), Some(3));
+    assert!(fixture.path("done").exists());
+    for resume in [&["resume", "lead"][..], &["resume", "--all"]] {
+        for _ in 0..3 {
+            let left = fixture.run(resume);
+            assert!(left.printed().contains("fs"), "{}", left.printed());
+            assert_eq!(std::fs::read_to_string(&executions).unwrap(), "");
+        }
+    }
+    fixture.write("server.py", &server);
+    fixture.ok(&["resume", "lead"]);
+    let shown = fixture.ok(&["show", "lead.1"]);
+    assert!(!shown.contains("effect unknown"), "{shown}");
+    let counted = std::fs::read_to_string(executions).unwrap();
+    assert_eq!(counted.lines().count(), 1);
+    fixture.proves_tree("lead");
 }
 
 /// The question of one agent passes at the terminal: the next one is asked there.

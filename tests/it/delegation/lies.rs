@@ -57,7 +57,6 @@ fn of_child(lines: &mut [Value], change: impl Fn(&mut Value)) {
     for line in lines.iter_mut() {
         let child = line.pointer_mut("/event/event/value/child");
         child.filter(|child| child.is_object()).map(&change);
-        line.pointer_mut("/action/counters/below").map(&change);
     }
 }
 
@@ -96,7 +95,7 @@ fn replace(lines: &mut [Value], from: &str, to: &str) {
 fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds() {
     type Lie<'l> = (&'l str, &'l dyn Fn(&mut Vec<Value>));
     let fixture = tree();
-    let lies: [Lie<'_>; 16] = [
+    let lies: [Lie<'_>; 18] = [
         ("", &|_| {}),
         ("tokens", &|l| {
             of_child(l, |child| child["tokens"] = json!(1));
@@ -139,10 +138,16 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
         ("result.content", &|l| {
             replace(l, r#"\"run_id\":\"lead.1\""#, r#"\"run_id\":\"lead.2\""#);
         }),
+        ("result.tool", &|l| {
+            of_result(l, |event| event["outcome"]["value"]["tool"] = json!("echo"));
+        }),
+        ("run_id", &|l| {
+            of_child(l, |child| child["run_id"] = json!("lead.9"));
+        }),
         ("result.kind", &|l| {
             of_result(l, |event| event["outcome"] = json!({"kind": "timed_out"}));
         }),
-        ("result.error.code", &|l| {
+        ("result.status", &|l| {
             of_result(l, |event| {
                 let result = &mut event["outcome"]["value"];
                 result["status"] = json!("error");
@@ -157,9 +162,9 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
     for (field, lie) in lies {
         let verified = verified_after(&fixture, lie);
         let runs = verified["runs"].as_array().unwrap();
-        assert_eq!(runs[0]["first_bad"], Value::Null, "{field}: {verified}");
         if field.is_empty() {
             // Nothing is found where nothing was changed but what is not signed.
+            assert_eq!(runs[0]["first_bad"], Value::Null, "{verified}");
             assert_eq!(runs[1]["first_bad"], Value::Null, "{verified}");
             continue;
         }
@@ -229,6 +234,42 @@ fn a_run_below_that_the_one_above_does_not_record_is_found() {
     }
 }
 
+/// What a run says that its machine decided, and what it says of itself, is decided again: each of these holds by itself.
+#[test]
+fn a_parent_whose_machine_decides_otherwise_is_found() {
+    let fixture = tree();
+    let at = |lines: &mut Vec<Value>, pointer: &str, value: &Value| {
+        let mut found = 0;
+        for line in lines {
+            if let Some(there) = line.pointer_mut(pointer) {
+                *there = value.clone();
+                found += 1;
+            }
+        }
+        assert!(found > 0, "{pointer}");
+    };
+    for (pointer, value) in [
+        ("/action/counters/below_tokens", json!(1)),
+        ("/action/counters/below_tools_ok", json!(77)),
+        (
+            "/action/effects/0/value/arguments_hash",
+            json!("0".repeat(64)),
+        ),
+        (
+            "/event/event/value/result/canonical_message/tool_calls/0/id",
+            json!("another"),
+        ),
+    ] {
+        let found = verified_after(&fixture, &|lines| at(lines, pointer, &value));
+        assert_eq!(found["holds"], json!(false), "{pointer}: {found}");
+        let check = &found["runs"][0]["checks"];
+        assert!(
+            check.to_string().contains("decisions"),
+            "{pointer}: {found}"
+        );
+    }
+}
+
 /// A workflow whose step runs an agent that is given a secret: its run has that task without it.
 struct TwoTranscripts(Fixture);
 
@@ -248,9 +289,19 @@ impl TwoTranscripts {
         Self(fixture)
     }
 
-    /// The field that is found bad in the step's run, once both transcripts were changed, every hash of them was made anew, and they were
-    /// imported into another store.
+    /// The field that is found bad in the step's run, after these changes.
     fn field_after(
+        &self,
+        of_workflow: &dyn Fn(&mut Vec<Value>),
+        of_step: &dyn Fn(&mut Vec<Value>),
+    ) -> Value {
+        let report = self.report_after(of_workflow, of_step);
+        report["runs"][1]["first_bad"]["field"].clone()
+    }
+
+    /// What is verified of the tree, once both transcripts were changed, every hash of them was made anew, and they were imported into
+    /// another store.
+    fn report_after(
         &self,
         of_workflow: &dyn Fn(&mut Vec<Value>),
         of_step: &dyn Fn(&mut Vec<Value>),
@@ -285,8 +336,9 @@ impl TwoTranscripts {
         let store = ["--store", &path("other.db")];
         let files = files.each_ref().map(String::as_str);
         fixture.ok(&[&["import"], &files[..], &store[..]].concat());
-        let (_, report) = fixture.json(&[&["verify", "w", "--tree"], &store[..]].concat());
-        report["runs"][1]["first_bad"]["field"].clone()
+        fixture
+            .json(&[&["verify", "w", "--tree"], &store[..]].concat())
+            .1
     }
 }
 
@@ -301,7 +353,6 @@ fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() 
     assert_eq!(both.field_after(&output, &nothing), "output");
     let marker = format!("[REDACTED:{}]", "0".repeat(32));
     for (task, expected) in [
-        (format!("What time is it in {marker}?"), Value::Null),
         (format!("Pay {marker}?"), json!("event.messages")),
         ("What time is it?".to_owned(), json!("event.messages")),
     ] {
@@ -312,6 +363,13 @@ fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() 
         };
         assert_eq!(both.field_after(&nothing, &given), expected, "{task}");
     }
+    // A step that its definition does not have would be held against nothing.
+    let unknown = |lines: &mut Vec<Value>| {
+        lines[1]["action"]["begun"][0]["step"] = json!("nope");
+        replace(lines, "Noon.", "PAID!");
+    };
+    let report = both.report_after(&unknown, &nothing);
+    assert_eq!(report["runs"][0]["first_bad"]["field"], "action.begun");
     let hash = |lines: &mut Vec<Value>| {
         lines[1]["action"]["begun"][0]["input_hash"] = json!("0".repeat(64));
     };

@@ -59,6 +59,24 @@ fn five_runs_stand_below_the_first_one_by_default() {
     );
 }
 
+/// 003/INV-DT-001: what a called agent's own file allows below it counts, too.
+#[test]
+fn a_called_agent_goes_no_deeper_than_its_own_file_allows() {
+    let fixture = Fixture::new();
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
+    fixture.worker("worker");
+    fixture.agent(
+        "flat",
+        "agents: [worker.yaml]\nmax_delegation_depth: 0\n",
+        &to("worker"),
+    );
+    fixture.agent("lead", "agents: [flat.yaml]\n", &to("flat"));
+    fixture.leads();
+    let (_, flat) = fixture.json(&["show", "lead.1"]);
+    assert_eq!(shown(&flat), ["(tool failed: delegation depth 1 exceeded)"]);
+    assert_eq!(Fixture::tree_names(&fixture.proves_tree("lead")).len(), 2);
+}
+
 /// 003/INV-DT-002: an agent that calls one above itself gets the chain as an error, and every run ends well.
 #[test]
 fn an_agent_that_calls_one_above_it_is_told_the_chain() {

@@ -1,5 +1,7 @@
 //! `monolith approve` and `monolith deny`: leave a person's answer for a call that waits. The process that drives the run takes it.
 
+use std::path::Path;
+
 use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
 use crate::cli::commands::drive::{agreed, answering, shown};
@@ -125,7 +127,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
         }
     }
-    if !reader.leave_answer(&run_id, &answer, found.as_ref())? {
+    if !left_for(&reader, &path, (&run_id, &call), (&answer, found.as_ref()))? {
         return refuse(
             "somebody else answered meanwhile, or the run went on",
             Some(app.hint(&format!("show {run_id}"))),
@@ -143,6 +145,30 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         next_step(app, &reader, &run_id)?
     ))?;
     Ok(Exit::OK)
+}
+
+/// Leaves the answer for the run, in the place of the one that was found, as long as the run waits with that call: it may have been left and
+/// resumed since the call was shown, and waits with it again then. False where it does not, or another answer was given.
+fn left_for(
+    reader: &StoreReader,
+    path: &Path,
+    (run_id, call): (&RunId, &WaitingCall),
+    (answer, found): (&Answer, Option<&Answer>),
+) -> Result<bool, CliError> {
+    let waits_with = |now: &WaitingCall| {
+        let of =
+            |call: &WaitingCall| (call.order.call, call.order.arguments_hash, call.first_entry);
+        of(now) == of(call)
+    };
+    let mut entries = call.entries;
+    while !reader.leave_answer(run_id, answer, (found, entries))? {
+        let now = WaitingCall::of(run_id, StoreReader::open(path)?)?;
+        match now.filter(waits_with) {
+            Some(now) if now.entries != entries => entries = now.entries,
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// Why the hash is not that of the call that waits, where it is not.

@@ -8,7 +8,7 @@ use super::tamper::tamper;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::Live;
 use crate::cli::commands::drive::{Broken, Job, TypedAt, drive_job, report_end};
-use crate::cli::commands::{replay, verify};
+use crate::cli::commands::verify;
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -64,7 +64,7 @@ fn run(app: &App) -> Result<Exit, CliError> {
     app.screen.out_foreign(&format!("\n> {task}\n{answer}\n"))?;
     let trust = app.trust(&[], &[], &[])?;
     let (verified, _) = verify::report_of(app.source(run_id.as_str())?, false, &trust)?;
-    let replayed = replay::report_of(app.source(run_id.as_str())?, false)?;
+    let replayed = app.source(run_id.as_str())?.replayed(false)?;
     app.screen.out(&proof(app, &ended, &verified, &replayed))?;
     for exit in [Exit::of_verify(&verified), Exit::of_replay(&replayed)] {
         if exit != Exit::OK {

@@ -10,6 +10,5 @@ mod what_if;
 
 pub(in crate::cli) use self::args::ReplayArgs;
 pub(in crate::cli) use self::fork::fork_point;
-pub(in crate::cli) use self::recorded::report_of;
 pub(in crate::cli) use self::render::report_text;
 pub(in crate::cli) use self::run::replay;

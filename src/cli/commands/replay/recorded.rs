@@ -8,8 +8,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
-use crate::inference::BuiltInTokenizers;
-use crate::replay::{ReplayReport, Replayer};
+use crate::replay::ReplayReport;
 use crate::store::judge_store;
 use crate::transcript::FirstBad;
 
@@ -37,7 +36,7 @@ pub(in crate::cli) fn print(
 /// decided all the same.
 fn verified_report(app: &App, asked: &str, open: bool) -> Result<ReplayReport, CliError> {
     let flaw = evidence_flaw(app, asked)?;
-    let report = report_of(app.source(asked)?, open);
+    let report = app.source(asked)?.replayed(open);
     match (flaw, report) {
         (None, report) => report,
         (Some(flaw), Ok(report)) => Ok(report.with_flaw(&flaw)),
@@ -76,13 +75,4 @@ pub(in crate::cli) fn contract_file(
         asked: args.run.clone(),
     };
     Ok(file.ok_or_else(none)?)
-}
-
-/// Replays a whole transcript. `open` accepts one that has no seal yet.
-pub(in crate::cli) fn report_of(source: Source, open: bool) -> Result<ReplayReport, CliError> {
-    let replayer = source.each_entry_with_blobs(
-        |contract, run_id| Replayer::new(contract, &run_id).counting_with(&BuiltInTokenizers),
-        |replayer, entry, blobs| replayer.take(entry, blobs),
-    )?;
-    Ok(replayer.finish(open))
 }

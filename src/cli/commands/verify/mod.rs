@@ -1,6 +1,7 @@
 //! `monolith verify`: a transcript held against its hashes, its seal and what is trusted.
 
 mod args;
+mod decided;
 mod difference;
 mod pin_file;
 mod recorded_call;

@@ -8,7 +8,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::contract::{ExecutionContract, InputSpec, task_of};
 use crate::kernel::EventKind;
-use crate::message::{CallSeq, ToolOutcome, char_prefix};
+use crate::message::{CallSeq, EnvelopeStatus, Role, ToolOutcome, char_prefix};
 use crate::session::is_scrubbed_form;
 use crate::store::{RunReader, StoreReader};
 use crate::tools::Delegated;
@@ -38,7 +38,12 @@ pub(super) fn task_differs(arguments: &str, first: Option<&SealedEntry>) -> Diff
     let EventKind::RunStarted(started) = event.event else {
         return None;
     };
-    let task = started.messages.last()?;
+    let (task, before) = started.messages.split_last()?;
+    // Its own prompt is not the run's above.
+    if let Some(more) = before.iter().find(|message| message.role != Role::System) {
+        let (expected, actual) = ("the task alone".to_owned(), more.content.clone());
+        return Some(("event.messages".to_owned(), expected, actual));
+    }
     let json = InputSpec::default();
     // Which of the two it is, the agent's file says.
     let wanted = [None, Some(&json)].map(|input| task_of(arguments, input));
@@ -56,7 +61,7 @@ pub(super) fn task_differs(arguments: &str, first: Option<&SealedEntry>) -> Diff
 pub(super) fn result_differs(
     reader: &StoreReader,
     above: &ExecutionContract,
-    recorded: &ToolOutcome,
+    (tool, recorded): (&str, &ToolOutcome),
     made: &Delegated,
 ) -> Result<Difference, CliError> {
     let differs = |key: &str, recorded: &str, made: &str| {
@@ -65,6 +70,15 @@ pub(super) fn result_differs(
     let ToolOutcome::Returned(envelope) = recorded else {
         return differs("kind", "no result", "a result");
     };
+    if envelope.tool != tool {
+        return differs("tool", &envelope.tool, tool);
+    }
+    let word = |failed: bool| if failed { "error" } else { "ok" };
+    let status = word(envelope.status == EnvelopeStatus::Error);
+    let made_status = word(made.failed.is_some());
+    if status != made_status {
+        return differs("status", status, made_status);
+    }
     let code = envelope.error.as_ref().map_or("", |error| &error.code);
     let made_code = made.failed.as_deref().unwrap_or_default();
     if !is_scrubbed_form(code, made_code) {

@@ -1,14 +1,14 @@
 //! What a workflow recorded of a step, held against the step's run: what it was given, and what it came to. Verifies no transcript.
 
 use super::difference::{Difference, SHOWN_BYTES, texts_differ};
-use crate::agent::{StepInput, StepRun};
+use crate::agent::{StepFailure, StepInput, StepRun};
 use crate::cli::commands::workflow::{ERASED, step_run};
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
 use crate::contract::Work;
 use crate::kernel::EventKind;
 use crate::message::{Digest, RunId, char_prefix};
-use crate::session::{is_marked, is_scrubbed_form};
+use crate::session::{is_marked, is_scrubbed_form, is_scrubbed_json};
 use crate::store::StoreReader;
 
 /// What the run of a step says of itself.
@@ -36,8 +36,13 @@ impl StepRunSays<'_> {
         if is_marked(given.text())
             && let Some(whole) = gave()?
         {
-            let is_it =
-                given.tool() == whole.tool() && is_scrubbed_form(given.text(), whole.text());
+            let is_text = given.tool().is_none();
+            let is_whole = if is_text {
+                is_scrubbed_form
+            } else {
+                is_scrubbed_json
+            };
+            let is_it = given.tool() == whole.tool() && is_whole(given.text(), whole.text());
             return Ok((!is_it).then(|| texts_differ(field, whole.text(), given.text())));
         }
         let expected = format!("what has the hash {recorded}");
@@ -53,12 +58,11 @@ impl StepRunSays<'_> {
         if made.reason.as_ref().is_some_and(is_erased) {
             return Ok(None);
         }
-        let failed = |run: &StepRun| {
-            if run.failure.is_some() {
-                "failed"
-            } else {
-                "completed"
-            }
+        let failed = |run: &StepRun| match run.failure {
+            None => "completed",
+            Some(StepFailure::Outcome) => "failed by its outcome",
+            Some(StepFailure::Tool) => "failed by its tool",
+            Some(StepFailure::OutputSize) => "failed by the size of its output",
         };
         let (expected, actual) = (failed(recorded), failed(&made));
         if expected != actual {

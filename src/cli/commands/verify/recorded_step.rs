@@ -251,6 +251,17 @@ impl RecordedStep {
             run_id: &self.run_id,
             work,
         };
+        if let Work::Delegate(delegate) = work {
+            let contract = reader.again()?.read_run(&self.run_id)?.contract()?;
+            let stands = contract.delegation.as_ref();
+            let own = stands.and_then(|stands| stands.chain.last());
+            if let Some(own) = own.filter(|own| own.digest != delegate.agent_digest) {
+                let field = "contract.delegation".to_owned();
+                let [expected, actual] =
+                    [delegate.agent_digest, own.digest].map(|one| one.to_string());
+                return Ok(Some((field, expected, actual)));
+            }
+        }
         let gave = || given_by(&mut reader.again()?, &self.workflow, self.number);
         Ok(match says.input_differs(self.input_hash, gave)? {
             None => says.output_differs(end)?,

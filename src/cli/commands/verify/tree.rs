@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::decided::decide_again;
 use super::difference::Difference;
 use super::recorded_call::{arguments_of, result_differs, task_differs};
 use super::recorded_step::{BegunSteps, RecordedStep, forked_from, steps_of};
@@ -138,6 +139,9 @@ pub(super) fn tree_of(
             let below = below.into_iter().rev();
             let depth = depth + 1;
             next.extend(below.map(|(run_id, above)| (depth, run_id, Some(above))));
+            if report.first_bad.is_none() {
+                decide_again(reader, &run_id, open || !ended, &mut report)?;
+            }
         }
         let step = match above {
             Some(Above::Step(step)) => Some(step.place),
@@ -272,7 +276,12 @@ fn place_differs(
 ) -> Difference {
     let expected = delegation_below(above, &one.tool);
     let found = contract.delegation.as_ref();
-    if found == Some(&expected) {
+    // Its file may state less.
+    let as_deep = |found: &DelegationTerms| DelegationTerms {
+        max_depth: found.max_depth.max(expected.max_depth),
+        ..found.clone()
+    };
+    if found.map(as_deep).as_ref() == Some(&expected) {
         return None;
     }
     let shown = |terms: Option<&DelegationTerms>| {
@@ -371,6 +380,7 @@ fn difference(
         .head
         .map_or_else(String::new, |head| head.to_string());
     let ends = [
+        differs("run_id", end.run_id.to_string(), one.run_id.to_string()),
         differs("head", end.head.to_string(), head),
         differs(
             "entries",
@@ -406,7 +416,7 @@ fn difference(
     };
     let made = recorded_result(Arc::new(contract), entries, one.run_id.clone());
     match made {
-        Ok(made) => result_differs(reader, &caller.contract, result, &made),
+        Ok(made) => result_differs(reader, &caller.contract, (&one.tool, result), &made),
         // What does not replay reports nothing that could be made again.
         Err(_) => Ok(None),
     }

@@ -1,0 +1,90 @@
+//! Whether the machine decides what a stored run, or a workflow, recorded: what holds by itself is decided again. Compares no two runs.
+
+use std::sync::Arc;
+
+use crate::agent::{WorkflowEntry, WorkflowFold};
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Source;
+use crate::message::RunId;
+use crate::replay::Attribution;
+use crate::store::StoreReader;
+use crate::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyCheck, VerifyReport};
+
+/// Adds to the report whether it is so. What another build may write otherwise, such as a request, is named among what was not checked.
+pub(super) fn decide_again(
+    reader: &StoreReader,
+    run_id: &RunId,
+    open: bool,
+    report: &mut VerifyReport,
+) -> Result<(), CliError> {
+    let mut reader = reader.again()?;
+    let found = if reader.is_workflow(run_id)? {
+        of_workflow(&mut reader, run_id)?
+    } else {
+        let replayed = Source::Run(run_id.clone(), reader).replayed(open)?;
+        match replayed.first_difference {
+            Some(found) if !is_of_the_machine(found.attribution) => {
+                report.not_checked.push(format!("decisions: {found}"));
+                return Ok(());
+            }
+            found => found.map(|found| FirstBad {
+                seq: Some(found.seq),
+                line: None,
+                table: Some("entries"),
+                field: found.pointer.trim_start_matches('/').replace('/', "."),
+                expected: found.actual,
+                actual: found.expected,
+                kind: FlawKind::Tampered,
+            }),
+        }
+    };
+    report.not_checked.retain(|note| note != NOT_DECIDED);
+    let detail = match found.as_ref().and_then(|found| found.seq) {
+        None => "its machine decides the same again".to_owned(),
+        Some(seq) => format!("entry {seq} is not what its machine decides"),
+    };
+    report.checks.push(VerifyCheck {
+        name: "decisions",
+        ok: found.is_none(),
+        detail,
+    });
+    if found.is_some() {
+        report.level = "none";
+        report.first_bad = found;
+    }
+    Ok(())
+}
+
+const fn is_of_the_machine(attribution: Attribution) -> bool {
+    match attribution {
+        Attribution::Kernel | Attribution::Tampered | Attribution::Contract => true,
+        Attribution::Adapter
+        | Attribution::Model
+        | Attribution::Tool
+        | Attribution::Truncated
+        | Attribution::Extended
+        | Attribution::UnknownVersion => false,
+    }
+}
+
+fn of_workflow(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<FirstBad>, CliError> {
+    let mut workflow = reader.read_run(run_id)?;
+    let mut fold = WorkflowFold::new(Arc::new(workflow.definition()?));
+    while let Some(entry) = workflow.next_of_workflow() {
+        let Ok(entry) = WorkflowEntry::decode(&entry?) else {
+            break;
+        };
+        if let Err(fault) = fold.take(&entry.action, entry.event.as_ref()) {
+            return Ok(Some(FirstBad {
+                seq: Some(fault.seq),
+                line: None,
+                table: Some("entries"),
+                field: format!("action.{}", fault.field),
+                expected: fault.expected,
+                actual: fault.actual,
+                kind: FlawKind::Tampered,
+            }));
+        }
+    }
+    Ok(None)
+}
