@@ -48,7 +48,7 @@ pub(crate) use failures::words_of_note;
 pub(crate) use provider_refusal::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, silent,
 };
-pub(crate) use reason::{failed_calls, headline, why};
+pub(crate) use reason::{denied_calls, failed_calls, headline, why};
 pub(crate) use remedy::{CUT_AT_WINDOW, remedy, request_remedy};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};

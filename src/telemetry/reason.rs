@@ -8,7 +8,8 @@ use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
 use crate::message::{RunId, amount};
 use crate::view::{
-    Activity, Approvals, CallEnd, LastRequest, Offence, Preflight, Request, RequestEnd, RunView,
+    Activity, ApprovalEnd, Approvals, CallEnd, LastRequest, Offence, Preflight, Request,
+    RequestEnd, RunView,
 };
 
 /// How many faults are named.
@@ -416,6 +417,22 @@ pub(crate) fn failed_calls(view: &RunView) -> Option<String> {
         Some(format!("{}: {end}", call.name))
     });
     brief(started)
+}
+
+/// The calls that no person allowed, each with its tool's name and why.
+pub(crate) fn denied_calls(view: &RunView) -> Option<String> {
+    let denied = view.calls().values().filter_map(|call| {
+        let why = match call.approval? {
+            ApprovalEnd::Refused => call.reason.as_deref().map_or_else(
+                || "denied: approval, a person refused it".to_owned(),
+                |reason| format!("denied: approval, a person refused it: {reason}"),
+            ),
+            ApprovalEnd::Expired => "denied: approval, not answered in time".to_owned(),
+            ApprovalEnd::Allowed | ApprovalEnd::Stopped => return None,
+        };
+        Some(format!("{}: {why}", call.name))
+    });
+    brief(denied)
 }
 
 /// Each text once, and how many more there are; none if there are none.

@@ -239,6 +239,8 @@ impl AgentResult {
                 Some(_) => ExitTag::ApprovalRequired,
                 None => ExitTag::SignalReceived,
             },
+            // What is in flight, or waits below, has no end yet.
+            accounting: AccountingLine::of_ended(view, 0),
             final_report: None,
             waits_for,
             ..Self::cut_off(view, EXIT_SUSPENDED, "suspended", "suspended".to_owned())

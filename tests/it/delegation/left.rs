@@ -192,7 +192,15 @@ fn every_call_that_waits_below_a_run_that_is_left_is_named() {
                  parallel_safe: [agent__one, agent__other]\n";
     fixture.agent("lead", terms, &asks(&calls, "Done."));
     let left = fixture.ends(&lead(&["--no-wait", "--json"]), 8);
-    assert_eq!(left.document()["waits_for"]["more"], 1, "{}", left.out);
+    let result = left.document();
+    assert_eq!(result["waits_for"]["more"], 1, "{}", left.out);
+    assert_eq!(result["exit_tag"], "EXIT-APPROVAL-REQUIRED");
+    let accounting = result["accounting"].as_array().unwrap();
+    assert!(
+        accounting.iter().all(|line| line["status"] == "ok"),
+        "{}",
+        left.out
+    );
     let next = "approve lead.1 answers the call below it (monolith approvals has one more), then";
     assert!(left.err.contains(next), "{}", left.err);
     let shown = fixture.ok(&["show", "lead"]);

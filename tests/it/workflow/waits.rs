@@ -166,3 +166,33 @@ fn a_branch_that_needs_no_person_ends_before_the_workflow_is_left() {
     fixture.comes_to_an_end(&["resume", "w"], 0);
     fixture.proves_tree("w");
 }
+
+/// A call that a person denies is why its step has failed: the workflow says so, with the person's reason.
+#[test]
+fn a_step_that_a_person_denied_says_so() {
+    let fixture = fixture(
+        "steps: [{id: ask, tool: write_file, arguments: {path: asked.txt, content: yes}}]\n",
+    );
+    let text = fixture.read("w.yaml");
+    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
+    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    let asked = fixture.ends(&["deny", "w.1", "--reason", "not on a Friday"], 4);
+    let asked = asked.printed();
+    let (_, hash) = asked.split_once("--arguments ").unwrap();
+    let hash: String = hash.chars().take_while(char::is_ascii_hexdigit).collect();
+    let deny = [
+        "deny",
+        "w.1",
+        "--reason",
+        "not on a Friday",
+        "--yes",
+        "--arguments",
+    ];
+    fixture.ok(&[&deny[..], &[&hash]].concat());
+    let left = fixture.ends(&["resume", "w", "--json"], 1);
+    let why = "denied: approval, a person refused it: not on a Friday";
+    assert!(left.out.contains(why), "{}", left.printed());
+    assert!(fixture.ok(&["show", "w", "--why"]).contains(why));
+    fixture.proves_tree("w");
+}

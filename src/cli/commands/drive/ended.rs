@@ -12,7 +12,7 @@ use crate::cli::ui::numbers::counted;
 use crate::contract::ValueOrigin;
 use crate::driver::DriverError;
 use crate::kernel::{AgentOutcome, ClosingReason, Counters, Run};
-use crate::telemetry::{AgentResult, AwaitedApproval};
+use crate::telemetry::{AgentResult, AwaitedApproval, ExitTag};
 use crate::view::RunView;
 
 /// A run that has ended, or was suspended.
@@ -72,6 +72,9 @@ impl Ended {
             let mut waiting = calls_below(app, run_id)?.into_iter();
             let first = waiting.next();
             let more = u64::try_from(waiting.count()).unwrap_or(u64::MAX);
+            if first.is_some() {
+                result.exit_tag = ExitTag::ApprovalRequired;
+            }
             result.waits_for = first.map(|(run_id, call)| AwaitedApproval {
                 arguments_hash: call.order.arguments_hash,
                 call: call.order.call,

@@ -6,7 +6,7 @@ use crate::agent::{WorkflowEntry, WorkflowFold};
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
 use crate::message::RunId;
-use crate::replay::Attribution;
+use crate::replay::{Attribution, Difference};
 use crate::store::StoreReader;
 use crate::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyCheck, VerifyReport};
 
@@ -23,7 +23,7 @@ pub(super) fn decide_again(
     } else {
         let replayed = Source::Run(run_id.clone(), reader).replayed(open)?;
         match replayed.first_difference {
-            Some(found) if !is_of_the_machine(found.attribution) => {
+            Some(found) if !is_of_the_machine(&found) => {
                 report.not_checked.push(format!("decisions: {found}"));
                 return Ok(());
             }
@@ -55,11 +55,12 @@ pub(super) fn decide_again(
     Ok(())
 }
 
-const fn is_of_the_machine(attribution: Attribution) -> bool {
-    match attribution {
+/// A response that is kept is read by the edition that its contract names, and means what it meant; how a request is written is a build's own.
+fn is_of_the_machine(found: &Difference) -> bool {
+    match found.attribution {
         Attribution::Kernel | Attribution::Tampered | Attribution::Contract => true,
-        Attribution::Adapter
-        | Attribution::Model
+        Attribution::Adapter => found.pointer.starts_with("/event"),
+        Attribution::Model
         | Attribution::Tool
         | Attribution::Truncated
         | Attribution::Extended

@@ -7,7 +7,7 @@ use crate::cli::context::source::Source;
 use crate::driver::DriverError;
 use crate::message::{RunId, char_prefix};
 use crate::store::StoreReader;
-use crate::telemetry::{AgentResult, failed_calls};
+use crate::telemetry::{AgentResult, denied_calls, failed_calls};
 
 /// What the run of a step came to: of a tool's call (`is_call`) its whole result, else its report.
 ///
@@ -27,7 +27,8 @@ pub(in crate::cli) fn step_run(
     let output = result.report_text().to_owned();
     let (failure, output) = if let Some(why) = &result.error {
         // The call says more than what its run came to.
-        let call = is_call.then(|| failed_calls(&view)).flatten();
+        let said = || failed_calls(&view).or_else(|| denied_calls(&view));
+        let call = is_call.then(said).flatten();
         let why = call.unwrap_or_else(|| why.clone());
         (Some((StepFailure::Outcome, why)), output)
     } else if is_call {
