@@ -1,5 +1,7 @@
 //! What of a run that was left waits for a person, and the command that answers it. Answers nothing.
 
+use std::fmt::Write as _;
+
 use super::live::Live;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
@@ -72,7 +74,7 @@ pub(in crate::cli) fn answering(verb: &str, run: &str, order: &CallOrder, signed
     let mut command = format!("{verb} {run}");
     if verb == "approve" && order.input.is_some() {
         for field in fields(&order.invocation.arguments) {
-            command.push_str(&format!(" --field {}=…", line(field.name())));
+            let _ = write!(command, " --field {}=…", line(field.name()));
         }
     }
     if signed {
