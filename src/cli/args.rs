@@ -182,9 +182,9 @@ pub(in crate::cli) enum Command {
     Show(ShowArgs),
     /// List runs, the newest first
     List(ListArgs),
-    /// Give the files that a run changed back what they held
+    /// Give the files that built-in tools changed back what they held
     ///
-    /// A file that something else has changed since stays, and is named; so does one whose content was not kept.
+    /// What tools of servers changed is not known, and stays; those that ran are named. A file that something else has changed since stays, and is named; so does one whose content was not kept.
     Undo(UndoArgs),
     /// Write a run as a file that anyone can verify
     Export(ExportArgs),

@@ -1,4 +1,4 @@
-//! What a contract says of the flow from and to a tool: the labels of its results, whether it may send, which rules are about it. Knows
+//! What a contract says of the flow from and to a tool: the labels of its results, whether it may send or change something, which rules are about it. Knows
 //! no run.
 
 use std::collections::BTreeSet;
@@ -65,6 +65,15 @@ impl Terms {
         }
         let hint = pinned.and_then(|tool| tool.annotations.get("openWorldHint"));
         hint.and_then(serde_json::Value::as_bool) != Some(false)
+    }
+
+    /// Whether the tool is a server's whose pinned annotations do not say `readOnlyHint: true`. What it changes is not recorded.
+    #[must_use]
+    pub(crate) fn may_change(&self, tool: &str) -> bool {
+        self.tool(tool).is_some_and(|tool| {
+            let reads = tool.annotations.get("readOnlyHint");
+            tool.origin != BUILTIN && reads.and_then(serde_json::Value::as_bool) != Some(true)
+        })
     }
 
     /// Whether a rule of `flow` is about calls of the tool.

@@ -405,3 +405,61 @@ fn the_undo_of_a_run_needs_nothing_of_those_below_it() {
     );
     assert_eq!(fixture.read("f.txt"), "old");
 }
+
+/// Tools of servers do not state what they change: nothing is claimed of it.
+#[test]
+fn what_a_tool_of_a_server_changed_is_not_denied_and_the_tool_is_named() {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    let contract = |fixture: &Fixture| {
+        let odd = format!(
+            "mcp: {{odd: {{command: python3, args: [{}]}}}}",
+            server.display()
+        );
+        let with_server = format!("workspace: w, {odd}}}");
+        let contract = fixture
+            .read("c.yaml")
+            .replace("workspace: w}", &with_server);
+        fixture.write("c.yaml", &contract);
+    };
+    let only = fixture(&[
+        ("odd__empty", json!({})),
+        ("odd__hello", json!({"name": "x"})),
+    ]);
+    contract(&only);
+    only.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let printed = only.ok(&["undo", "r"]);
+    assert!(
+        printed.starts_with("no file is known to hold something else after run r\n")
+            && printed.contains(
+                "What tools of servers changed is not known, and not taken back: odd__empty\n"
+            ),
+        "{printed}"
+    );
+    let shown = only.ok(&["show", "r"]);
+    assert!(
+        shown.contains(
+            "no file of the workspace is known to have changed\n  what tools of servers changed is \
+             not known, and not taken back by undo: odd__empty\n"
+        ),
+        "{shown}"
+    );
+    let both = fixture(&[write("changed.txt", "x"), ("odd__empty", json!({}))]);
+    contract(&both);
+    both.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let printed = both.ok(&["undo", "r"]);
+    assert!(
+        printed.contains("restored       changed.txt\nWhat tools of servers changed"),
+        "{printed}"
+    );
+    // A tool that its server states to be read-only changed nothing.
+    let reads = fixture(&[("odd__hello", json!({"name": "x"}))]);
+    contract(&reads);
+    reads.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let printed = reads.ok(&["undo", "r"]);
+    assert!(
+        printed.starts_with("run r left what every file holds"),
+        "{printed}"
+    );
+    let help = reads.ok(&["undo", "--help"]);
+    assert!(help.contains("built-in tools changed"), "{help}");
+}

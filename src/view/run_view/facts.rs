@@ -1,6 +1,6 @@
 //! What can be read from a view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::RunView;
@@ -13,8 +13,8 @@ use crate::view::servers::{AddressFrom, AnswerFrom, ToolServerDiffers, ToolServe
 use crate::view::turns::Turn;
 use crate::view::usage_totals::UsageTotals;
 use crate::view::{
-    Approvals, Call, Departure, Execution, Preflight, Report, ReportFault, Request, RunStart,
-    TreeUsage,
+    Approvals, Call, CallEnd, Departure, Execution, Preflight, Report, ReportFault, Request,
+    RunStart, TreeUsage,
 };
 
 impl RunView {
@@ -152,6 +152,20 @@ impl RunView {
     /// Why the closing turn was begun, once it was.
     pub(crate) const fn closing(&self) -> Option<ClosingReason> {
         self.closing
+    }
+
+    /// The tools of servers that were called and may change something, by name: none of them states what it changes.
+    pub(crate) fn unstated_changes(&self) -> BTreeSet<&str> {
+        let started = |call: &&Call| {
+            let ends = call.executions.iter().map(|made| made.end.as_ref());
+            let mut started = ends.map(|end| end.is_none_or(CallEnd::was_started));
+            !call.delegated && started.any(|started| started)
+        };
+        let called = self.calls.all().values().filter(started);
+        let names = called.map(|call| call.name.as_str());
+        names
+            .filter(|name| self.contract.may_change(name))
+            .collect()
     }
 
     /// The contract of the run.

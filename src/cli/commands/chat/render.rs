@@ -58,7 +58,7 @@ pub(super) fn undone_text(gone: Option<&Turn>, last: Option<&Turn>) -> String {
     };
     let stays = if gone.executed {
         format!(
-            "what its tools did is not undone: monolith undo {} gives files back what they held\n",
+            "what its tools did is not undone: monolith undo {} gives files that built-in tools changed back what they held\n",
             gone.run_id
         )
     } else {

@@ -10,21 +10,24 @@ use crate::view::RunView;
 /// Digits of a hash that one line shows.
 const DIGITS: usize = 12;
 
-/// One line for each file, with the lines that were added and removed and the hashes before and after; empty where none was changed.
+/// One line for each file, with the lines that were added and removed and the hashes before and after; empty where none was changed. Tools
+/// that do not state what they change are named.
 pub(super) fn files(view: &RunView) -> String {
     let changes = view.work_changes();
     let mut out = String::new();
     let all: Vec<_> = changes.files().collect();
     let incomplete = view.may_have_changed_more();
-    if all.is_empty() && !incomplete {
+    let unstated = view.unstated_changes();
+    if all.is_empty() && !incomplete && unstated.is_empty() {
         return out;
     }
     // Writing to a String cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{} of the workspace changed",
-        counted(all.len(), "file")
-    );
+    let _ = if all.is_empty() {
+        writeln!(out, "\nno file of the workspace is known to have changed")
+    } else {
+        let changed = counted(all.len(), "file");
+        writeln!(out, "\n{changed} of the workspace changed")
+    };
     for (path, change) in all {
         let what = match (change.before, change.after) {
             (None, _) => "made",
@@ -49,6 +52,14 @@ pub(super) fn files(view: &RunView) -> String {
     }
     if incomplete {
         out.push_str("  there may be more: not every file was compared, or a call has no result\n");
+    }
+    if !unstated.is_empty() {
+        let tools: Vec<_> = unstated.into_iter().map(line).collect();
+        let tools = tools.join(", ");
+        let _ = writeln!(
+            out,
+            "  what tools of servers changed is not known, and not taken back by undo: {tools}"
+        );
     }
     out
 }

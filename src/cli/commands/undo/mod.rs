@@ -1,4 +1,4 @@
-//! `monolith undo`: gives the files that a run changed back what they held before.
+//! `monolith undo`: gives the files that built-in tools of a run changed back what they held before.
 
 mod args;
 mod run;

@@ -42,14 +42,14 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     let view = verified(app, &run_id)?;
     let changed = view.work_changes().files().count();
     if changed == 0 {
-        let more = if view.may_have_changed_more() {
-            MORE
+        let more = more(&view);
+        let first = if more.is_empty() && below.is_empty() {
+            format!("run {run_id} left what every file holds as it was\n")
         } else {
-            ""
+            format!("no file is known to hold something else after run {run_id}\n")
         };
-        app.screen.out(&format!(
-            "run {run_id} left what every file holds as it was\n{NOT_COMPARED}{more}{below}"
-        ))?;
+        app.screen
+            .out(&format!("{first}{NOT_COMPARED}{more}{below}"))?;
         return Ok(Exit::OK);
     }
     let kept = ReadKept::of(&store, &run_id).map_err(|fault| UndoFault::Unreadable {
@@ -80,9 +80,7 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
         // Writing to a String cannot fail.
         let _ = writeln!(out, "{word:<13}  {}{why}", line(path));
     }
-    if view.may_have_changed_more() {
-        out.push_str(MORE);
-    }
+    out.push_str(&more(&view));
     // A command may do anything.
     if view.calls().values().any(|call| call.name == SHELL) {
         out.push_str(NOT_COMPARED);
@@ -101,6 +99,27 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     Ok(Exit::FAILED)
 }
 
+/// What else the run may have changed; nothing where it has stated all.
+fn more(view: &RunView) -> String {
+    let more = if view.may_have_changed_more() {
+        MORE
+    } else {
+        ""
+    };
+    format!("{more}{}", unstated(view))
+}
+
+/// The tools whose changes are not known; nothing where none of them ran.
+fn unstated(view: &RunView) -> String {
+    let tools = view.unstated_changes();
+    if tools.is_empty() {
+        return String::new();
+    }
+    let tools: Vec<_> = tools.into_iter().map(line).collect();
+    let tools = tools.join(", ");
+    format!("What tools of servers changed is not known, and not taken back: {tools}\n")
+}
+
 /// The runs below a run that changed files, with what restores these, and what of them cannot be read; nothing where there are none. Each is
 /// undone by itself, so that the order is the caller's. It is a note: nothing that is wrong below keeps a file from being restored.
 fn changed_below(app: &App, store: &Path, reader: &mut StoreReader, run_id: &RunId) -> String {
@@ -114,13 +133,20 @@ fn changed_below(app: &App, store: &Path, reader: &mut StoreReader, run_id: &Run
     let (mut commands, mut notes) = (Vec::new(), String::new());
     for run in below {
         // What keeps nothing cannot be restored.
-        if matches!(ReadKept::of(store, &run), Ok(None)) {
-            continue;
-        }
+        let kept = !matches!(ReadKept::of(store, &run), Ok(None));
         let source = app.source(run.as_str());
         match source.and_then(|source| source.each_step(|_, _, _| Ok(()))) {
-            Ok(view) if view.work_changes().files().next().is_none() => {}
-            Ok(_) => commands.push(app.hint(&format!("undo {run}"))),
+            Ok(view) => {
+                if kept && view.work_changes().files().next().is_some() {
+                    commands.push(app.hint(&format!("undo {run}")));
+                }
+                let unstated = unstated(&view);
+                if !unstated.is_empty() {
+                    // Writing to a String cannot fail.
+                    let _ = write!(notes, "Run {run} below it: {unstated}");
+                }
+            }
+            Err(_) if !kept => {}
             Err(fault) => {
                 let what = format!("What run {run} below it changed");
                 notes.push_str(&unread(&what, fault));
