@@ -33,6 +33,7 @@ mod session_tree;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod unseen;
 mod verbose;
 mod workflow_reason;
 
@@ -56,5 +57,6 @@ pub(crate) use sentence::sentence;
 pub(crate) use server_log::with_short_log;
 pub(crate) use session_tree::{Session, SessionSnapshot, SnapshotReason};
 pub(crate) use summary::cost;
+pub(crate) use unseen::unseen_results;
 pub(crate) use verbose::verbose_lines;
 pub(crate) use workflow_reason::workflow_sentence;

@@ -350,3 +350,32 @@ fn a_corrected_model_is_shown_at_its_own_line() {
         left.err
     );
 }
+
+/// Its call stays executed, so the run may succeed: that the model did not see the result is said wherever the end is.
+#[test]
+fn a_result_that_did_not_fit_the_context_is_named_although_the_run_succeeded() {
+    let fixture = Fixture::new();
+    fixture.write("long.txt", &"word ".repeat(2_400));
+    let read = calls("read_file", "{\"path\":\"long.txt\"}");
+    fixture.script(TOOLS, &[&read, &says("I could not read it.")]);
+    let contract = fixture.read("c.yaml");
+    let narrow = contract.replace("model: script}", "model: script, context_window: 3000}");
+    assert_ne!(narrow, contract);
+    let small = "sampling: {max_output_tokens: 200}\n";
+    fixture.write("c.yaml", &format!("{narrow}{small}"));
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let shown = fixture.ok(&["show", "r"]);
+    let why = fixture.ok(&["show", "r", "--why"]);
+    for said in [&ended.err, &shown, &why] {
+        assert!(said.contains("COMPLETED_WITH_TOOLS (synthesis)"), "{said}");
+        assert!(
+            said.contains(
+                "result of call 1 (read_file) did not fit the context, and the model did not see it"
+            ),
+            "{said}"
+        );
+        for helps in ["context_window", "tool_output_budget.max_bytes_per_call"] {
+            assert!(said.contains(helps), "{helps}: {said}");
+        }
+    }
+}

@@ -8,11 +8,12 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
+use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::contract::ValueOrigin;
 use crate::driver::DriverError;
 use crate::kernel::{AgentOutcome, ClosingReason, Counters, Run};
-use crate::telemetry::{AgentResult, AwaitedApproval, ExitTag};
+use crate::telemetry::{AgentResult, AwaitedApproval, ExitTag, unseen_results};
 use crate::view::RunView;
 
 /// A run that has ended, or was suspended.
@@ -109,14 +110,17 @@ impl Ended {
         Ok(self)
     }
 
-    /// What is worth a word although the run succeeded: what came of a stop, and how many of the executed calls reported an error.
+    /// What is worth a word although the run succeeded: what came of a stop, how many of the executed calls reported an error, and
+    /// which results the model did not see.
     pub(super) fn flaw(&self) -> Option<String> {
         let stopped = self.stopped.then(|| match self.view.closing() {
             Some(ClosingReason::Stop) => "stopped: the model was asked to answer without tools",
             _ => "the run had come to its end before it could be stopped",
         });
         let failed = failed_calls(self.view.counters());
-        let flaws = stopped.map(str::to_owned).into_iter().chain(failed);
+        let unseen = unseen_results(&self.view).map(|unseen| line(&unseen));
+        let flaws = stopped.map(str::to_owned).into_iter();
+        let flaws = flaws.chain(failed).chain(unseen);
         let flaws = flaws.collect::<Vec<_>>().join("; ");
         (!flaws.is_empty()).then_some(flaws)
     }

@@ -323,8 +323,11 @@ pub(in crate::cli) fn end(screen: Screen, view: &RunView, status: Option<RunStat
         Style::Bad
     };
     let why = telemetry::why(view).unwrap_or_default();
+    let unseen = telemetry::unseen_results(view);
+    let unseen = unseen.map(|unseen| line(&unseen).replacen("the ", "The ", 1));
+    let unseen = unseen.map_or_else(String::new, |unseen| format!("{unseen}.\n"));
     format!(
-        "{}\n{} Exit code {}.\n",
+        "{}\n{} Exit code {}.\n{unseen}",
         screen.paint_out(style, &outcome.to_string()),
         line(&why),
         outcome.exit_code()
