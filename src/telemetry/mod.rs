@@ -47,7 +47,7 @@ pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub(crate) use failures::words_of_note;
 pub(crate) use provider_refusal::{
-    keyless, last_request, last_target, misled, played_out, refused_key_of, silent,
+    keyless, last_request, last_target, misled, played_out, refused_key_of, silent, went_away,
 };
 pub(crate) use reason::{denied_calls, failed_calls, headline, why};
 pub(crate) use remedy::{CUT_AT_WINDOW, remedy, request_remedy};

@@ -51,6 +51,17 @@ pub(crate) fn silent(view: &RunView) -> Option<&str> {
         .map(|(name, _)| name)
 }
 
+/// The same, where it had answered a request of the run before: it went away.
+pub(crate) fn went_away(view: &RunView) -> Option<&str> {
+    let name = silent(view)?;
+    let of_it = |request: &&Request| {
+        provider(view, request).is_some_and(|(asked, _)| asked == name)
+            && matches!(request.end, Some(RequestEnd::Returned { .. }))
+    };
+    let mut answered = view.requests().values().filter(of_it);
+    answered.next().map(|_| name)
+}
+
 /// What is recorded of the last request of a run that ended for it, where that says more than the code.
 pub(crate) fn last_request(view: &RunView) -> Option<LastRequest> {
     let code = view.outcome()?.code;

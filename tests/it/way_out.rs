@@ -558,3 +558,39 @@ fn text_in_the_place_of_a_json_report_is_why_the_run_failed() {
         assert!(said.contains(entry), "{said}");
     }
 }
+
+/// Attempts that reach no server follow each other at once, so the run ends soon: what it has done is gone on with.
+#[test]
+fn a_server_that_went_away_in_the_middle_is_waited_for_and_the_run_gone_on_with() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let call: serde_json::Value = serde_json::from_str(&calls("echo", r#"{"text": "x"}"#)).unwrap();
+    let body = call["response"].to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = std::io::BufReader::new(stream);
+            let request = crate::http::HttpRequest::read(&mut reader);
+            let length = body.len();
+            let _ = write!(
+                reader.into_inner(),
+                "HTTP/1.1 200 OK\r\ncontent-type: {JSON}\r\ncontent-length: {length}\r\n\
+                 connection: close\r\n\r\n{body}"
+            );
+            if request.head.starts_with("POST") {
+                break;
+            }
+        }
+    });
+    let fixture = Fixture::new();
+    let provider = format!("base_url: 'http://{address}/v1'");
+    fixture.web(&provider, "tools: {builtin: [echo]}\n");
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let why = fixture.run(&["show", "r", "--why"]).out;
+    for said in [&ended.err, &why] {
+        assert!(said.contains("attempts_exhausted"), "{said}");
+        assert!(said.contains("start the server of providers.web"), "{said}");
+        let goes_on = "It had answered in this run, and went away: once it answers again, \
+             monolith continue r \"…\" goes on";
+        assert!(said.contains(goes_on), "{said}");
+    }
+}

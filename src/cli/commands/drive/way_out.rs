@@ -17,7 +17,7 @@ use crate::kernel::{AgentOutcome, OutcomeCode, Run};
 use crate::message::RunId;
 use crate::telemetry::{
     CUT_AT_WINDOW, keyless, last_request, last_target, misled, played_out, refused_key_of, remedy,
-    request_remedy, silent,
+    request_remedy, silent, went_away,
 };
 use crate::view::{LastRequest, RunView};
 
@@ -264,7 +264,11 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
                     let provider = line(provider);
                     Some(asks(format!("correct `base_url` of providers.{provider}")))
                 }
-                (None, Some(provider)) => Some(asks(reach_it(app, view, provider))),
+                (None, Some(provider)) => {
+                    let text = asks(reach_it(app, view, provider));
+                    let goes_on = went_away(view).map(|_| goes_on(app, view, at));
+                    Some(format!("{text}{}", goes_on.unwrap_or_default()))
+                }
                 (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
             }
         }
@@ -306,6 +310,14 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
         }
         _ => None,
     }
+}
+
+/// What goes on with a run whose server went away in its middle.
+fn goes_on(app: &App, view: &RunView, (run_id, typed_at): (&RunId, TypedAt<'_>)) -> String {
+    let command = filled(app, view, run_id, typed_at, "`monolith continue RUN \"…\"`");
+    format!(
+        ". It had answered in this run, and went away: once it answers again, {command} goes on"
+    )
 }
 
 /// What helps where no server answers at the address of a provider.
