@@ -54,7 +54,7 @@ pub(crate) use remedy::{CUT_AT_WINDOW, remedy, request_remedy};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
 pub(crate) use sentence::sentence;
-pub(crate) use server_log::with_short_log;
+pub(crate) use server_log::{has_server_log, with_short_log};
 pub(crate) use session_tree::{Session, SessionSnapshot, SnapshotReason};
 pub(crate) use summary::cost;
 pub(crate) use unseen::unseen_results;

@@ -11,7 +11,7 @@ use crate::cli::ui::escape::line;
 use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof, is_tool_step};
 use crate::kernel::{EventKind, OutcomeCode};
 use crate::message::RunId;
-use crate::telemetry::remedy;
+use crate::telemetry::{has_server_log, remedy};
 use crate::view::{ApprovalEnd, Call, CallEnd, RunView};
 
 /// What the machine calls a tool that the contract does not offer.
@@ -103,6 +103,11 @@ fn of_call(call: &Call) -> Option<Cow<'static, str>> {
         Some(ApprovalEnd::Allowed | ApprovalEnd::Stopped) | None => {}
     }
     Some(Cow::Borrowed(match call.reported()? {
+        CallEnd::ConnectionLost { detail } | CallEnd::RestartFailed { detail }
+            if has_server_log(detail) =>
+        {
+            "the tool server ended, and its last output names the fault: correct the tool. Then `monolith continue RUN \"…\"`"
+        }
         CallEnd::ConnectionLost { .. }
         | CallEnd::RestartInProgress
         | CallEnd::RestartFailed { .. } => {
@@ -307,6 +312,14 @@ mod tests {
             Some("`monolith continue RUN \"…\"` asks again"),
         );
         check(CallEnd::TimedOut, Some("--set tool_timeout_ms=MORE"));
+        let lost = |detail: &str| CallEnd::ConnectionLost {
+            detail: detail.to_owned(),
+        };
+        check(lost("exit status: 3"), Some("starts it. Once it stays"));
+        check(
+            lost("exit status: 3; its standard error ended with: out of cheese"),
+            Some("its last output names the fault: correct the tool. Then `monolith continue"),
+        );
         check(CallEnd::GivenUp, None);
     }
 
