@@ -390,3 +390,22 @@ fn what_a_signal_brings_at_a_question_has_lines_of_its_own_and_fits_the_terminal
         }
     }
 }
+
+/// No is no fault: the call still waits, and the command that refuses it is named.
+#[test]
+fn a_no_at_the_question_leaves_the_call_waiting_and_names_the_other_answer() {
+    let fixture = fixture();
+    let (run, _) = fixture.waiting(&["run", "c.yaml", "--run-id", "r1"]);
+    for (verb, other) in [
+        ("approve", "monolith deny r1 refuses it"),
+        ("deny", "monolith approve r1 allows it"),
+    ] {
+        let mut terminal = Terminal::start(fixture.command(&[verb, "r1"]));
+        terminal.until("[y/N]");
+        terminal.types("n\r").until(other);
+        let (code, shown) = terminal.end();
+        assert_eq!(code, 4, "{shown}");
+        assert!(!shown.contains("error"), "{shown}");
+    }
+    drop(run);
+}

@@ -8,7 +8,7 @@ use crate::cli::commands::drive::{agreed, answering, shown};
 use crate::cli::context::app::App;
 use crate::cli::context::approval::verdict;
 use crate::cli::context::ask;
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
@@ -124,7 +124,17 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
             return refuse("it was not confirmed", Some(help));
         };
         if !agreed(&typed) {
-            return Err(SystemFault::NotConfirmed { what: "answer" }.into());
+            let (other, refuses) = if approved {
+                ("deny", "refuses")
+            } else {
+                ("approve", "allows")
+            };
+            let other = app.hint(&call.answering(other, run_id.as_str()));
+            app.screen.write_err(&format!(
+                "nothing was answered: call {} of run {run_id} still waits; {other} {refuses} it\n",
+                order.call.0
+            ));
+            return Ok(Exit::USAGE);
         }
     }
     if !left_for(&reader, &path, (&run_id, &call), (&answer, found.as_ref()))? {
