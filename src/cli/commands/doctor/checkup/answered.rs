@@ -100,9 +100,10 @@ impl ProviderNeeds<'_> {
         let listed = listed.and_then(Value::as_array);
         let entries = || listed.into_iter().flatten();
         let names: Vec<&str> = entries().filter_map(name_of).collect();
-        // One llama-server has one model, and answers under every name.
-        let any_name = entries()
+        // A llama-server with one model mostly answers under every name; a proxy may speak as one and refuse.
+        let is_llama = entries()
             .any(|model| model.get("owned_by").and_then(Value::as_str) == Some("llamacpp"));
+        let any_name = is_llama && names.len() == 1;
         let is_there = |wanted: &str| {
             let tagged = format!("{wanted}:latest");
             let below = format!("models/{wanted}");
@@ -122,7 +123,9 @@ impl ProviderNeeds<'_> {
         if any_name {
             return ok(
                 NAME,
-                format!("{answers}, under any name with its own model: {held}"),
+                format!(
+                    "{answers}, and lists {held} alone; such a server mostly takes any name. Where a run says that the model does not exist, correct `model` of the target"
+                ),
             );
         }
         let lacking = listed_names(&lacking);
@@ -208,7 +211,16 @@ mod tests {
             false,
             200,
             r#"{"data": [{"id": "x.gguf", "owned_by": "llamacpp"}]}"#,
-            (good, "its own model: x.gguf"),
+            (
+                good,
+                "lists x.gguf alone; such a server mostly takes any name",
+            ),
+        );
+        check(
+            false,
+            200,
+            r#"{"data": [{"id": "x", "owned_by": "llamacpp"}, {"id": "y", "owned_by": "llamacpp"}]}"#,
+            (bad, "does not list the model m; it lists x, y"),
         );
         check(
             false,
