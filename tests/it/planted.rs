@@ -97,6 +97,31 @@ fn nothing_is_written_to_a_state_folder_that_others_can_write() {
     fixture.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
 }
 
+/// What reads a state folder that others can write trusts it no more than what writes there, and the way out is named.
+#[test]
+fn nothing_is_read_from_a_state_folder_that_others_can_write() {
+    let fixture = Fixture::new();
+    fixture.script("tool_policy: optional\n", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    fixture.mode("home", 0o777);
+    let commands: [&[&str]; 6] = [
+        &["list"],
+        &["list", "--tree"],
+        &["approvals"],
+        &["show", "r"],
+        &["continue", "r", "more"],
+        &["run", "c.yaml"],
+    ];
+    let way_out = format!("chmod 700 {}", fixture.path("home").display());
+    for command in commands {
+        fixture.refused(command, "its mode is 0777");
+        fixture.refused(command, &way_out);
+    }
+    fixture.mode("home", 0o700);
+    fixture.ok(&["list"]);
+    fixture.ok(&["show", "r"]);
+}
+
 /// A diagnosis is for folders that are not known yet: it writes nothing to one that others can write, and through no link.
 #[test]
 fn a_doctor_writes_through_no_link_and_not_where_others_can() {

@@ -8,7 +8,7 @@ use directories::ProjectDirs;
 use super::app::App;
 use super::error::{CliError, StateFault};
 use crate::config::{Layers, Locations};
-use crate::store::{Durability, led_by_own_links, own_folder, private_folder};
+use crate::store::{Durability, Exposure, led_by_own_links, own_folder, private_folder};
 use crate::telemetry::BillingFile;
 
 impl App {
@@ -75,6 +75,7 @@ impl App {
         match judge(&folder) {
             Ok(()) => Ok(folder),
             Err(fault) => Err(StateFault::StateFolder {
+                is_open: matches!(Exposure::to_write(&folder), Some(Exposure::Mode(_))),
                 path: folder,
                 reason: fault.to_string(),
             }

@@ -63,6 +63,9 @@ impl App {
                 None => Ok(None),
             };
         }
+        if self.store.is_none() {
+            self.own_state()?;
+        }
         match StoreReader::open(&path) {
             // A first write that was cut off leaves an empty file. The next run takes it, so it is a store without runs.
             Err(StoreError::Empty { .. }) => Ok(None),

@@ -136,6 +136,7 @@ fn workspace(folder: &Path) -> Result<PathBuf, CliError> {
         })
     };
     private_folder(folder).map_err(|fault| StateFault::StateFolder {
+        is_open: false,
         path: folder.to_owned(),
         reason: fault.to_string(),
     })?;

@@ -5,13 +5,19 @@ use std::path::PathBuf;
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::typed_word;
 
 /// The state folder or its store is not there.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum StateFault {
     /// The operator: the state folder cannot be made, or others can write it.
     #[error("use the state folder {}: {reason}", path.display())]
-    StateFolder { path: PathBuf, reason: String },
+    StateFolder {
+        /// Whether it is its mode that lets others write it.
+        is_open: bool,
+        path: PathBuf,
+        reason: String,
+    },
     /// The operator: the system names no home folder.
     #[error("find a state folder: the system names no home folder")]
     NoStateFolder,
@@ -39,6 +45,16 @@ impl Advice for StateFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
+            Self::StateFolder {
+                is_open: true,
+                path,
+                ..
+            } => {
+                let folder = typed_word(&path.display().to_string());
+                return Some(format!(
+                    "`chmod 700 {folder}` closes it, where all that is in it is yours; or name another folder with MONOLITH_HOME"
+                ));
+            }
             Self::NoStateFolder | Self::StateFolder { .. } | Self::Unreachable { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"
             }
