@@ -14,7 +14,12 @@ pub(in crate::cli) fn confirm(
     let answer = answer(app, &format!("{question} [y/N] "))?;
     match answer.as_deref() {
         Some("y" | "Y" | "yes") => Ok(()),
-        _ => Err(SystemFault::NotConfirmed { what }.into()),
+        None => {
+            // What it was about is not known otherwise.
+            app.screen.write_err(&format!("{question}\n"));
+            Err(SystemFault::NotAsked { what }.into())
+        }
+        Some(_) => Err(SystemFault::NotConfirmed { what }.into()),
     }
 }
 

@@ -38,6 +38,9 @@ pub(in crate::cli) enum SystemFault {
     /// The caller: the question was not answered with yes.
     #[error("{what}: not confirmed")]
     NotConfirmed { what: &'static str },
+    /// The caller: there is no terminal to ask at.
+    #[error("{what}: not confirmed, and there is no terminal to ask at")]
+    NotAsked { what: &'static str },
     /// The operator: a file cannot be written.
     #[error("write {}: {reason}", path.display())]
     CannotWrite { path: PathBuf, reason: String },
@@ -97,6 +100,7 @@ impl Advice for SystemFault {
             | Self::TreeWithoutFolder
             | Self::PageOnTerminal
             | Self::NotConfirmed { .. }
+            | Self::NotAsked { .. }
             | Self::FileLimit { .. }
             | Self::NoContracts { .. }
             | Self::UnreadableList { .. }
@@ -132,7 +136,10 @@ impl Advice for SystemFault {
             Self::PageOnTerminal => {
                 "-o run.html writes it to a file, which a browser opens; a pipe takes it, too"
             }
-            Self::NotConfirmed { .. } => "--yes confirms it without a question",
+            Self::NotConfirmed { .. } => {
+                "nothing was changed; --yes confirms it without a question"
+            }
+            Self::NotAsked { .. } => "--yes confirms it without a question",
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"
             }
