@@ -164,8 +164,8 @@ pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::{
     AGENT_SET, AgentFiles, AgentForm, AgentSource, BrokenIncludes, FORMAT, IncludedText, InputSpec,
-    KNOBS, NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule, with_includes,
-    with_includes_below,
+    KNOBS, NO_MODEL, OF_PROVIDERS, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule,
+    with_includes, with_includes_below,
 };
 pub(crate) use spec::{
     AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator,

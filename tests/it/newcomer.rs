@@ -428,3 +428,61 @@ fn a_workflow_is_listed_by_its_name_with_its_time_and_found_by_it() {
     assert_eq!(listed["runs"][0]["run_id"], "w");
     assert!(listed["runs"][0]["elapsed_ms"].is_u64(), "{listed}");
 }
+
+/// Two texts are run without a file: what `init` knows needs no definition, and every other name is shown the one that it lacks.
+#[test]
+fn a_provider_that_init_knows_needs_no_definition_on_the_command_line() {
+    let fixture = Fixture::new();
+    let two_texts = ["run", "You help.", "Hi", "--models"];
+    let ollama = ["ollama/qwen3", "--dry-run"];
+    let mut command = fixture.command(&[&two_texts[..], &ollama].concat());
+    let left: Left = command
+        .env("OLLAMA_HOST", "127.0.0.1:9")
+        .output()
+        .unwrap()
+        .into();
+    assert!(!left.err.contains("no provider"), "{}", left.printed());
+    let origin = "providers.ollama.base_url is from what is built into monolith";
+    assert!(left.err.contains(origin), "{}", left.printed());
+    let ollama = ["ollama/qwen3"];
+    let mut command = fixture.command(&[&two_texts[..], &ollama].concat());
+    let left: Left = command
+        .env("OLLAMA_HOST", "127.0.0.1:9")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(left.code, 3, "{}", left.printed());
+    assert!(left.err.contains("127.0.0.1:9"), "{}", left.err);
+
+    let openai = ["openai/gpt-4o-mini", "--dry-run"];
+    let mut command = fixture.command(&[&two_texts[..], &openai].concat());
+    let command = command.env("OPENAI_API_KEY", "canary-key-0123456789");
+    let left: Left = command.output().unwrap().into();
+    assert_eq!(left.code, 0, "{}", left.printed());
+    let origin = "providers.openai.api_key_env is from what is built into monolith";
+    assert!(left.err.contains(origin), "{}", left.err);
+
+    let left = fixture.ends(&[&two_texts[..], &["home/q"]].concat(), 4);
+    for help in [
+        "{\"providers\": {\"NAME\": {\"type\": \"openai\", \"baseUrl\": \"http://HOST/v1\"}}}",
+        "Without that there are anthropic, openai, google, openrouter, llama-server",
+    ] {
+        assert!(left.err.contains(help), "{}", left.err);
+    }
+    // A definition of the layers counts alone.
+    fixture.write(
+        ".ai-agent.json",
+        "{\"providers\": {\"ollama\": {\"type\": \"openai\", \"baseUrl\": \"http://127.0.0.1:7/v1\", \"contextWindow\": 9000}}}",
+    );
+    let left = fixture.run(&[&two_texts[..], &["ollama/qwen3", "--dry-run"]].concat());
+    assert!(!left.err.contains("built into"), "{}", left.printed());
+    // A contract file says itself what its providers are.
+    let contract = "task: hi\ntargets: [{provider: openai, model: gpt-4o-mini}]\n";
+    fixture.write("c.yaml", contract);
+    let left = fixture.ends(&["contract", "check", "c.yaml"], 4);
+    assert!(
+        left.printed().contains("no provider `openai`"),
+        "{}",
+        left.printed()
+    );
+}

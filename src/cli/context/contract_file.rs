@@ -265,6 +265,7 @@ impl ContractFile {
         let layers = app.layers(place, self.folder())?;
         let known = Known {
             agents: &|file| self.definition(app, file),
+            built_in: self.prompt.as_ref().map(|_| &app.environment),
             layers: &layers,
             reading: self.reading,
         };

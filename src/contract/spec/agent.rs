@@ -25,8 +25,7 @@ use crate::message::{Digest, estimate_tokens};
 /// The rule that an agent breaks which names no model.
 pub(crate) const NO_MODEL: &str = "no model is named";
 /// Where the providers of an agent are defined.
-const OF_PROVIDERS: &str =
-    "define it under `providers` in .ai-agent.json, beside the agent or where you stand";
+pub(crate) const OF_PROVIDERS: &str = "define it under `providers` in .ai-agent.json, beside the agent or where you stand: {\"providers\": {\"NAME\": {\"type\": \"openai\", \"baseUrl\": \"http://HOST/v1\"}}}";
 /// What an override begins with that gives a value to a placeholder of the prompt: `prompt.DAY=Friday`.
 pub(crate) const PROMPT_SET: &str = "prompt.";
 /// What an override begins with that changes a key of front matter: `agent.maxToolTurns=3`.

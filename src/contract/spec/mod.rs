@@ -67,7 +67,9 @@ mod web_tools;
 mod words;
 mod workflow_file;
 
-pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, NO_MODEL, PROFILE_SET, PROMPT_SET};
+pub(crate) use agent::{
+    AGENT_SET, AgentSource, FORMAT, NO_MODEL, OF_PROVIDERS, PROFILE_SET, PROMPT_SET,
+};
 pub(crate) use agent_file::{
     AgentFiles, AgentForm, BrokenIncludes, IncludedText, KNOBS, prompt_names, unread_rule,
     with_includes, with_includes_below,

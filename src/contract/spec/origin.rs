@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// its placeholders are treated. A fault of the file itself has its line in [`SpecError`](super::error::SpecError).
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum ValueOrigin {
+    /// monolith knows it of itself: no file defines it.
+    BuiltIn,
     /// The file of a layer has it as it is.
     Layer {
         /// The file.
@@ -40,7 +42,7 @@ impl ValueOrigin {
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         match self {
             Self::Deferred { variables, .. } => variables.get(name).map(String::as_str),
-            Self::Layer { .. } | Self::Expanded { .. } => None,
+            Self::BuiltIn | Self::Layer { .. } | Self::Expanded { .. } => None,
         }
     }
 
@@ -48,25 +50,22 @@ impl ValueOrigin {
     pub(crate) fn part_of_it(&self) -> impl Iterator<Item = (&str, &str)> {
         let variables = match self {
             Self::Expanded { variables, .. } => Some(variables),
-            Self::Layer { .. } | Self::Deferred { .. } => None,
+            Self::BuiltIn | Self::Layer { .. } | Self::Deferred { .. } => None,
         };
         let variables = variables.into_iter().flat_map(|variables| variables.iter());
         variables.map(|(name, value)| (name.as_str(), value.as_str()))
     }
-
-    fn file(&self) -> &Path {
-        match self {
-            Self::Layer { file } | Self::Expanded { file, .. } | Self::Deferred { file, .. } => {
-                file
-            }
-        }
-    }
 }
 
-/// As messages name it: by its file.
+/// As messages name it: by its file, if it has one.
 impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.file().display().fmt(f)
+        match self {
+            Self::BuiltIn => f.write_str("what is built into monolith"),
+            Self::Layer { file } | Self::Expanded { file, .. } | Self::Deferred { file, .. } => {
+                file.display().fmt(f)
+            }
+        }
     }
 }
 
@@ -74,6 +73,7 @@ impl fmt::Display for ValueOrigin {
 impl fmt::Debug for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::BuiltIn => f.write_str("BuiltIn"),
             Self::Layer { file } => f.debug_tuple("Layer").field(file).finish(),
             Self::Expanded { file, variables } => f
                 .debug_tuple("Expanded")

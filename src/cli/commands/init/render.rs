@@ -2,14 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::context::found::{Calling, Choice};
+use crate::cli::context::found::{CAUTIOUS_WINDOW, Calling, Choice};
 use crate::cli::ui::escape::line;
 use crate::contract::{ModelProfile, ProviderType, TextProfile};
 
 /// Tokens of an answer where the window is large enough.
 const ANSWER: u64 = 4096;
-/// The window that a model is given where its own is not known: small enough for every model of today.
-const CAUTIOUS_WINDOW: u64 = 8192;
 /// The largest window that is written for a model of this machine: more costs memory that was never asked for.
 const LOCAL_WINDOW: u64 = 32_768;
 /// The profile of a model of which nothing is known.

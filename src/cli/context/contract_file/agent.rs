@@ -8,9 +8,10 @@ use crate::agent::{Ability, injected, matched, standard};
 use crate::cli::context::agent::{Beside, agent_form, text_of};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{AgentFault, CliError, ContractFault};
+use crate::cli::context::found::built_in_names;
 use crate::contract::{
     AgentForm, AgentId, AgentProfile, AgentSelection, AgentTerms, BrokenIncludes, ContractSpec,
-    IncludedText, NO_MODEL, PROFILE_SET, SpecErrors, with_includes,
+    IncludedText, NO_MODEL, OF_PROVIDERS, PROFILE_SET, SpecErrors, with_includes,
 };
 
 /// The folder beside a profile that holds its abilities.
@@ -51,6 +52,12 @@ impl ContractFile {
         if self.prompt.is_some() && !is_chosen {
             for error in errors.errors.iter_mut().filter(|e| e.rule == NO_MODEL) {
                 error.help = Some(TWO_TEXTS.to_owned());
+            }
+            let undefined = |help: &Option<String>| help.as_deref() == Some(OF_PROVIDERS);
+            for error in errors.errors.iter_mut().filter(|e| undefined(&e.help)) {
+                let known: Vec<&str> = built_in_names().collect();
+                let known = known.join(", ");
+                error.help = Some(format!("{OF_PROVIDERS}. Without that there are {known}"));
             }
         }
         errors

@@ -1,7 +1,10 @@
-//! What a contract file may name without defining it: what the layers of configuration define, and files of agents. Reads none.
+//! What a contract file may name without defining it: what the layers of configuration define, files of agents, and the providers that are built
+//! in. Reads none.
 
+use crate::cli::context::found::built_in;
 use crate::config::Layers;
 use crate::contract::{AgentDefinition, Definition, DefinitionKind, Definitions};
+use crate::driver::Environment;
 
 /// Why a contract file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +23,17 @@ type ReadDefinition<'k> = dyn Fn(&str) -> Result<Option<AgentDefinition>, Vec<St
 /// What a contract file may name without defining it.
 pub(super) struct Known<'k> {
     pub(super) agents: &'k ReadDefinition<'k>,
+    /// What built-in providers are at; none where a file must define its providers.
+    pub(super) built_in: Option<&'k Environment>,
     pub(super) layers: &'k Layers,
     pub(super) reading: Reading,
 }
 
 impl Definitions for Known<'_> {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
-        self.layers.find(wanted, name)
+        let found = self.layers.find(wanted, name)?;
+        let built_in = |environment| built_in(wanted, name, environment);
+        Ok(found.or_else(|| self.built_in.and_then(built_in)))
     }
 
     fn defaults(&self, uses_layers: bool) -> Result<Option<Definition>, String> {

@@ -1,6 +1,6 @@
 //! Each way in which a contract can be answered on this machine, in one order. Does not choose.
 
-use crate::cli::context::found::servers::{Calling, Server, ServerKind};
+use crate::cli::context::found::servers::{Calling, Server};
 use crate::contract::{ProviderType, recorded_url};
 use crate::driver::Environment;
 use crate::inference::StoredModel;
@@ -25,6 +25,9 @@ pub(in crate::cli) struct Choice {
     pub(in crate::cli) window: Option<u64>,
 }
 
+/// What a stored model is called as a provider.
+pub(super) const EMBEDDED: &str = "embedded";
+
 /// The hosted types with a model that each of them has.
 pub(super) const HOSTED: [(ProviderType, &str, &str); 4] = [
     (ProviderType::Anthropic, "anthropic", "claude-sonnet-4-5"),
@@ -44,18 +47,12 @@ pub(in crate::cli) fn choices(
         let (name, address) = (server.kind.name(), &server.address);
         for model in &server.models {
             choices.push(Choice {
-                address: Some(match server.kind {
-                    ServerKind::Ollama => address.clone(),
-                    ServerKind::LlamaServer | ServerKind::LmStudio => format!("{address}/v1"),
-                }),
+                address: Some(server.kind.base_url(address)),
                 calling: model.calling,
                 key_env: None,
                 model: model.name.clone(),
                 profile: None,
-                provider: match server.kind {
-                    ServerKind::Ollama => ProviderType::Ollama,
-                    ServerKind::LlamaServer | ServerKind::LmStudio => ProviderType::Openai,
-                },
+                provider: server.kind.provider(),
                 word: server.kind.word(),
                 what: format!("{name} at {}: {}", recorded_url(address), model.name),
                 window: model.window,
@@ -70,7 +67,7 @@ pub(in crate::cli) fn choices(
             model: model.name.clone(),
             profile: None,
             provider: ProviderType::Local,
-            word: "embedded",
+            word: EMBEDDED,
             what: format!("the embedded model {}", model.name),
             window: None,
         }));

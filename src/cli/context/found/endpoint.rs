@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::choice::Choice;
 use super::no_way::NoWay;
-use super::servers::{Calling, Places, ServerKind, named};
+use super::server_kind::ServerKind;
+use super::servers::{Calling, Places, named};
 use crate::cli::ui::escape::line;
 use crate::contract::{ProviderType, recorded_url};
 use crate::driver::Environment;

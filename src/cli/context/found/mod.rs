@@ -3,12 +3,15 @@
 //! Knows where such servers usually listen and how they say what they hold. It deliberately asks no model anything, sends no
 //! key anywhere and never looks at a key's value but to see whether there is one.
 
+mod built_in;
 mod choice;
 mod endpoint;
 mod fitting;
 mod no_way;
+mod server_kind;
 mod servers;
 
+pub(in crate::cli) use built_in::{CAUTIOUS_WINDOW, built_in, built_in_names};
 pub(in crate::cli) use choice::{Choice, choices};
 pub(in crate::cli) use endpoint::{UNCHECKED, base_url, endpoint, failing_at, other_server};
 pub(in crate::cli) use fitting::other_profile;

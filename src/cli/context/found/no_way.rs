@@ -1,7 +1,8 @@
 //! Why a model or a server that the caller names cannot be used, and what is there instead.
 
-use crate::cli::context::found::choice::{Choice, HOSTED};
-use crate::cli::context::found::servers::{Places, Server, ServerKind};
+use crate::cli::context::found::choice::{Choice, EMBEDDED, HOSTED};
+use crate::cli::context::found::server_kind::ServerKind;
+use crate::cli::context::found::servers::{Places, Server};
 use crate::cli::ui::command::shell_word;
 use crate::contract::recorded_url;
 use crate::driver::Environment;
@@ -9,7 +10,6 @@ use crate::inference::{KNOWN_MODELS, StoredModel};
 
 /// How many names of models are told.
 const MOST_TOLD: usize = 12;
-const EMBEDDED: &str = "embedded";
 
 /// Why the way that the caller names is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

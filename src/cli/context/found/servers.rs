@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::server_kind::ServerKind;
 use crate::contract::recorded_url;
 use crate::driver::Environment;
 use crate::inference::request_json;
@@ -41,14 +42,6 @@ pub(in crate::cli) struct Places {
     pub(in crate::cli) lm_studio: Option<String>,
 }
 
-/// A program that serves models.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum ServerKind {
-    LlamaServer,
-    LmStudio,
-    Ollama,
-}
-
 /// How a server's model can be made to call tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::cli) enum Calling {
@@ -76,27 +69,6 @@ pub(in crate::cli) struct ServedModel {
     pub(in crate::cli) name: String,
     /// Its window in tokens, where the server says it.
     pub(in crate::cli) window: Option<u64>,
-}
-
-impl ServerKind {
-    pub(in crate::cli) const ALL: [Self; 3] = [Self::LlamaServer, Self::LmStudio, Self::Ollama];
-
-    pub(in crate::cli) const fn name(self) -> &'static str {
-        match self {
-            Self::LlamaServer => "llama-server",
-            Self::LmStudio => "LM Studio",
-            Self::Ollama => "Ollama",
-        }
-    }
-
-    /// What it is called on the command line and in contracts.
-    pub(in crate::cli) const fn word(self) -> &'static str {
-        match self {
-            Self::LlamaServer => "llama-server",
-            Self::LmStudio => "lm-studio",
-            Self::Ollama => "ollama",
-        }
-    }
 }
 
 impl Places {

@@ -1,0 +1,48 @@
+//! The kinds of programs that serve models on a machine, and how each of them is asked.
+
+use crate::contract::ProviderType;
+
+/// A program that serves models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum ServerKind {
+    LlamaServer,
+    LmStudio,
+    Ollama,
+}
+
+impl ServerKind {
+    pub(in crate::cli) const ALL: [Self; 3] = [Self::LlamaServer, Self::LmStudio, Self::Ollama];
+
+    pub(in crate::cli) const fn name(self) -> &'static str {
+        match self {
+            Self::LlamaServer => "llama-server",
+            Self::LmStudio => "LM Studio",
+            Self::Ollama => "Ollama",
+        }
+    }
+
+    /// What it is called on the command line and in contracts.
+    pub(in crate::cli) const fn word(self) -> &'static str {
+        match self {
+            Self::LlamaServer => "llama-server",
+            Self::LmStudio => "lm-studio",
+            Self::Ollama => "ollama",
+        }
+    }
+
+    /// How it is asked.
+    pub(super) const fn provider(self) -> ProviderType {
+        match self {
+            Self::LlamaServer | Self::LmStudio => ProviderType::Openai,
+            Self::Ollama => ProviderType::Ollama,
+        }
+    }
+
+    /// The `base_url` of such a server at that address.
+    pub(super) fn base_url(self, address: &str) -> String {
+        match self {
+            Self::LlamaServer | Self::LmStudio => format!("{address}/v1"),
+            Self::Ollama => address.to_owned(),
+        }
+    }
+}
