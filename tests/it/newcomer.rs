@@ -486,3 +486,25 @@ fn a_provider_that_init_knows_needs_no_definition_on_the_command_line() {
         left.printed()
     );
 }
+
+/// What a question was about is known in a pipe, too, and why nothing was done.
+#[test]
+fn a_question_that_no_terminal_shows_is_printed_with_what_it_kept_from_being_done() {
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("done")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let left = fixture.ends(&["delete", "r"], 4);
+    for expect in [
+        "Delete run r for good?",
+        "failed to delete: not confirmed, and there is no terminal to ask at",
+        "--yes confirms it without a question",
+    ] {
+        assert!(left.err.contains(expect), "{expect}: {}", left.err);
+    }
+    fixture.ok(&["show", "r"]);
+    // Nor is a configuration without files shown without a word.
+    let left = fixture.run(&["config", "show"]);
+    assert_eq!((left.code, left.out.as_str()), (0, "{}\n"));
+    let none = "note: no .ai-agent.json was found here";
+    assert!(left.err.contains(none), "{}", left.err);
+}

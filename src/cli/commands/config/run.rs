@@ -38,8 +38,8 @@ fn show(app: &App, args: &ShowConfigArgs) -> Result<Exit, CliError> {
         hide_credentials(&mut shown.value);
     }
     if files.is_empty() {
-        app.screen.note(
-            "No .ai-agent.json was found here, in the program's folder, in the home or in /etc.",
+        app.screen.write_err(
+            "note: no .ai-agent.json was found here, in the program's folder, in the home or in /etc\n",
         );
     }
     if args.origin {
