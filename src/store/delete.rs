@@ -115,7 +115,13 @@ pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, Remove
     let names = asked.runs.iter().filter(|run_id| known.insert(*run_id));
     let names: Vec<RunId> = names.cloned().collect();
     for run_id in &names {
-        find(&conn, path, run_id, asked.force)?;
+        if let Err(fault) = find(&conn, path, run_id, asked.force) {
+            // One that a process drives is not to be gone on with by another.
+            if matches!(fault, RemoveError::Open { .. }) {
+                drop(lock_run(path, run_id)?);
+            }
+            return Err(fault);
+        }
     }
     let (mut runs, mut stopped) = (Vec::new(), None);
     for batch in names.chunks(BATCH) {

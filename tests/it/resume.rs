@@ -107,6 +107,8 @@ fn a_run_has_one_process_at_a_time() {
     );
     let expect = format!("failed to drive run r1: process {} drives it", child.id());
     harness.refuses(&["resume", "r1"], 1, &expect);
+    harness.refuses(&["continue", "r1", "more"], 1, &expect);
+    harness.refuses(&["delete", "r1", "--yes"], 1, &expect);
     child.kill().unwrap();
     child.wait().unwrap();
     // The system has dropped the lock with the process, so nobody is in the way.

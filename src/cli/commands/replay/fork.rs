@@ -10,10 +10,12 @@ use crate::cli::context::app::App;
 use crate::cli::context::begun_below::run_of_agent;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
 use crate::contract::ExecutionContract;
 use crate::driver;
 use crate::message::RunId;
 use crate::replay::{Fork, ForkFault, ForkPoint, ReplayReport};
+use crate::store::StoreError;
 
 /// `monolith replay --fork-at`: a new run begins with the conversation as of after entry `at`.
 pub(in crate::cli) fn replay(app: &App, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
@@ -34,9 +36,22 @@ pub(in crate::cli) fn fork_point(
         }));
     }
     let source = app.source(run)?;
+    let is_stored = matches!(source, Source::Run(..));
     let fork = source.each_entry_with_blobs(begin, |fork, entry, blobs| fork.take(entry, blobs))?;
     let contract = fork.contract().clone();
-    let mut point = fork.finish().map_err(CliError::Fork)?;
+    let finished = fork.finish();
+    // One that a process drives is not to be gone on with by another.
+    if let Err(ForkFault::NotEnded { run_id }) = &finished
+        && is_stored
+        && let Some(reader) = app.reader()?
+        && let Some(driver) = reader.driver_of(run_id)?
+    {
+        return Err(CliError::Store(StoreError::RunLocked {
+            run_id: run_id.clone(),
+            holder: driver.pid,
+        }));
+    }
+    let mut point = finished.map_err(CliError::Fork)?;
     if let (Some(_), Some(mut reader)) = (&point.parent, app.reader()?) {
         driver::played_from_the_first(&mut reader, &contract, &mut point)?;
     }
