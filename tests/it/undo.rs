@@ -153,6 +153,19 @@ fn what_something_else_changed_since_stays_and_is_named() {
     assert_eq!(files(&fixture)["changed.txt"], "one\ntwo\n");
 }
 
+#[test]
+fn one_file_that_stays_is_one() {
+    let fixture = fixture(&[write("changed.txt", "x")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    fixture.write("w/changed.txt", "a person's\n");
+    let left = fixture.ends(&["undo", "r"], 1);
+    assert!(
+        left.err.contains("1 of 1 file was not restored"),
+        "{}",
+        left.err
+    );
+}
+
 /// Whatever was restored before the process was killed, the next undo restores the rest.
 #[test]
 fn an_undo_that_was_killed_is_made_again() {

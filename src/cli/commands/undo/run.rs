@@ -94,8 +94,9 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
         return Ok(Exit::OK);
     }
     let of = counted(changed, "file");
+    let were = if changed == 1 { "was" } else { "were" };
     app.screen
-        .write_err(&format!("{left} of {of} were not restored\n"));
+        .write_err(&format!("{left} of {of} {were} not restored\n"));
     Ok(Exit::FAILED)
 }
 
