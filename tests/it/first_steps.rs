@@ -394,6 +394,16 @@ fn the_doctor_looks_at_what_a_contract_is_to_be_answered_by() {
     );
     let nobody = "provider p: no answer: http://127.0.0.1:1/v1: connection refused";
     check(&at(NOBODY), 1, nobody);
+    // As a run that could not reach it says.
+    let start = "start the server of providers.p, or correct its `base_url`";
+    check(&at(NOBODY), 1, start);
+    // A run may be told that the model does not exist.
+    let alone = r#"{"data": [{"id": "q", "owned_by": "llamacpp"}]}"#;
+    check(
+        &answering("200 OK", json, alone),
+        0,
+        "its server answers, and lists q alone; such a server mostly takes any name. Where a run says",
+    );
     let engine = if cfg!(feature = "local") {
         "provider p: no model `mymodl` is stored here"
     } else {

@@ -46,5 +46,6 @@ mod store;
 pub(in crate::cli) mod testing;
 pub(in crate::cli) mod trust;
 pub(in crate::cli) mod trusted;
+pub(in crate::cli) mod unreached;
 pub(in crate::cli) mod waiting_call;
 pub(in crate::cli) mod workflow_entries;

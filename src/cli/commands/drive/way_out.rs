@@ -11,8 +11,8 @@ use super::unproven::{
 use crate::cli::context::app::App;
 use crate::cli::context::down_server::for_server;
 use crate::cli::context::source::Source;
+use crate::cli::context::unreached::unreached;
 use crate::cli::ui::escape::line;
-use crate::contract::ProviderType;
 use crate::kernel::{AgentOutcome, OutcomeCode, Run};
 use crate::message::RunId;
 use crate::telemetry::{
@@ -329,25 +329,6 @@ fn reach_it(app: &App, view: &RunView, provider: &str) -> String {
     })
 }
 
-/// The same of a provider of that type at that address. The server of a company cannot be started here.
-fn unreached(
-    provider: &str,
-    at: Option<(ProviderType, &str)>,
-    is_set: impl Fn(&str) -> bool,
-) -> String {
-    let company = at.and_then(|(kind, address)| Some((address, kind.key_env_at(address)?)));
-    let Some((address, variable)) = company else {
-        let provider = line(provider);
-        return format!("start the server of providers.{provider}, or correct its `base_url`");
-    };
-    let key = if is_set(variable) {
-        String::new()
-    } else {
-        format!(", and set {variable}, which holds its key")
-    };
-    format!("look whether this machine reaches {}{key}", line(address))
-}
-
 /// What helps where a script has no line left, as that of the demo after its one task.
 fn name_a_model(app: &App, provider: &str) -> String {
     let (provider, init) = (line(provider), app.hint("init"));
@@ -374,20 +355,5 @@ mod tests {
         );
         check("contract check RUNS", "contract check RUNS");
         check("", "");
-    }
-
-    #[test]
-    fn the_server_of_a_company_is_not_to_be_started() {
-        let check = |address: Option<&str>, is_set: bool, expect: &str| {
-            let at = address.map(|address| (ProviderType::Openai, address));
-            assert_eq!(unreached("far", at, |_| is_set), expect);
-        };
-        let own = "start the server of providers.far, or correct its `base_url`";
-        check(None, false, own);
-        check(Some("http://127.0.0.1:9/v1"), false, own);
-        let far = "look whether this machine reaches https://api.openai.com/v1";
-        check(Some("https://api.openai.com/v1"), true, far);
-        let unset = format!("{far}, and set OPENAI_API_KEY, which holds its key");
-        check(Some("https://api.openai.com/v1"), false, &unset);
     }
 }

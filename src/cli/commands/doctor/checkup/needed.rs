@@ -17,6 +17,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::down_server::for_server;
 use crate::cli::context::error::CliError;
 use crate::cli::context::runtime::runtime;
+use crate::cli::context::unreached::unreached;
 use crate::cli::ui::command::{command, typed_word};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
@@ -292,7 +293,12 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
             found.push(wrong(
                 NAME,
                 format!("provider {provider}: no answer: {detail}"),
-                "start the server, or correct its base_url",
+                // Whether a key is there is judged by itself.
+                unreached(
+                    provider,
+                    Some((terms.provider_type, &recorded_url(address))),
+                    |_| true,
+                ),
             ));
             continue;
         }
