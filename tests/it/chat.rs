@@ -488,6 +488,22 @@ fn what_helps_in_a_chat_is_typed_in_a_chat() {
     assert!(!shown.contains("monolith continue"), "{shown}");
 }
 
+/// What needs no other file is done in the conversation itself.
+#[test]
+fn a_call_that_was_refused_in_a_chat_is_asked_for_again_by_the_next_message() {
+    let fixture = Fixture::new();
+    let more = "tool_policy: required\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n";
+    let call = calls("echo", r#"{"text": "hi"}"#);
+    let mut chat = chat(&fixture, more, &[&call, &says("I may not.")]);
+    chat.types("Say it.\r").until("allow it? [y/N] ");
+    chat.types("n\r").until("no_call_response");
+    chat.until("allow it when it is asked for again: your next")
+        .until("> ");
+    chat.types("/exit\r");
+    let (_, shown) = chat.end();
+    assert!(!shown.contains("monolith chat"), "{shown}");
+}
+
 /// The next message of this chat comes after the failed one, and so does that of the chat which is named.
 #[test]
 fn what_helps_with_a_failed_message_goes_on_from_it_in_a_chat() {

@@ -199,7 +199,8 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
             both(app, &app.hint(&format!("show {name}")), &replay)
         }
         TypedAt::Chat(again) if changes_file => {
-            format!("{} goes on under the corrected file", app.hint(again))
+            let again = app.hint(again);
+            format!("/exit ends the conversation; then {again} goes on under the corrected file")
         }
         TypedAt::Chat(_) => "/show has what happened".to_owned(),
         // Without a remedy the next run would not begin either.

@@ -27,6 +27,9 @@ const STEP_OF_TOKENS: u64 = 1_000;
 /// The share of a limit of answers by which another one is higher at least, as its divisor.
 const LEAST_SHARE: u64 = 10;
 
+/// The command that goes on with a run under its own contract, in a remedy.
+const CONTINUE: &str = "continue RUN \"…\"";
+
 /// What may help after a run that failed.
 pub(in crate::cli) struct WayOut {
     /// Whether the contract file is changed by it: a run then goes on under the file only where it is named.
@@ -124,7 +127,7 @@ fn filled(
         TypedAt::Shell => words.to_owned(),
         TypedAt::Chat(_) => words
             .replace("continue RUN \"…\" --contract FILE", "AGAIN")
-            .replace("continue RUN \"…\"", "AGAIN"),
+            .replace(CONTINUE, "AGAIN"),
     };
     let value = |words: &str, placeholder: &str| -> Option<String> {
         match (placeholder, typed_at) {
@@ -149,6 +152,10 @@ fn filled(
         match (at % 2, piece.strip_prefix("monolith ")) {
             (0, _) => piece.to_owned(),
             (_, None) => format!("`{}`", with_values(piece, window)),
+            // A conversation goes on with what is typed next in it.
+            (_, Some(CONTINUE)) if matches!(typed_at, TypedAt::Chat(_)) => {
+                "your next message".to_owned()
+            }
             (_, Some(words)) => {
                 let words = continued(words);
                 let words = with_values(&words, |name| value(&words, name));
