@@ -25,8 +25,8 @@ pub(super) fn files(view: &RunView) -> String {
     let _ = if all.is_empty() {
         writeln!(out, "\nno file of the workspace is known to have changed")
     } else {
-        let changed = counted(all.len(), "file");
-        writeln!(out, "\n{changed} of the workspace changed")
+        let count = counted(all.len(), "file");
+        writeln!(out, "\n{count} of the workspace changed")
     };
     for (path, change) in all {
         let what = match (change.before, change.after) {
