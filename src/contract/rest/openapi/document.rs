@@ -5,11 +5,14 @@ use std::fmt::Display;
 use serde_json::Value;
 
 use super::fault::OpenapiFault;
+use crate::contract::recorded_url;
 
 /// The longest description that is read.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// The most references that lead from one to the next.
 const MOST_HOPS: usize = 32;
+/// The most characters of a reference that a fault shows.
+const MOST_SHOWN: usize = 200;
 
 /// A description of a service.
 #[derive(Debug)]
@@ -77,7 +80,7 @@ impl SpecDocument {
             };
             value = self.at(reference)?;
         }
-        let reference = reference_of(value).unwrap_or_default().to_owned();
+        let reference = shown(reference_of(value).unwrap_or_default());
         Err(OpenapiFault::Circular { reference })
     }
 
@@ -88,7 +91,7 @@ impl SpecDocument {
             self.root.pointer(&pointer)
         });
         found.ok_or_else(|| OpenapiFault::Reference {
-            reference: reference.chars().take(200).collect(),
+            reference: shown(reference),
         })
     }
 }
@@ -99,6 +102,16 @@ fn unreadable<N: Default + Display + PartialEq>(form: &str, (line, column): (N, 
         return format!("it is no {form}");
     }
     format!("it is no {form} at line {line}, column {column}")
+}
+
+/// A reference as a fault may show it: of one to another document what a contract would show of its address.
+fn shown(reference: &str) -> String {
+    let shown = if reference.starts_with('#') {
+        reference.to_owned()
+    } else {
+        recorded_url(reference)
+    };
+    shown.chars().take(MOST_SHOWN).collect()
 }
 
 /// The reference that a value is.

@@ -9,8 +9,8 @@ use super::document::SpecDocument;
 use super::fault::OpenapiFault;
 use super::operation::{Described, Found, Service, described, pointer_to};
 use super::plan::HttpOperation;
-use crate::contract::check_address;
 use crate::contract::rest::HttpMethod;
+use crate::contract::{check_address, recorded_url};
 use crate::message::{Digest, char_prefix};
 
 /// The most operations that are taken of one description.
@@ -131,7 +131,8 @@ fn operations<'d>(
         }
         if path.contains('?') {
             let reason = "its path holds `?`; parameters say what the query is".to_owned();
-            left_out.push((pointer_to(path), OpenapiFault::Operation { reason }));
+            let pointer = pointer_to(&recorded_url(path));
+            left_out.push((pointer, OpenapiFault::Operation { reason }));
             continue;
         }
         let item = match document.resolved(item) {
@@ -212,16 +213,17 @@ fn service(
         None => stated_address(document, found, terms),
     };
     let address = address.map_err(no_server)?;
+    let shown = recorded_url(&address);
     // A parser would take the braces for a host.
     if address.contains(['{', '}']) {
         return Err(no_server(format!(
-            "{address:?} has a variable without a default"
+            "{shown:?} has a variable without a default"
         )));
     }
-    check_address(&address).map_err(|rule| no_server(format!("{address:?}: {rule}")))?;
-    let url = Url::parse(&address).map_err(|fault| no_server(format!("{address:?}: {fault}")))?;
+    check_address(&address).map_err(|rule| no_server(format!("{shown:?}: {rule}")))?;
+    let url = Url::parse(&address).map_err(|fault| no_server(format!("{shown:?}: {fault}")))?;
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(no_server(format!("{address:?} has a query or a fragment")));
+        return Err(no_server(format!("{shown:?} has a query or a fragment")));
     }
     Ok(Service {
         origin: url.origin().ascii_serialization(),
@@ -249,7 +251,7 @@ fn stated_address(
     }
     let base = terms.spec_url.as_deref();
     let Some(base) = base.and_then(|base| Url::parse(base).ok()) else {
-        return Err(format!("it is {stated:?}"));
+        return Err(format!("it is {:?}", recorded_url(&stated)));
     };
     let joined = base.join(&stated).map_err(|fault| fault.to_string())?;
     Ok(joined.to_string())

@@ -186,6 +186,43 @@ fn an_operation_is_asked_where_the_nearest_server_says_unless_the_author_does() 
     }
 }
 
+/// A fault shows of an address no more than a contract would.
+#[test]
+fn a_fault_of_a_description_shows_no_user_and_no_value_of_a_query() {
+    let mut description = described(&json!({"/a": {"get": {}}}));
+    for server in [
+        "https://svc:pw99secret@h.example/v1?key=qq99secret",
+        "https://{region}.example/?key=qq99secret",
+        "svc:pw99secret@h.example/?key=qq99secret",
+        "ftp://svc:pw99secret@h.example/?key=qq99secret#qq99secret",
+    ] {
+        description["servers"] = json!([{"url": server}]);
+        let fault = imported(&description.to_string(), &terms())
+            .unwrap_err()
+            .to_string();
+        assert!(fault.contains("key=[SECRET]"), "{server}: {fault}");
+        assert!(!fault.contains("99secret"), "{server}: {fault}");
+    }
+    let parameter = json!({"$ref": "https://u:pw99secret@h.example/p.json?key=qq99secret#/a"});
+    let own = json!({"$ref": "#/components/parameters/none"});
+    let found = tools(&described(&json!({
+        "/a": {"get": {"parameters": [parameter]}},
+        "/b": {"get": {"parameters": [own]}},
+        "/c?key=qq99secret": {"get": {}},
+    })));
+    let faults = found.left_out.iter();
+    let faults = faults.map(|(pointer, fault)| format!("{pointer} {fault}"));
+    let faults = faults.collect::<Vec<_>>().join("\n");
+    assert!(!faults.contains("99secret"), "{faults}");
+    for part in [
+        "\"https://h.example/p.json?key=[SECRET]\" is not in the description",
+        "\"#/components/parameters/none\" is not in the description",
+        "#/paths/~1c?key=[SECRET] its path holds `?`",
+    ] {
+        assert!(faults.contains(part), "{part}: {faults}");
+    }
+}
+
 /// Fault S8: a description whose service moves is another description, and gives other tools.
 #[test]
 fn s8_what_a_tool_declares_says_where_its_request_goes() {
@@ -246,7 +283,7 @@ fn an_operation_that_no_request_can_have_is_left_out_by_name() {
     assert_eq!(
         places,
         [
-            "#/paths/~1a?x=1",
+            "#/paths/~1a?x=[SECRET]",
             "#/paths/~1b~0~1{id}/get",
             "#/paths/~1c/post"
         ]
