@@ -201,6 +201,9 @@ fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) 
     {
         return address(text, found);
     }
+    if let Some(pairs) = form_pairs(text) {
+        return form(&pairs, found);
+    }
     // `Authorization: VALUE`: an argument may be a header.
     if let Some((name, value)) = text.split_once(':')
         && is_name(name)
@@ -267,6 +270,49 @@ fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) 
         return address(text, found);
     }
     text.to_owned()
+}
+
+/// The pairs of a form, `NAME=VALUE&NAME=VALUE`: each name, its value, and the value with all that follows it. None of another text.
+fn form_pairs(text: &str) -> Option<Vec<(&str, &str, &str)>> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.[]%+".contains(c);
+    let named = |text: &str| {
+        let name = text.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| !name.is_empty() && name.chars().all(is_plain))
+    };
+    // An option ends with the text, and what has blanks or a `;` is of another kind.
+    let is_other = text.starts_with('-') || without_placeholders(text).contains([' ', '\n', ';']);
+    if is_other || !text.contains('&') || !named(text) {
+        return None;
+    }
+    let mut pairs: Vec<(&str, &str, &str)> = Vec::new();
+    let mut rest = text;
+    while let Some((name, after)) = rest.split_once('=') {
+        // A value may hold `&` where no name follows it.
+        let ends = after.match_indices('&').map(|(at, _)| at);
+        let mut ends = ends.filter(|at| after.get(at.saturating_add(1)..).is_some_and(named));
+        let split = ends.next().and_then(|end| after.split_at_checked(end));
+        let (value, next) = split.unwrap_or((after, ""));
+        pairs.push((name, value, after));
+        rest = next.strip_prefix('&').unwrap_or_default();
+    }
+    (pairs.len() > 1).then_some(pairs)
+}
+
+/// A form as people may see it, up to its first secret, which may hold what looks like more pairs.
+fn form(pairs: &[(&str, &str, &str)], found: &mut dyn FnMut(&str, &str)) -> String {
+    let (mut shown, mut is_hidden) = (Vec::new(), false);
+    for (name, value, rest) in pairs {
+        let secret = names_a_secret(name).then_some(*name);
+        let masked = text_of(value, secret, found);
+        if !is_hidden {
+            shown.push(format!("{name}={masked}"));
+        }
+        if let Some(name) = secret.filter(|_| masked != *value) {
+            found(name, rest);
+            is_hidden = true;
+        }
+    }
+    shown.join("&")
 }
 
 /// A text with blanks, word by word.
@@ -422,5 +468,25 @@ mod tests {
             &["./mcp.py", "--author", "***", "a=b c"],
         );
         check(&["--token=${T}", "${U}"], &["--token=${T}", "${U}"]);
+        check(
+            &["g=password&u=me&password=Ab1&q=x", "key=${K}&n=1&page=2"],
+            &["g=password&u=me&password=***", "key=${K}&n=1&page=2"],
+        );
+    }
+
+    #[test]
+    fn each_secret_of_a_form_is_found() {
+        let check = |text: &str, expect: &[&str]| {
+            let mut secrets = Vec::new();
+            masked_text(text, &mut |_, text| secrets.push(text.to_owned()));
+            assert_eq!(secrets, expect, "{text}");
+        };
+        check("a=b&password=W1&q=${p.a}", &["W1", "W1&q=${p.a}"]);
+        check("password=W1&q=${p.a}", &["W1", "W1&q=${p.a}"]);
+        check(
+            "u[pwd]=W&1&t=${T}&token=x",
+            &["W&1", "W&1&t=${T}&token=x", "x", "x"],
+        );
+        check("a=b&c", &[]);
     }
 }
