@@ -12,6 +12,9 @@ use crate::contract::{MASK, masked_argument, masked_value, masked_whole};
 const SECRET_SECTIONS: [&str; 4] = ["apiKey", "api_key", "env", "headers"];
 /// Keys of schemas, in which a name is that of an argument.
 const SCHEMAS: [&str; 2] = ["parametersSchema", "parameters_schema"];
+/// Keys of the words of a command, which may be random and nothing else.
+const COMMANDS: [&str; 2] = ["args", "command"];
+
 /// One value of the layers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ShownValue {
@@ -84,7 +87,7 @@ fn masked(path: &[String], value: &Value) -> Value {
         return masked_whole(name, value);
     }
     match masked_value(name, value, &mut |_, _| {}) {
-        Value::Array(words) if name == "args" => {
+        Value::Array(words) if COMMANDS.contains(&name) => {
             let words = words.into_iter().map(|word| match word {
                 Value::String(word) => Value::from(masked_argument(&word, MASK)),
                 other => other,
@@ -138,6 +141,11 @@ mod tests {
             "s.args",
             &json!(["stdio", "LEAKq8Zx72Lm4Rt91Vb3", 7]),
             &json!(["stdio", "***", 7]),
+        );
+        check(
+            "s.command",
+            &json!(["python3", "mcp.py", "Zx8Kq2Lm9Pw4Rt7Vb1"]),
+            &json!(["python3", "mcp.py", "***"]),
         );
         check(
             "s.url",
