@@ -14,7 +14,7 @@ use super::tree::Node;
 use super::web_tools::{OpenapiImports, RestTools};
 use super::words::Builtin;
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
-use crate::contract::{McpTerms, OAuthGrant, Remote, ToolFilter, own_name};
+use crate::contract::{McpTerms, OAuthGrant, Remote, ToolFilter, masked_words, own_name};
 use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
@@ -208,13 +208,14 @@ impl Read for RedactionTerms {
 fn refuse_command_line(section: &Section<'_, '_>, command: &str) {
     let mut words = command.split_whitespace();
     let first = words.next().unwrap_or_default();
-    let words: Vec<&str> = words.collect();
+    let words: Vec<String> = words.map(str::to_owned).collect();
     let is_path = first.contains(['/', '\\']);
     if words.is_empty() || (is_path && !words.iter().any(|word| word.starts_with('-'))) {
         return;
     }
     let rule = "a `command` is one program, and what it is started with is in `args`";
-    let help = format!("command: {first}, args: {}", serde_json::json!(words));
+    let shown = serde_json::json!(masked_words(&words));
+    let help = format!("command: {first}, args: {shown}");
     let help = format!("{help}; a program with a space in its name: args: []");
     section.refuse_key(SERVER.command.name, rule, Some(help));
 }

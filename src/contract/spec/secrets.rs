@@ -3,12 +3,19 @@
 use super::error::SourceRange;
 use super::names::is_env_name;
 use super::tree::{Kind, Node};
+use crate::contract::{masked_text, masked_words, names_a_secret};
+
+/// Keys of commands, templates and options: what stands below them is used as it is, so a name says what the value beside it is.
+const USED_AS_IT_IS: [&str; 4] = ["args", "body_template", "command", "provider_options"];
+
+/// The same, of which nothing is shown where a text has no tree.
+const MAY_HOLD_ONE: [&str; 3] = ["args", "body_template", "provider_options"];
 
 /// Where a tree holds values of headers and environment variables, or something else in place of the name of a key's
 /// variable.
 pub(super) fn places(root: &Node) -> Vec<SourceRange> {
     let mut places = Vec::new();
-    collect(root, false, &mut places);
+    collect(root, Reading::Other, &mut places);
     places
 }
 
@@ -73,31 +80,69 @@ fn secret_from(line: &str) -> Option<usize> {
         before
             .rsplit(|c: char| !is_word(c))
             .next()
-            .is_some_and(is_secret_key)
+            .is_some_and(|word| is_secret_key(word) || MAY_HOLD_ONE.contains(&word))
     });
     ends.map(|(at, _)| at + 1).next()
 }
 
-fn collect(node: &Node, secret: bool, places: &mut Vec<SourceRange>) {
+/// How what stands at a place is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// All of it is secret.
+    Secret,
+    /// A command, a template or options.
+    UsedAsItIs,
+    Other,
+}
+
+fn collect(node: &Node, reading: Reading, places: &mut Vec<SourceRange>) {
     match &node.kind {
-        Kind::Scalar { .. } if secret => places.push(node.place.clone()),
         Kind::Scalar { text, .. } => {
             // An address with a password or a query in it.
-            if text.contains("://") && text.contains(['@', '?']) {
-                places.push(node.place.clone());
-            }
+            let is_address = text.contains("://") && text.contains(['@', '?']);
+            let is_masked = || masked_text(text, &mut |_, _| {}) != *text;
+            let hidden = reading == Reading::Secret
+                || is_address
+                || reading == Reading::UsedAsItIs && is_masked();
+            places.extend(hidden.then(|| node.place.clone()));
         }
-        Kind::List(items) => items.iter().for_each(|item| collect(item, secret, places)),
+        Kind::List(items) if reading == Reading::UsedAsItIs => collect_words(items, places),
+        Kind::List(items) => items.iter().for_each(|item| collect(item, reading, places)),
         Kind::Map(entries) => {
             for (key, value) in entries {
                 let named = match (key.text.as_str(), &value.kind) {
                     ("api_key_env", Kind::Scalar { text, .. }) => !is_env_name(text),
                     // However it is written, an address may have a password or a query in it.
                     ("base_url" | "url", Kind::Scalar { text, .. }) => text.contains(['@', '?']),
+                    (word, _) if reading == Reading::UsedAsItIs => names_a_secret(word),
                     (word, _) => is_secret_key(word),
                 };
-                collect(value, secret || named, places);
+                let below = if named {
+                    Reading::Secret
+                } else if USED_AS_IT_IS.contains(&key.text.as_str()) && reading == Reading::Other {
+                    Reading::UsedAsItIs
+                } else {
+                    reading
+                };
+                collect(value, below, places);
             }
+        }
+    }
+}
+
+/// The words of a command that may be secret: each is read with the one before it.
+fn collect_words(items: &[Node], places: &mut Vec<SourceRange>) {
+    let words = items.iter().map(|item| match &item.kind {
+        Kind::Scalar { text, .. } => text.clone(),
+        Kind::List(_) | Kind::Map(_) => String::new(),
+    });
+    let words: Vec<String> = words.collect();
+    let masked = masked_words(&words);
+    for (item, (word, masked)) in items.iter().zip(words.iter().zip(&masked)) {
+        if word == masked {
+            collect(item, Reading::UsedAsItIs, places);
+        } else {
+            places.push(item.place.clone());
         }
     }
 }
