@@ -30,8 +30,7 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
                 "line {number}: the text before `=` is no name of a variable"
             ));
         }
-        let value = value_of(value)
-            .ok_or_else(|| format!("line {number}: the quote of the value is not closed"))?;
+        let value = value_of(value).map_err(|rule| format!("line {number}: {rule}"))?;
         // A blank root is none: that of the process counts, which is never blank (001 §6).
         if name != MCP_ROOT || !value.trim().is_empty() {
             variables.insert(name.to_owned(), value);
@@ -40,18 +39,35 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(variables)
 }
 
-/// The value of what stands behind `=`.
-fn value_of(text: &str) -> Option<String> {
+/// The value of what stands behind `=`. Of one between quotes those go, and all between them stays as it is, other quotes too.
+///
+/// # Errors
+/// Why the quotes are no pair around it.
+fn value_of(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
         let comments = [" #", "\t#"].iter().filter_map(|mark| text.find(mark));
         let comment = comments.min().or(text.starts_with('#').then_some(0));
         let value = comment.and_then(|at| text.get(..at)).unwrap_or(text);
-        return Some(value.trim_end().to_owned());
+        return Ok(value.trim_end().to_owned());
     };
-    let (value, rest) = text.strip_prefix(quote)?.split_once(quote)?;
-    let rest = rest.trim_start();
-    (rest.is_empty() || rest.starts_with('#')).then(|| value.to_owned())
+    let text = text.strip_prefix(quote).unwrap_or(text);
+    let each = || {
+        let ends = text.match_indices(quote);
+        ends.filter_map(|(at, quote)| Some((text.get(..at)?, text.get(at + quote.len()..)?)))
+    };
+    let ends = |(_, rest): &(&str, &str)| {
+        let comment = rest.trim_start_matches([' ', '\t']);
+        rest.is_empty() || comment.len() < rest.len() && comment.starts_with('#')
+    };
+    let found = each().find(ends);
+    // Without a blank before it, what begins so may be a part of the value.
+    let found = found.or_else(|| each().find(|(_, rest)| rest.starts_with('#')));
+    match found {
+        Some((value, _)) => Ok(value.to_owned()),
+        None if each().next().is_some() => Err("text stands behind the quotes of the value"),
+        None => Err("the quote of the value is not closed"),
+    }
 }
 
 /// Whether that can name a variable.
@@ -97,6 +113,26 @@ mod tests {
             "a-b=1",
             Err("line 1: the text before `=` is no name of a variable"),
         );
+        // What stands between the first quote and the last stays as it is.
+        check(
+            r##"A="{\"type\":\"x\"}"
+B='it's me' # mine
+C="say "hi" now"
+D="a"# b
+E="say "#hi" now""##,
+            Ok(&[
+                ("A", r#"{\"type\":\"x\"}"#),
+                ("B", "it's me"),
+                ("C", "say \"hi\" now"),
+                ("D", "a"),
+                ("E", "say \"#hi\" now"),
+            ]),
+        );
+        check(
+            "A=\"a\" b",
+            Err("line 1: text stands behind the quotes of the value"),
+        );
+        check("A=\"", Err("line 1: the quote of the value is not closed"));
         check(
             "A=\"secret",
             Err("line 1: the quote of the value is not closed"),
