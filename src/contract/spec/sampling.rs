@@ -13,7 +13,7 @@ use super::tree::{Kind, Node};
 use super::words::{Caching, Level};
 use crate::contract::ReasoningValue;
 
-/// What other programs call a parameter that has no value.
+/// What other programs call a parameter that has no value. For the longest answer it means that none is asked for (001 §2).
 const UNDEFINED: &str = "undefined";
 /// The longest word of a reasoning mapping.
 const MAX_WORD: usize = 64;
@@ -72,7 +72,9 @@ fn setting<T: Read, U, V>(
     let Some(node) = section.node(key) else {
         return Setting::Unset;
     };
-    let off = matches!(&node.kind, Kind::Scalar { text, .. } if OFF_WORDS.contains(&text.as_str()));
+    let is_cap = key.name == SAMPLING.max_output_tokens.name;
+    let is_off = |text: &str| OFF_WORDS.contains(&text) || is_cap && text == UNDEFINED;
+    let off = matches!(&node.kind, Kind::Scalar { text, .. } if is_off(text));
     if off || node.is_null() {
         return Setting::Off;
     }

@@ -182,9 +182,14 @@ fn a_knob_is_switched_off_by_a_word() {
     let sampling = &zero.targets[0].sampling;
     assert_eq!(sampling.reasoning_tokens, Some(0));
     assert!(sampling.max_output_tokens_unsent);
-    let said = refused("---\nmodels: [openai/m]\nmaxOutputTokens: undefined\n---\nHi");
+    let none = contract("maxOutputTokens: undefined", &[]);
+    let asked = contract("", &["sampling.max_output_tokens=undefined"]);
+    for sampling in [&none.targets[0].sampling, &asked.targets[0].sampling] {
+        assert!(sampling.max_output_tokens_unsent);
+    }
+    let said = refused("---\nmodels: [openai/m]\ntemperature: undefined\n---\nHi");
     let words = [
-        "error: maxOutputTokens: ",
+        "error: temperature: ",
         "switches it off: ",
         "unset",
         "off",
