@@ -234,7 +234,8 @@ impl CliError {
                         let (file, line, column) = errors.place_of(error);
                         format!("{file}:{line}:{column}")
                     });
-                    let path = if error.path.is_empty() || is_option {
+                    let is_whole = is_option && !SpecErrors::is_of_definition(&error.path);
+                    let path = if error.path.is_empty() || is_whole {
                         String::new()
                     } else {
                         format!("{}: ", error.path)

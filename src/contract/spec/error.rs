@@ -104,6 +104,12 @@ impl SpecErrors {
         (!["--set", "--override"].contains(&option)).then_some(option)
     }
 
+    /// Whether it is the path of a key of a tool's definition, `tools.rest.NAME.queue`: an option may name several.
+    pub(crate) fn is_of_definition(path: &str) -> bool {
+        let below = path.strip_prefix("tools.");
+        below.is_some_and(|below| below.split('.').count() > 2)
+    }
+
     fn render_one(
         &self,
         error: &SpecError,
@@ -114,7 +120,14 @@ impl SpecErrors {
         let text = error.set.as_ref().unwrap_or(&self.text);
         let typed = error.set.as_deref().map(typed);
         let option = typed.as_deref().and_then(Self::option_of);
-        let about = option.unwrap_or(&error.path);
+        let about = match option {
+            // A definition that the option names: which one, and what of it.
+            Some(option) if Self::is_of_definition(&error.path) => {
+                &format!("{option}: {}", error.path)
+            }
+            Some(option) => option,
+            None => &error.path,
+        };
         // Writing to a String cannot fail.
         if about.is_empty() {
             let _ = writeln!(out, "error: {}", error.rule);

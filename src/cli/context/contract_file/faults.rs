@@ -76,17 +76,23 @@ impl ContractFile {
     }
 
     fn place_of(&self, fault: &DriverError, help: Option<String>) -> Option<SpecErrors> {
-        let path = path_of(fault)?;
-        let rule = fault.to_string();
-        let rule = rule.strip_prefix(&format!("{path}: ")).unwrap_or(&rule);
+        let named = path_of(fault)?;
+        // What is from elsewhere is named with its file, and the author's own file has no line for it.
+        let (path, is_outside) = match named.split_once(" (in ") {
+            Some((path, _)) => (path, true),
+            None => (named.as_str(), false),
+        };
+        let whole = fault.to_string();
+        let rule = whole.strip_prefix(&format!("{named}: "));
+        let rule = rule.filter(|_| !is_outside).unwrap_or(&whole);
         let found = (rule.to_owned(), help);
-        let written = self.fault_exactly_at(&path, &found);
+        let written = self.fault_exactly_at(path, &found);
         // The profile of a model follows from its name, where the author names none.
         let model = || self.fault_exactly_at("targets.0.model", &found);
         let follows = written.is_none() && path == MODEL_PROFILE;
         written
             .or_else(|| follows.then(model)?)
-            .or_else(|| self.fault_at(&path, &found))
+            .or_else(|| self.fault_at(path, &found))
     }
 
     /// Where the author wrote what failed checks of the contract are about, and as what: `agent.yaml:6:19`, `agent.ai:4:11 (maxTurns)`,
