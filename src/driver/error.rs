@@ -89,6 +89,12 @@ pub enum DriverError {
         /// The rule that its value breaks.
         rule: &'static str,
     },
+    /// The operator: what a header is to hold cannot be sent. Its value is not shown.
+    #[error("{place}: its value cannot be sent in a header")]
+    HeaderValue {
+        /// Where it is named, as a dotted path of the file.
+        place: String,
+    },
     /// The author: nothing says how many tokens a target's model takes in.
     #[error("{place}: the context window of the model `{model}` is not known")]
     UnknownWindow {

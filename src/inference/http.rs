@@ -249,7 +249,7 @@ fn headers(target: &HttpTarget) -> Result<HeaderMap, BackendError> {
             name: name.to_owned(),
         };
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| refuse())?;
+        let mut value = header_value(value).ok_or_else(refuse)?;
         value.set_sensitive(true);
         map.insert(key, value);
         Ok(())
@@ -261,6 +261,15 @@ fn headers(target: &HttpTarget) -> Result<HeaderMap, BackendError> {
         add(name, value.reveal())?;
     }
     Ok(map)
+}
+
+/// Whether a header of a request to a model may hold that.
+pub(crate) fn header_holds(value: &str) -> bool {
+    header_value(value).is_some()
+}
+
+fn header_value(value: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(value).ok()
 }
 
 /// The fault of the first request to an address, with the way out where its scheme may be the wrong one.

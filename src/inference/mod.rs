@@ -34,7 +34,7 @@ pub use backend::Backend;
 pub(crate) use backend_error::BackendError;
 pub(crate) use fault::{TransportFault, TransportFaultKind};
 pub(crate) use gguf::{HeaderFault, ModelHeader};
-pub(crate) use http::{HttpBackend, HttpTarget};
+pub(crate) use http::{HttpBackend, HttpTarget, header_holds};
 pub(crate) use json_request::{ServerAnswer, answer_at, probe_address, request_json};
 #[cfg(feature = "local")]
 pub use local::{EngineCost, LocalBackend, LocalOptions};

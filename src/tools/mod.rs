@@ -72,5 +72,5 @@ pub(crate) use server_spec::ServerSpec;
 pub(crate) use shell_spec::ShellSpec;
 pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};
 pub(crate) use trace::MCP_TRACE;
-pub(crate) use web::is_out_of_reach;
+pub(crate) use web::{is_out_of_reach, web_header_holds};
 pub(crate) use withheld::Withheld;

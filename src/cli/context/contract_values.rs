@@ -35,6 +35,7 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
         | DriverError::UnresolvedVariable { place, .. }
         | DriverError::ToolNotOffered { place, .. }
         | DriverError::Address { place, .. }
+        | DriverError::HeaderValue { place }
         | DriverError::Placeholder { place }
         | DriverError::UnknownServer { place, .. }
         | DriverError::UnknownWindow { place, .. }

@@ -14,7 +14,9 @@ use super::request::RunRequest;
 use super::servers::{ServersToStart, server_specs};
 use super::sources::Sources;
 use super::tokenizers::Tokenizers;
-use super::unmet::{missing_windows, servers_without_variables, unknown_servers, unset_variables};
+use super::unmet::{
+    missing_windows, servers_without_variables, unknown_servers, unsendable, unset_variables,
+};
 use crate::contract::{
     ContractDraft, ContractFactory, ContractSpec, ExecutionContract, FactoryError,
 };
@@ -77,6 +79,8 @@ impl<'r> ReadRequest<'r> {
         if let Some(draft) = draft {
             faults.extend(missing_windows(self.spec, draft));
         }
+        let terms = draft.map(|draft| &**draft);
+        faults.extend(unsendable(self.spec, &self.environment, terms));
         faults
     }
 

@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use super::addresses::address_of;
 use super::reach::Reach;
 use super::servers::client_terms;
+use super::sources::used_providers;
 use crate::contract::{
     ContractSpec, McpSpec, McpTransport, ModelProfile, ServerCapability, ServerKind, Terms,
     own_name, unknown_windows,
 };
 use crate::driver::{DriverError, Environment};
+use crate::inference::header_holds;
+use crate::tools::web_header_holds;
 
 /// What stands between the name of a server and the name of its tool.
 const SEPARATOR: &str = "__";
@@ -84,6 +88,53 @@ pub(crate) fn unset_keys(
     unset
         .map(|read| environment.missing(&read.variable, &read.place))
         .collect()
+}
+
+/// Every key and header of a provider that is asked, and of a web service, of which the value is there and cannot be sent. `terms` are
+/// those of the contract, where there is one.
+pub(super) fn unsendable(
+    spec: &ContractSpec,
+    environment: &Environment,
+    terms: Option<&Terms>,
+) -> Vec<DriverError> {
+    let refuse = |place: &str| DriverError::HeaderValue {
+        place: environment.named(place),
+    };
+    // What lacks a variable is another fault.
+    let broken = |headers: &BTreeMap<String, String>, place: &str, holds: fn(&str) -> bool| {
+        let each = headers.iter().filter_map(|(name, text)| {
+            let place = format!("{place}.{name}");
+            let value = environment.expand(text, &place).ok()?;
+            (!holds(&value)).then(|| refuse(&place))
+        });
+        each.collect::<Vec<_>>()
+    };
+    let mut faults = Vec::new();
+    for (name, provider) in used_providers(spec) {
+        let place = format!("providers.{name}");
+        let own = || provider.base_url.clone();
+        let usual = || terms?.providers.get(name)?.base_url.clone();
+        let address = address_of(name, provider, environment).or_else(own);
+        let address = address.or_else(usual).unwrap_or_default();
+        let usual = provider.provider_type.key_env_at(&address);
+        let key = format!("{place}.api_key_env");
+        let value = provider.api_key_env.as_deref().or(usual);
+        let value = value.and_then(|variable| environment.get_at(variable, &key));
+        faults.extend(value.filter(|key| !header_holds(key)).map(|_| refuse(&key)));
+        let place = format!("{place}.headers");
+        faults.extend(broken(&provider.headers, &place, header_holds));
+    }
+    for (name, server) in &spec.tools.servers {
+        let place = format!("{}.headers", server.place(name));
+        match &server.transport {
+            McpTransport::Openapi { headers, .. } | McpTransport::Rest { headers, .. } => {
+                faults.extend(broken(headers, &place, web_header_holds));
+            }
+            // A tool server's are judged where it is reached.
+            McpTransport::Remote { .. } | McpTransport::Stdio { .. } => {}
+        }
+    }
+    faults
 }
 
 /// Every target whose context window is given neither by the file, nor by the model's own file, nor by a profile.

@@ -155,6 +155,11 @@ fn name_of(name: &str) -> Result<HeaderName, WebFault> {
     })
 }
 
+/// Whether a header of a request to a web service may hold that.
+pub(crate) fn web_header_holds(value: &str) -> bool {
+    HeaderValue::from_bytes(value.as_bytes()).is_ok()
+}
+
 fn value_of(name: &HeaderName, value: &str) -> Result<HeaderValue, WebFault> {
     let read = HeaderValue::from_bytes(value.as_bytes());
     read.map_err(|_| WebFault::Header {

@@ -7,6 +7,7 @@ mod exchange;
 mod fault;
 mod web_tools;
 
+pub(crate) use exchange::web_header_holds;
 pub(super) use fault::WebFault;
 pub(super) use web_tools::WebTools;
 pub(crate) use web_tools::is_out_of_reach;

@@ -22,6 +22,7 @@ impl Advice for DriverError {
             | Self::UnknownServer { .. }
             | Self::UnknownWindow { .. }
             | Self::Address { .. }
+            | Self::HeaderValue { .. }
             | Self::Placeholder { .. }
             | Self::SecretInContract { .. }
             | Self::Contract(_)
@@ -60,6 +61,9 @@ impl Advice for DriverError {
             Self::Store(fault) => return fault.help(),
             Self::UnresolvedVariable { .. } => {
                 "set it in the .ai-agent.env beside that file, or in the environment"
+            }
+            Self::HeaderValue { .. } => {
+                "a header holds one line: look for a line break, or another character that is not to be seen, in the variable"
             }
             Self::MissingVariable { .. } => "set the variable, or leave its name out of the file",
             Self::ToolNotOffered { offered, .. } => return Some(format!("it offers {offered}")),
