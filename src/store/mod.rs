@@ -90,13 +90,15 @@ pub(crate) use migrate::{MigrateError, Migration, migrate};
 pub(crate) use new_file::{NewFile, PRIVATE, replace_own};
 pub(crate) use new_run::{Binding, NewRun};
 pub use open_writer::Durability;
+pub(crate) use open_writer::judge_to_write;
 pub(crate) use private::{
     Exposure, led_by_own_links, open_own, own_folder, private_file, private_folder, replaceable,
 };
 pub(crate) use reader::NEWEST;
 pub use reader::StoreReader;
 pub(crate) use regular_file::{
-    is_handed_in, judge_folder, judge_regular, open_given, open_regular, open_regular_name,
+    is_handed_in, judge_folder, judge_new_folder, judge_regular, open_given, open_regular,
+    open_regular_name,
 };
 pub use run::RunFilter;
 pub(crate) use run::RunHandle;

@@ -1,15 +1,19 @@
 //! How a store is opened for writing, and made where there is none.
 
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::StoreError;
-use super::connection::distrust;
+use super::connection::{BUSY, distrust};
 use super::formats::STORE_FORMAT;
 use super::log_name::NAME_LOG;
+use super::open_reader::open_to_read;
 use super::private::private_file;
+use super::regular_file::judge_folder;
 use super::schema::{APPLICATION_ID, BLOB_INDEX, SCHEMA, format_of, judge_whole};
 use super::store_file::StoreFile;
 
@@ -96,6 +100,49 @@ pub(super) fn open_writer(
         tx.commit().map_err(sql)?;
     }
     Ok(conn)
+}
+
+/// Refuses the path of a store that [`open_writer`] would refuse, as far as that shows without making or changing anything.
+///
+/// # Errors
+/// [`StoreError`], as of opening it.
+pub(crate) fn judge_to_write(path: &Path) -> Result<(), StoreError> {
+    let file = StoreFile::of(path)?;
+    file.judge()?;
+    let path = file.path();
+    let refuse = |fault: io::Error| StoreError::CannotOpen {
+        path: path.to_path_buf(),
+        reason: fault.to_string(),
+    };
+    if path.is_dir() {
+        let path = path.to_path_buf();
+        return Err(StoreError::Folder { path });
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        let text = format!("{} is no folder", folder.display());
+        return Err(refuse(io::Error::new(io::ErrorKind::NotADirectory, text)));
+    }
+    judge_folder(folder).map_err(refuse)?;
+    let size = match fs::metadata(path) {
+        Ok(found) => found.len(),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(fault) => return Err(refuse(fault)),
+    };
+    OpenOptions::new()
+        .append(true)
+        .open(path)
+        .map_err(|_| StoreError::ReadOnly {
+            path: path.to_path_buf(),
+        })?;
+    // A first write that was cut off leaves an empty file, which the next one takes.
+    if size == 0 {
+        return Ok(());
+    }
+    let conn = open_to_read(&file, BUSY)?;
+    let found = format_of(&conn, path)?;
+    judge_writable(found, path)?;
+    judge_whole(&conn, found, path)
 }
 
 /// Has the file keep a log of writes. SQLite does not wait where several want that of a new file at once, lest they wait for each

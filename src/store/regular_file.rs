@@ -81,6 +81,22 @@ pub(crate) fn judge_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The same of a folder that need not be there: it would be made below the nearest one that is.
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::NotADirectory`] with what is there in the place of a folder.
+pub(crate) fn judge_new_folder(folder: &Path) -> io::Result<()> {
+    let mut there = folder.ancestors().filter(|folder| folder.exists());
+    match there.next() {
+        None => Ok(()),
+        Some(nearest) if nearest.is_dir() => judge_folder(nearest),
+        Some(other) => {
+            let text = format!("{} is no folder", other.display());
+            Err(io::Error::new(io::ErrorKind::NotADirectory, text))
+        }
+    }
+}
+
 /// What becomes of a link in the last place of a path.
 #[derive(Clone, Copy)]
 enum Last {

@@ -220,8 +220,10 @@ fn of_a_run_that_failed_only_the_snapshot_is_left() {
 #[test]
 fn what_cannot_be_kept_is_said_after_the_result() {
     let fixture = Fixture::new();
-    fixture.script("", &[&says("Done.")]);
-    fixture.write("sessions", "a file");
+    // The run itself puts a file where the folder would be made.
+    let write = calls("write_file", r#"{"path":"sessions","content":"a file"}"#);
+    let tools = "tool_policy: optional\ntools: {builtin: [write_file]}\n";
+    fixture.script(tools, &[&write, &says("Done.")]);
     let more = ["--save", "good.json", "--save-all", "all"];
     let ended = run(&fixture, &more);
     assert_eq!(ended.document()["success"], json!(true));
@@ -229,7 +231,7 @@ fn what_cannot_be_kept_is_said_after_the_result() {
     assert!(ended.err.contains("sessions"), "{}", ended.err);
     // What can be written is.
     assert_eq!(fixture.read("all/r-1/r-1.json"), fixture.read("good.json"));
-    // Each that cannot is named.
+    // What is known before is said before, each that cannot be written, and no run is begun.
     fixture.script("", &[&says("Done.")]);
     fixture.write("file", "");
     let more = ["--save", "nodir/said.json", "--save-all", "file/all"];
@@ -238,6 +240,7 @@ fn what_cannot_be_kept_is_said_after_the_result() {
     for name in ["sessions", "nodir/said.json", "file/all"] {
         assert!(ended.err.contains(name), "{name}: {}", ended.err);
     }
+    assert_eq!(ended.out, "");
 }
 
 /// 001 §11, §12: what belongs together has the name of the first run, and agents that were called are counted as such.

@@ -7,7 +7,9 @@ use super::error::{CliError, StateFault, TranscriptFault};
 use super::origin;
 use super::source::{Source, is_named_as_transcript};
 use crate::message::RunId;
-use crate::store::{Durability, Store, StoreError, StoreReader, places_of};
+use crate::store::{
+    Durability, Store, StoreError, StoreReader, judge_new_folder, judge_to_write, places_of,
+};
 use crate::tools::Withheld;
 
 /// Random hexadecimal digits of a demo run's name.
@@ -48,6 +50,27 @@ impl App {
             return Ok(store);
         }
         Ok(store.signed_by(self.signer()?))
+    }
+
+    /// What keeps a run from being recorded, as far as that shows without making anything.
+    pub(in crate::cli) fn unusable_store(&self) -> Vec<CliError> {
+        let state = self.own_state().and_then(|folder| {
+            judge_new_folder(&folder).map_err(|fault| {
+                let reason = fault.to_string();
+                StateFault::StateFolder {
+                    path: folder.clone(),
+                    reason,
+                }
+            })?;
+            Ok(folder)
+        });
+        let is_there = self.store.is_some() || state.as_ref().is_ok_and(|folder| folder.is_dir());
+        let store = is_there.then(|| {
+            self.store_path()
+                .and_then(|path| Ok(judge_to_write(&path)?))
+        });
+        let store = store.and_then(Result::err);
+        state.err().into_iter().chain(store).collect()
     }
 
     /// Opens the store for reading; none where nothing was ever kept.

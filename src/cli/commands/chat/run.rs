@@ -18,7 +18,7 @@ use crate::cli::commands::contract::preview_on;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::RunInput;
 use crate::cli::commands::drive::{Broken, Ended, Job, Live, TypedAt, drive_job, report_message};
-use crate::cli::commands::drive::{offer_models, overwritten};
+use crate::cli::commands::drive::{keepable, offer_models};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
@@ -74,7 +74,7 @@ struct Chat<'h> {
 
 /// `monolith chat`.
 pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
-    overwritten(app)?;
+    keepable(app, None)?;
     let mut chat = Chat {
         app,
         begun: None,

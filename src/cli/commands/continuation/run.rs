@@ -10,7 +10,9 @@ use crate::cli::commands::contract::{check_file, refuse_file};
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::offer_models;
 use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
-use crate::cli::commands::drive::{argument, overwritten, piped_task, proof_rule, task_of};
+use crate::cli::commands::drive::{
+    argument, keepable, piped_task, proof_rule, task_of, unkeepable,
+};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::App;
 use crate::cli::context::as_typed::as_typed;
@@ -54,7 +56,11 @@ pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit
     let json = args.json;
     if args.dry_run {
         return match read_for_dry_run(app, args) {
-            Ok((file, spec, said)) => check_file(app, &file, (&spec, said, Vec::new()), json),
+            Ok((next, said, spec)) => {
+                let mut others = unkeepable(app, spec.sessions_dir.as_deref());
+                others.extend(app.unusable_store());
+                check_file(app, &next.file, (&spec, said, others), json)
+            }
             Err(fault) => refuse_file(app, fault, json),
         };
     }
@@ -69,14 +75,14 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
 fn read_for_dry_run(
     app: &App,
     args: ContinueArgs,
-) -> Result<(ContractFile, ContractSpec, Vec<AgentMessage>), CliError> {
+) -> Result<(Next, Vec<AgentMessage>, ContractSpec), CliError> {
     let next = next_of(app, args)?;
     let (_, point, _) = fork_point(app, &next.run, Fork::at_end)?;
     let mut spec = next.file.read(app)?;
-    spec.task = Some(next.message);
+    spec.task = Some(next.message.clone());
     let mut said = point.messages;
     said.retain(|message| message.role != Role::System);
-    Ok((next.file, spec, said))
+    Ok((next, said, spec))
 }
 
 /// What the arguments ask for.
@@ -86,7 +92,6 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, CliError> {
     }
     args.sets.extend(take(&mut args.knobs).into_sets());
     args.sets.extend(args.front.sets());
-    overwritten(app)?;
     let run = match app.settled(&args.run) {
         Err(CliError::Store(StoreError::NoSuchRun { .. }))
             if args.message.is_none() && args.run.contains(char::is_whitespace) =>
@@ -164,6 +169,7 @@ pub(in crate::cli) fn drive_next(
     }
     let rule = proof_rule(&contract).filter(|_| next.states_proof);
     let spec = next.file.read(app)?;
+    keepable(app, spec.sessions_dir.as_deref())?;
     offer_models(app, &spec)?;
     let live = Live::accounting(app, spec.sessions_dir.as_deref(), next.durability)?;
     let mut request = next.file.request(app, spec, app.redaction_key()?);

@@ -1,7 +1,7 @@
 //! What a caller keeps of a run that has ended, where the options say so: the conversation, a snapshot of the session, its tree on the screen.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::ended::Ended;
 use super::overwritten::overwritten;
@@ -12,7 +12,7 @@ use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::session_runs::SessionRuns;
 use crate::cli::ui::escape::line;
 use crate::message::RunId;
-use crate::store::{judge_folder, judge_regular};
+use crate::store::{judge_folder, judge_new_folder, judge_regular};
 use crate::telemetry::{AgentResult, BillingFile, SessionSnapshot, SnapshotReason};
 
 /// Writes and shows what the options of the command ask for. Of a run that has not ended there is nothing to keep. What cannot be written
@@ -95,9 +95,27 @@ fn all_of(app: &App, written: impl Iterator<Item = Result<(), CliError>>) -> Res
     last
 }
 
+/// Refuses a run of which the caller could not keep what the options and its layers ask for: it would be paid for first. All that is wrong
+/// is shown; `sessions` is the folder of snapshots that the layers of its contract name.
+pub(in crate::cli) fn keepable(app: &App, sessions: Option<&Path>) -> Result<(), CliError> {
+    let mut faults = unkeepable(app, sessions).into_iter();
+    let first = faults.next();
+    for other in faults {
+        other.show(app.screen);
+    }
+    first.map_or(Ok(()), Err)
+}
+
+/// What can be known before a run of files that are to be kept and cannot be: they cannot be written, or hold something else.
+pub(in crate::cli) fn unkeepable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
+    let overwritten = overwritten(app).err();
+    let unwritable = unwritable(app, sessions).into_iter();
+    overwritten.into_iter().chain(unwritable).collect()
+}
+
 /// What can be known before a run of files that are to be kept and cannot be written. `sessions` is the folder of snapshots that the
 /// layers of its contract name.
-pub(in crate::cli) fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
+fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
     let kept = &app.accounting.kept;
     let beside = |path: &Path| {
         let path = app.cwd.join(path);
@@ -116,21 +134,16 @@ pub(in crate::cli) fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliE
     };
     let within = |path: &Path| {
         let path = app.cwd.join(path);
-        // What is not there is made below the nearest folder that is.
-        let mut there = path.ancestors().filter(|folder| folder.exists());
-        let nearest = there.next()?;
-        let reason = if nearest.is_dir() {
-            judge_folder(nearest).err()?.to_string()
-        } else {
-            format!("{} is no folder", nearest.display())
-        };
-        Some((path.clone(), reason))
+        let reason = judge_new_folder(&path).err()?.to_string();
+        Some((path, reason))
     };
     let files = kept.save.iter().filter_map(|path| beside(path));
     let folders = [app.sessions_dir(sessions), kept.save_all.as_deref()];
     let folders = folders.into_iter().flatten().filter_map(within);
-    let billing = app.accounting.billing_file.as_ref();
-    let billing = billing.map(|path| app.cwd.join(path));
+    // The state folder, where the usual one is, is made with it.
+    let is_named = app.accounting.billing_file.is_some();
+    let is_made = |path: &PathBuf| !is_named && !path.parent().is_some_and(Path::is_dir);
+    let billing = app.billing_path().ok().filter(|path| !is_made(path));
     let billing = billing.and_then(|path| BillingFile::refusal(&path).err());
     let faults = files.chain(folders);
     let faults = faults.map(|(path, reason)| SystemFault::CannotWrite { path, reason }.into());

@@ -35,7 +35,7 @@ pub(in crate::cli) use self::input::{
     NamedContract, RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,
 };
 pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
-pub(in crate::cli) use self::kept::{keep, keep_step, unwritable};
+pub(in crate::cli) use self::kept::{keep, keep_step, keepable, unkeepable};
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;

@@ -10,7 +10,7 @@ use crate::cli::commands::agent::note_left_out;
 use crate::cli::commands::contract::{check_file, refuse_file};
 use crate::cli::commands::drive::{
     Accounts, Broken, Ended, Job, Live, NamedContract, RunInput, drive_job, is_piped_task,
-    leaves_piped_input, offer_models, overwritten, piped_task, report, task_of, unwritable,
+    keepable, leaves_piped_input, offer_models, piped_task, report, task_of, unkeepable,
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
@@ -145,8 +145,8 @@ fn read_for_dry_run(app: &App, args: &mut RunArgs) -> Result<DryRun, CliError> {
         let fault = judged.map_err(|fault| DriverError::from(FactoryError::Input(fault)));
         others.extend(fault.err().map(CliError::from));
     }
-    others.extend(overwritten(app).err());
-    others.extend(unwritable(app, spec.sessions_dir.as_deref()));
+    others.extend(unkeepable(app, spec.sessions_dir.as_deref()));
+    others.extend(app.unusable_store());
     let spec = file.with_abilities(app, spec)?;
     Ok(DryRun {
         file,
@@ -295,7 +295,7 @@ fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
     }
     let saved = args.load.as_deref().map(|path| loaded(app, path));
     let saved = saved.transpose()?.unwrap_or_default();
-    overwritten(app)?;
+    keepable(app, spec.sessions_dir.as_deref())?;
     offer_models(app, &spec)?;
     let job = Job {
         spec,
