@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::contract::ExecutionContract;
+use crate::contract::{ExecutionContract, way_without_tools};
 use crate::driver::Preview;
 use crate::kernel::{
     Check, CheckName, Effect, Event, EventKind, Fold, Probed, ProbedTarget, RunStarted,
@@ -56,5 +56,17 @@ pub(in crate::cli) fn dry_precheck(preview: &Preview) -> Vec<Check> {
         .flatten()
         .flat_map(|entry| entry.action.checks)
         .filter(|check| check.name != CheckName::Backend)
+        .map(|check| with_way(contract, check))
         .collect()
+}
+
+/// The check with what an author may write instead, where a tool has a schema that cannot be used.
+fn with_way(contract: &ExecutionContract, mut check: Check) -> Check {
+    if check.name == CheckName::Tools
+        && !check.ok
+        && let Some(way) = way_without_tools(contract)
+    {
+        check.detail = format!("{}; {way}", check.detail);
+    }
+    check
 }

@@ -13,6 +13,7 @@ use crate::cli::context::down_server::for_server;
 use crate::cli::context::source::Source;
 use crate::cli::context::unreached::unreached;
 use crate::cli::ui::escape::line;
+use crate::contract::way_without_tools;
 use crate::kernel::{AgentOutcome, OutcomeCode, Run};
 use crate::message::RunId;
 use crate::telemetry::{
@@ -291,7 +292,11 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
             let servers = faults.iter();
             let servers = servers.map(|fault| for_server(view.contract(), fault, login));
             let servers = servers.collect::<Vec<_>>().join("; ");
-            (!servers.is_empty()).then(|| asks(servers))
+            if servers.is_empty() {
+                way_without_tools(view.contract()).map(|way| line(&way))
+            } else {
+                Some(asks(servers))
+            }
         }
         OutcomeCode::ToolChanged => Some(format!(
             "read what has changed; where it is meant: {}",
