@@ -75,6 +75,8 @@ mod http;
 mod information_flow;
 mod invented;
 #[cfg(test)]
+mod judged_before;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod keys;
