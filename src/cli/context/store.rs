@@ -58,6 +58,7 @@ impl App {
             judge_new_folder(&folder).map_err(|fault| {
                 let reason = fault.to_string();
                 StateFault::StateFolder {
+                    is_open: false,
                     path: folder.clone(),
                     reason,
                 }

@@ -22,10 +22,12 @@ pub(in crate::cli) fn waits_unanswered(
     reopened: &Reopened,
 ) -> bool {
     waits(app, run_id, reopened).unwrap_or_else(|fault| {
-        let text = format!("run {run_id}: {}", fault.summary());
-        live.ask(&format!("warning: {}\n", line(&text)));
         // An answer that cannot be read is none.
-        reopened.awaited().is_some()
+        let waits = reopened.awaited().is_some();
+        let what = if waits { "no answer is taken: " } else { "" };
+        let text = format!("run {run_id}: {what}{}", fault.summary());
+        live.ask(&format!("warning: {}\n", line(&text)));
+        waits
     })
 }
 
