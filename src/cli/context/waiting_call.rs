@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::source::Source;
 use crate::contract::ExecutionContract;
 use crate::driver::{DriverError, committed_workspace};
-use crate::kernel::{CallOrder, EffectRecord, Run};
+use crate::kernel::{CallOrder, EffectRecord, EventKind, Run};
 use crate::message::{Digest, RunId};
 use crate::replay::{Replayer, Unfinished};
 use crate::store::StoreReader;
@@ -25,6 +25,8 @@ pub(in crate::cli) struct WaitingCall {
     pub(in crate::cli) first_entry: Digest,
     /// What a person is asked.
     pub(in crate::cli) order: CallOrder,
+    /// Which question of the run it is, from 1: the server of a call may ask the same again.
+    pub(in crate::cli) question: u64,
     /// When it was asked first, in milliseconds since 1970-01-01 UTC, at the earliest: time in which no process drove the run before that is
     /// recorded nowhere.
     pub(in crate::cli) since_unix_ms: u64,
@@ -47,19 +49,26 @@ impl WaitingCall {
         let mut replayer = Replayer::new(recorded.contract.clone(), run_id);
         let mut view = RunView::new(Arc::clone(&contract));
         let (mut asked, mut asked_at_ms, mut at_ms) = (None, 0, 0);
+        let mut question = 0_u64;
         for entry in &recorded.entries {
             let decoded = super::source::Recorded::decode(entry)?;
             view.take(decoded.entry());
-            at_ms = decoded.entry().event.map_or(at_ms, |event| event.at_ms);
+            let event = decoded.entry().event;
+            at_ms = event.map_or(at_ms, |event| event.at_ms);
+            // A process that goes on with the run asks what was asked before.
+            let asks_again =
+                event.is_some_and(|event| matches!(event.event, EventKind::Resumed(_)));
             for effect in &decoded.entry().action.effects {
                 if let EffectRecord::AwaitApproval {
                     arguments_hash,
                     call,
                     ..
                 } = effect
-                    && asked.replace((*call, *arguments_hash)) != Some((*call, *arguments_hash))
                 {
-                    asked_at_ms = at_ms;
+                    question = question.saturating_add(u64::from(!asks_again));
+                    if asked.replace((*call, *arguments_hash)) != Some((*call, *arguments_hash)) {
+                        asked_at_ms = at_ms;
+                    }
                 }
             }
             replayer.take(entry, &recorded);
@@ -81,6 +90,7 @@ impl WaitingCall {
             first_entry,
             models: models.collect(),
             order,
+            question,
             since_unix_ms: began.saturating_add(asked_at_ms),
             workspace,
             contract,

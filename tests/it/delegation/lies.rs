@@ -259,6 +259,11 @@ fn a_parent_whose_machine_decides_otherwise_is_found() {
             "/event/event/value/result/canonical_message/tool_calls/0/id",
             json!("another"),
         ),
+        // An edition that this build does not know could say anything.
+        (
+            "/event/event/value/result/adapter_version",
+            json!("openai-chat/99"),
+        ),
     ] {
         let found = verified_after(&fixture, &|lines| at(lines, pointer, &value));
         assert_eq!(found["holds"], json!(false), "{pointer}: {found}");

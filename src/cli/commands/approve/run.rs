@@ -166,10 +166,21 @@ fn left_for(
     (answer, found): (&Answer, Option<&Answer>),
 ) -> Result<bool, CliError> {
     let waits_with = |now: &WaitingCall| {
-        let of =
-            |call: &WaitingCall| (call.order.call, call.order.arguments_hash, call.first_entry);
+        let of = |call: &WaitingCall| {
+            let order = &call.order;
+            (
+                call.question,
+                order.call,
+                order.arguments_hash,
+                call.first_entry,
+            )
+        };
         of(now) == of(call)
     };
+    // A process may have begun to take the other one since.
+    if found.is_some_and(|given| given.is_to_the_same(answer)) && is_driven(reader, run_id)? {
+        return Ok(false);
+    }
     let mut entries = call.entries;
     while !reader.leave_answer(run_id, answer, (found, entries))? {
         let now = WaitingCall::of(run_id, StoreReader::open(path)?)?;

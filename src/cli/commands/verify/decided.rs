@@ -10,6 +10,9 @@ use crate::replay::{Attribution, Difference};
 use crate::store::StoreReader;
 use crate::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyCheck, VerifyReport};
 
+/// Where an entry has what a response was read as.
+const RESULT: &str = "/event/event/value/result";
+
 /// Adds to the report whether it is so. What another build may write otherwise, such as a request, is named among what was not checked.
 pub(super) fn decide_again(
     reader: &StoreReader,
@@ -22,21 +25,27 @@ pub(super) fn decide_again(
         of_workflow(&mut reader, run_id)?
     } else {
         let replayed = Source::Run(run_id.clone(), reader).replayed(open)?;
-        match replayed.first_difference {
-            Some(found) if !is_of_the_machine(&found) => {
-                report.not_checked.push(format!("decisions: {found}"));
-                return Ok(());
-            }
-            found => found.map(|found| FirstBad {
+        let (found, others): (Vec<_>, Vec<_>) = replayed
+            .differences
+            .into_iter()
+            .partition(|found| kind_of(found).is_some());
+        // One of them says what this build writes otherwise.
+        let other = others.first();
+        report
+            .not_checked
+            .extend(other.map(|other| format!("decisions: {other}")));
+        found.into_iter().next().and_then(|found| {
+            let kind = kind_of(&found)?;
+            Some(FirstBad {
                 seq: Some(found.seq),
                 line: None,
                 table: Some("entries"),
                 field: found.pointer.trim_start_matches('/').replace('/', "."),
                 expected: found.actual,
                 actual: found.expected,
-                kind: FlawKind::Tampered,
-            }),
-        }
+                kind,
+            })
+        })
     };
     report.not_checked.retain(|note| note != NOT_DECIDED);
     let detail = match found.as_ref().and_then(|found| found.seq) {
@@ -55,16 +64,21 @@ pub(super) fn decide_again(
     Ok(())
 }
 
-/// A response that is kept is read by the edition that its contract names, and means what it meant; how a request is written is a build's own.
-fn is_of_the_machine(found: &Difference) -> bool {
+/// What is wrong with a run that has that difference; none where another build may write it otherwise. A response that is kept is read by the
+/// edition that its contract names, and means what it meant; one of an edition that is not known here could say anything.
+fn kind_of(found: &Difference) -> Option<FlawKind> {
     match found.attribution {
-        Attribution::Kernel | Attribution::Tampered | Attribution::Contract => true,
-        Attribution::Adapter => found.pointer.starts_with("/event"),
-        Attribution::Model
-        | Attribution::Tool
-        | Attribution::Truncated
-        | Attribution::Extended
-        | Attribution::UnknownVersion => false,
+        Attribution::Kernel | Attribution::Tampered | Attribution::Contract => {
+            Some(FlawKind::Tampered)
+        }
+        Attribution::Adapter => found
+            .pointer
+            .starts_with(RESULT)
+            .then_some(FlawKind::Tampered),
+        Attribution::UnknownVersion => Some(FlawKind::UnknownVersion),
+        Attribution::Model | Attribution::Tool | Attribution::Truncated | Attribution::Extended => {
+            None
+        }
     }
 }
 

@@ -60,7 +60,7 @@ pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliEr
 }
 
 /// What the notes of a report begin with that are about its place in a tree.
-const TREE_NOTES: [&str; 3] = ["begun: ", "parent: ", "step: "];
+const TREE_NOTES: [&str; 4] = ["begun: ", "decisions: ", "parent: ", "step: "];
 
 /// `monolith verify --tree`.
 fn verify_tree(

@@ -109,7 +109,11 @@ fn shown(reference: &str) -> String {
     let shown = if reference.starts_with('#') {
         reference.to_owned()
     } else {
-        recorded_url(reference)
+        match reference.split_once("#/") {
+            // Behind it stands a place of the other document.
+            Some((document, place)) => format!("{}#/{place}", recorded_url(document)),
+            None => recorded_url(reference),
+        }
     };
     shown.chars().take(MOST_SHOWN).collect()
 }

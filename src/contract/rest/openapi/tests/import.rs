@@ -215,7 +215,7 @@ fn a_fault_of_a_description_shows_no_user_and_no_value_of_a_query() {
     let faults = faults.collect::<Vec<_>>().join("\n");
     assert!(!faults.contains("99secret"), "{faults}");
     for part in [
-        "\"https://h.example/p.json?key=[SECRET]\" is not in the description",
+        "\"https://h.example/p.json?key=[SECRET]#/a\" is not in the description",
         "\"#/components/parameters/none\" is not in the description",
         "#/paths/~1c?key=[SECRET] its path holds `?`",
     ] {
