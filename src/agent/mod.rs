@@ -22,8 +22,8 @@ pub(crate) use injection::injected;
 pub(crate) use registry::{Registry, standard};
 pub(crate) use selection::{Selection, select};
 pub(crate) use workflow::{
-    EndStep, MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepInput, StepOrder, StepResult,
-    StepRun, StepState, StepView, Workflow, WorkflowAction, WorkflowCounters, WorkflowDraft,
-    WorkflowEffect, WorkflowEntry, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind,
-    WorkflowFold, WorkflowStarted, WorkflowView,
+    EndStep, FoldFault, MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepInput, StepOrder,
+    StepResult, StepRun, StepState, StepView, Workflow, WorkflowAction, WorkflowCounters,
+    WorkflowDraft, WorkflowEffect, WorkflowEntry, WorkflowEntryKind, WorkflowEvent,
+    WorkflowEventKind, WorkflowFold, WorkflowStarted, WorkflowView,
 };

@@ -26,10 +26,26 @@ pub struct VerifyReport {
     pub head: Option<Digest>,
 }
 
+impl VerifyReport {
+    /// Adds a check that came to a verdict after those of the entries. With a flaw the evidence is worth nothing.
+    pub(crate) fn add(&mut self, name: &'static str, detail: String, flaw: Option<FirstBad>) {
+        self.checks.push(VerifyCheck {
+            name,
+            ok: flaw.is_none(),
+            detail,
+        });
+        if flaw.is_some() {
+            self.level = "none";
+            self.first_bad = flaw;
+        }
+    }
+}
+
 /// One check and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyCheck {
-    /// Its name: header, contract, entries, chain, seal, parent, blobs, erased, index, schema, checkpoints, signature, pins, log or witness.
+    /// Its name: header, contract, entries, chain, seal, parent, blobs, erased, index, schema, checkpoints, signature, pins, log or witness;
+    /// of a tree also delegated, step, begun or decisions.
     pub name: &'static str,
     /// Whether it holds.
     pub ok: bool,

@@ -256,7 +256,7 @@ fn an_answer_that_a_process_has_is_not_replaced() {
     assert!(fixture.ok(&["show", "r1"]).contains("said"));
 }
 
-/// Who confirms an answer once another one was taken is told.
+/// An answer that is confirmed once another one was taken counts for nothing, and says so.
 #[test]
 fn an_answer_that_is_confirmed_too_late_is_refused() {
     let fixture = fixture();

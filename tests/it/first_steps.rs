@@ -397,7 +397,7 @@ fn the_doctor_looks_at_what_a_contract_is_to_be_answered_by() {
     // As a run that could not reach it says.
     let start = "start the server of providers.p, or correct its `base_url`";
     check(&at(NOBODY), 1, start);
-    // A run may be told that the model does not exist.
+    // The server may say to a run that the model does not exist.
     let alone = r#"{"data": [{"id": "q", "owned_by": "llamacpp"}]}"#;
     check(
         &answering("200 OK", json, alone),

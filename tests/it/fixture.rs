@@ -60,10 +60,15 @@ impl Fixture {
     /// A person answers the call that a run waits with, from elsewhere: `approve` or `deny`.
     #[track_caller]
     pub fn answers(&self, verb: &str, run: &str) -> String {
-        let asked = self.ends(&[verb, run], 4).printed();
+        self.answers_with(verb, run, &[])
+    }
+
+    /// The same with these options.
+    pub fn answers_with(&self, verb: &str, run: &str, more: &[&str]) -> String {
+        let asked = self.ends(&[&[verb, run], more].concat(), 4).printed();
         let (_, hash) = asked.split_once("--arguments ").unwrap();
         let hash: String = hash.chars().take_while(char::is_ascii_hexdigit).collect();
-        self.ok(&[verb, run, "--yes", "--arguments", &hash])
+        self.ok(&[&[verb, run, "--yes", "--arguments", &hash], more].concat())
     }
 }
 

@@ -434,23 +434,19 @@ fn a_workflow_is_listed_by_its_name_with_its_time_and_found_by_it() {
 fn a_provider_that_init_knows_needs_no_definition_on_the_command_line() {
     let fixture = Fixture::new();
     let two_texts = ["run", "You help.", "Hi", "--models"];
-    let ollama = ["ollama/qwen3", "--dry-run"];
-    let mut command = fixture.command(&[&two_texts[..], &ollama].concat());
-    let left: Left = command
-        .env("OLLAMA_HOST", "127.0.0.1:9")
-        .output()
-        .unwrap()
-        .into();
+    let ollama = |more: &[&str]| -> Left {
+        let mut command = fixture.command(&[&two_texts[..], &["ollama/qwen3"], more].concat());
+        command
+            .env("OLLAMA_HOST", "127.0.0.1:9")
+            .output()
+            .unwrap()
+            .into()
+    };
+    let left = ollama(&["--dry-run"]);
     assert!(!left.err.contains("no provider"), "{}", left.printed());
     let origin = "providers.ollama.base_url is from what is built into monolith";
     assert!(left.err.contains(origin), "{}", left.printed());
-    let ollama = ["ollama/qwen3"];
-    let mut command = fixture.command(&[&two_texts[..], &ollama].concat());
-    let left: Left = command
-        .env("OLLAMA_HOST", "127.0.0.1:9")
-        .output()
-        .unwrap()
-        .into();
+    let left = ollama(&[]);
     assert_eq!(left.code, 3, "{}", left.printed());
     assert!(left.err.contains("127.0.0.1:9"), "{}", left.err);
 

@@ -118,6 +118,27 @@ fn a_question_survives_the_process_and_is_answered_by_the_next() {
     );
 }
 
+/// A server may ask the same again: an answer to the first question that is confirmed then is none to the second.
+#[test]
+fn an_answer_to_a_question_that_was_answered_is_none_to_the_next() {
+    if !python() {
+        return;
+    }
+    let fixture = fixture(("modern", "insists"), "{}", "");
+    fixture.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
+    let late = ["approve", "r1", "--field", "name=B"];
+    let mut late = Terminal::start(fixture.command(&late));
+    late.until("[y/N] ");
+    fixture.answers_with("approve", "r1", &["--field", "name=A"]);
+    fixture.ends(&["resume", "r1", "--no-wait"], 8);
+    late.types("y\n");
+    let (code, said) = late.end();
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("answered meanwhile"), "{said}");
+    let waits = fixture.json(&["approvals"]).1;
+    assert_eq!(waits["approvals"][0]["answer"], serde_json::Value::Null);
+}
+
 /// kill -9 between question and answer.
 #[test]
 fn a_process_that_dies_with_the_question_takes_nothing_with_it() {

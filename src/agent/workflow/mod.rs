@@ -57,7 +57,7 @@ pub(crate) use entry::{
 pub(crate) use event::{
     StepFailure, StepResult, StepRun, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
 };
-pub(crate) use fold::WorkflowFold;
+pub(crate) use fold::{FoldFault, WorkflowFold};
 pub(crate) use input::StepInput;
 pub(crate) use machine::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, Workflow};
 pub(crate) use view::{StepState, StepView, WorkflowView};

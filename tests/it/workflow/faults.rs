@@ -77,14 +77,7 @@ fn a_changed_entry_of_a_workflow_is_found() {
 fn a_workflow_is_not_gone_on_with_under_another_file() {
     let fixture =
         fixture("steps: [{id: ask, tool: write_file, arguments: {path: a, content: b}}]\n");
-    let text = fixture.read("w.yaml");
-    fixture.write(
-        "w.yaml",
-        &text.replace(
-            "  tool_policy:",
-            "  require_approval: [write_file]\n  tool_policy:",
-        ),
-    );
+    fixture.asks_before_writing();
     fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
     fixture.write("w.yaml", &format!("{}# changed\n", fixture.read("w.yaml")));
     let said = fixture.ends(&["resume", "w"], 4).err;

@@ -18,9 +18,7 @@ fn waiting(below: bool) -> Fixture {
 - {id: ask, tool: write_file, arguments: {path: asked.txt, content: yes}}
 "
     });
-    let text = fixture.read("w.yaml");
-    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.asks_before_writing();
     let says = asks(&[("clock", json!({}))], "Noon.");
     fixture.agent(
         "clock",

@@ -38,6 +38,13 @@ fn fixture(steps: &str) -> Fixture {
 }
 
 impl Fixture {
+    /// From now on a person is asked before a step writes a file.
+    fn asks_before_writing(&self) {
+        let asks = "  require_approval: [write_file]\n  tool_policy:";
+        let text = self.read("w.yaml").replace("  tool_policy:", asks);
+        self.write("w.yaml", &text);
+    }
+
     /// Runs the workflow under the name `w`; its code and its result. It verifies and replays, and so does each of its step runs.
     #[track_caller]
     fn workflow(&self) -> (i32, Value) {

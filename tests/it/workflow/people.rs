@@ -279,13 +279,10 @@ fn a_run_of_another_tree_under_the_name_of_a_step_is_a_stranger() {
 - {id: more, prompt: ping}
 ",
     );
-    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    let text = fixture.read("w.yaml");
-    fixture.write("w.yaml", &text);
     let other = ["--store", "other.db"];
     fixture.ok(&[&["run", "w.yaml", "--run-id", "w"], &other[..]].concat());
     fixture.ok(&[&["export", "w.2", "-o", "w.2.jsonl"], &other[..]].concat());
-    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.asks_before_writing();
     for is_deleted in [false, true] {
         fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
         fixture.ok(&["import", "w.2.jsonl", "--deleted"]);

@@ -107,9 +107,7 @@ fn a_step_that_ended_otherwise_than_its_workflow_recorded_is_found_with_the_entr
     let fixture = fixture(
         "steps: [{id: ask, tool: write_file, arguments: {path: asked.txt, content: yes}}]\n",
     );
-    let text = fixture.read("w.yaml");
-    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.asks_before_writing();
     fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
     let (_, waiting) = fixture.json(&["approvals"]);
     let hash = waiting["approvals"][0]["arguments_hash"]

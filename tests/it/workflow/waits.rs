@@ -18,9 +18,7 @@ fn a_call_that_was_answered_is_made_though_another_one_waits() {
   - {id: two, tool: write_file, arguments: {path: two.txt, content: yes}}
 ",
     );
-    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    let text = fixture.read("w.yaml");
-    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.asks_before_writing();
     fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
     fixture.all_wait(2);
     let entries = || fixture.json(&["show", "w"]).1["entries"].clone();
@@ -59,11 +57,8 @@ fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
   - {id: writes, depends_on: [gate], tool: write_file, arguments: {path: two.txt, content: yes}}
 ",
     );
+    fixture.asks_before_writing();
     let text = fixture.read("w.yaml");
-    let text = text.replace(
-        "  tool_policy:",
-        "  require_approval: [write_file]\n  tool_policy:",
-    );
     fixture.write("w.yaml", &text.replace("[read_file,", "[shell, read_file,"));
     let server = COUNTING_SERVER;
     let [once, done, executions] =
@@ -140,9 +135,7 @@ fn a_branch_that_needs_no_person_ends_before_the_workflow_is_left() {
   - {id: deep, delegate: top.yaml, task: go}
 ",
     );
-    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    let text = fixture.read("w.yaml");
-    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.asks_before_writing();
     let works = asks(&[("clock", json!({}))], "Noon.");
     fixture.agent("worker", "tools: {builtin: [clock]}\n", &works);
     for (name, below) in [("middle", "worker"), ("top", "middle")] {
@@ -173,23 +166,9 @@ fn a_step_that_a_person_denied_says_so() {
     let fixture = fixture(
         "steps: [{id: ask, tool: write_file, arguments: {path: asked.txt, content: yes}}]\n",
     );
-    let text = fixture.read("w.yaml");
-    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
-    fixture.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    fixture.asks_before_writing();
     fixture.ends(&["run", "w.yaml", "--run-id", "w"], 8);
-    let asked = fixture.ends(&["deny", "w.1", "--reason", "not on a Friday"], 4);
-    let asked = asked.printed();
-    let (_, hash) = asked.split_once("--arguments ").unwrap();
-    let hash: String = hash.chars().take_while(char::is_ascii_hexdigit).collect();
-    let deny = [
-        "deny",
-        "w.1",
-        "--reason",
-        "not on a Friday",
-        "--yes",
-        "--arguments",
-    ];
-    fixture.ok(&[&deny[..], &[&hash]].concat());
+    fixture.answers_with("deny", "w.1", &["--reason", "not on a Friday"]);
     let left = fixture.ends(&["resume", "w", "--json"], 1);
     let why = "denied: approval, a person refused it: not on a Friday";
     assert!(left.out.contains(why), "{}", left.printed());

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::agent::{WorkflowEntry, WorkflowFold};
+use crate::agent::{FoldFault, Workflow, WorkflowAction, WorkflowEntry, WorkflowFold};
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
 use crate::message::RunId;
 use crate::replay::{Attribution, Difference};
 use crate::store::StoreReader;
-use crate::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyCheck, VerifyReport};
+use crate::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyReport};
 
 /// Where an entry has what a response was read as.
 const RESULT: &str = "/event/event/value/result";
@@ -52,15 +52,7 @@ pub(super) fn decide_again(
         None => "its machine decides the same again".to_owned(),
         Some(seq) => format!("entry {seq} is not what its machine decides"),
     };
-    report.checks.push(VerifyCheck {
-        name: "decisions",
-        ok: found.is_none(),
-        detail,
-    });
-    if found.is_some() {
-        report.level = "none";
-        report.first_bad = found;
-    }
+    report.add("decisions", detail, found);
     Ok(())
 }
 
@@ -83,23 +75,84 @@ fn kind_of(found: &Difference) -> Option<FlawKind> {
 }
 
 fn of_workflow(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<FirstBad>, CliError> {
-    let mut workflow = reader.read_run(run_id)?;
-    let mut fold = WorkflowFold::new(Arc::new(workflow.definition()?));
-    while let Some(entry) = workflow.next_of_workflow() {
+    let fault = decided(reader, run_id, |_, _| true)?;
+    Ok(fault.map(|fault| FirstBad {
+        seq: Some(fault.seq),
+        line: None,
+        table: Some("entries"),
+        field: format!("action.{}", fault.field),
+        expected: fault.expected,
+        actual: fault.actual,
+        kind: FlawKind::Tampered,
+    }))
+}
+
+/// Decides a workflow again, entry by entry, as long as `goes_on` says so of the machine after an entry; the first thing that is recorded
+/// otherwise.
+pub(super) fn decided(
+    reader: &mut StoreReader,
+    workflow: &RunId,
+    mut goes_on: impl FnMut(&Workflow, &WorkflowAction) -> bool,
+) -> Result<Option<FoldFault>, CliError> {
+    let mut recorded = reader.read_run(workflow)?;
+    let mut fold = WorkflowFold::new(Arc::new(recorded.definition()?));
+    while let Some(entry) = recorded.next_of_workflow() {
+        // What does not read is for the verification, which comes first.
         let Ok(entry) = WorkflowEntry::decode(&entry?) else {
             break;
         };
         if let Err(fault) = fold.take(&entry.action, entry.event.as_ref()) {
-            return Ok(Some(FirstBad {
-                seq: Some(fault.seq),
-                line: None,
-                table: Some("entries"),
-                field: format!("action.{}", fault.field),
-                expected: fault.expected,
-                actual: fault.actual,
-                kind: FlawKind::Tampered,
-            }));
+            return Ok(Some(fault));
+        }
+        if !fold
+            .workflow()
+            .is_some_and(|machine| goes_on(machine, &entry.action))
+        {
+            break;
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_another_build_writes_otherwise_accuses_no_run_and_a_response_that_is_read_otherwise_does()
+     {
+        for (pointer, attribution, expected) in [
+            (
+                "/event/event/value/request_hash",
+                Attribution::Adapter,
+                None,
+            ),
+            (
+                "/event/event/value/result/canonical_message/content",
+                Attribution::Adapter,
+                Some(FlawKind::Tampered),
+            ),
+            (
+                "/action/counters/turns",
+                Attribution::Kernel,
+                Some(FlawKind::Tampered),
+            ),
+            (
+                "/event/event/value/result/adapter_version",
+                Attribution::UnknownVersion,
+                Some(FlawKind::UnknownVersion),
+            ),
+        ] {
+            let found = Difference {
+                seq: 2,
+                state: None,
+                step_id: None,
+                pointer: pointer.to_owned(),
+                expected: "one".to_owned(),
+                actual: "other".to_owned(),
+                attribution,
+            };
+            assert_eq!(kind_of(&found), expected, "{found}");
+        }
+    }
 }

@@ -1,13 +1,11 @@
 //! What a workflow recorded of the run of a step: the entry that begins it, and its end. Verifies no transcript.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use super::decided::decided;
 use super::difference::Difference;
 use super::recorded_result::StepRunSays;
-use crate::agent::{
-    StepInput, StepResult, StepRun, WorkflowEntry, WorkflowEventKind, WorkflowFold,
-};
+use crate::agent::{StepInput, StepResult, StepRun, WorkflowEventKind};
 use crate::cli::context::error::CliError;
 use crate::cli::context::forks::ForkLine;
 use crate::cli::context::workflow_entries::{each_entry, fork_parent};
@@ -15,7 +13,7 @@ use crate::contract::Work;
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::store::StoreReader;
-use crate::transcript::{FirstBad, FlawKind, VerifyCheck, VerifyReport};
+use crate::transcript::{FirstBad, FlawKind, VerifyReport};
 
 /// What a workflow recorded of the run of a step.
 pub(super) struct RecordedStep {
@@ -276,22 +274,13 @@ fn given_by(
     workflow: &RunId,
     number: u64,
 ) -> Result<Option<StepInput>, CliError> {
-    let mut recorded = reader.read_run(workflow)?;
-    let mut fold = WorkflowFold::new(Arc::new(recorded.definition()?));
-    while let Some(entry) = recorded.next_of_workflow() {
-        let entry = entry?;
-        let Ok(entry) = WorkflowEntry::decode(&entry) else {
-            return Ok(None);
-        };
-        if fold.take(&entry.action, entry.event.as_ref()).is_err() {
-            return Ok(None);
-        }
-        if entry.action.begun.iter().any(|step| step.number == number) {
-            let machine = fold.workflow();
-            return Ok(machine.and_then(|machine| machine.input(number).cloned()));
-        }
-    }
-    Ok(None)
+    let mut given = None;
+    let fault = decided(reader, workflow, |machine, action| {
+        let begins = action.begun.iter().any(|step| step.number == number);
+        given = machine.input(number).filter(|_| begins).cloned();
+        given.is_none()
+    })?;
+    Ok(given.filter(|_| fault.is_none()))
 }
 
 /// Holds a workflow that was forked against the one that it names, where the store has that.
@@ -322,22 +311,15 @@ pub(super) fn forked_from(
         Some(seq) => format!("forked from {run_id} at entry {seq}"),
         None => format!("forked from {run_id}, which has no such entry"),
     };
-    report.checks.push(VerifyCheck {
-        name: "parent",
-        ok: found.is_some(),
-        detail,
+    let flaw = found.is_none().then(|| FirstBad {
+        seq: Some(0),
+        line: None,
+        table: Some("entries"),
+        field: "event.parent.head".to_owned(),
+        expected: format!("the hash of an entry of workflow {run_id}"),
+        actual: head.to_string(),
+        kind: FlawKind::Tampered,
     });
-    if found.is_none() {
-        report.level = "none";
-        report.first_bad = Some(FirstBad {
-            seq: Some(0),
-            line: None,
-            table: Some("entries"),
-            field: "event.parent.head".to_owned(),
-            expected: format!("the hash of an entry of workflow {run_id}"),
-            actual: head.to_string(),
-            kind: FlawKind::Tampered,
-        });
-    }
+    report.add("parent", detail, flaw);
     Ok(())
 }

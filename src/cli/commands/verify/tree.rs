@@ -14,7 +14,7 @@ use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungr
 use crate::driver::recorded_result;
 use crate::message::{CallSeq, RunId};
 use crate::store::{DelegatedRun, Lineage, StoreError, StoreReader};
-use crate::transcript::{FirstBad, FlawKind, ParentFound, Trust, VerifyCheck, VerifyReport};
+use crate::transcript::{FirstBad, FlawKind, ParentFound, Trust, VerifyReport};
 
 /// One run of a tree, verified.
 #[derive(Debug, Serialize)]
@@ -85,26 +85,20 @@ impl Above {
                 (found, "begun", above, String::new())
             }
         };
-        report.checks.push(VerifyCheck {
-            name,
-            ok: found.is_none(),
-            detail: match &found {
-                None => recorded,
-                Some((field, ..)) => format!("{field} is not what {above} recorded"),
-            },
+        let detail = match &found {
+            None => recorded,
+            Some((field, ..)) => format!("{field} is not what {above} recorded"),
+        };
+        let flaw = found.map(|(field, expected, actual)| FirstBad {
+            seq: None,
+            line: None,
+            table: Some("runs"),
+            field,
+            expected,
+            actual,
+            kind: FlawKind::Tampered,
         });
-        if let Some((field, expected, actual)) = found {
-            report.level = "none";
-            report.first_bad = Some(FirstBad {
-                seq: None,
-                line: None,
-                table: Some("runs"),
-                field,
-                expected,
-                actual,
-                kind: FlawKind::Tampered,
-            });
-        }
+        report.add(name, detail, flaw);
         Ok(())
     }
 }
