@@ -58,7 +58,7 @@ impl Answer {
 }
 
 impl StoreReader {
-    /// The answer that was left for a run to that call; none where there is nothing that can be read as one. It stays until the run has
+    /// The answer that was left for a run to that call; `None` if nothing there can be read as one. It stays until the run has
     /// recorded it, or any other answer to the call: a process that ends before loses nothing.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl StoreReader {
         Ok(is_of_run.then_some(left))
     }
 
-    /// The answer that was left for a run and not taken yet; none where there is nothing that can be read as one.
+    /// The answer that was left for a run and not taken yet; `None` if nothing there can be read as one.
     ///
     /// # Errors
     /// [`StoreError::Lock`] where others can write what is there.
@@ -86,7 +86,7 @@ impl StoreReader {
         read_own(&path).map_err(|fault| refused(&path, &fault))
     }
 
-    /// Leaves an answer in the place of the one that was found there, of none where none was, when the run had that many entries. False where
+    /// Leaves an answer in place of the one that was found there, if any, when the run had that many entries. False if
     /// another one was left or taken since that look, or the run went on; nothing is changed then.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl StoreReader {
         private_folder(folder)
             .and_then(|()| own_folder(folder))
             .map_err(refuse)?;
-        // Of two people who answer at once the second is told.
+        // Of two people who answer at once, the second gets `false`.
         let turn = turn_of(folder).map_err(refuse)?;
         turn.lock().map_err(refuse)?;
         // An answer is removed behind the entry that has it, and not while this turn is taken.
@@ -118,7 +118,7 @@ impl StoreReader {
         Ok(true)
     }
 
-    /// How many entries a run has; none where there is no such run.
+    /// How many entries a run has; 0 if there is no such run.
     fn entries_of(&self, run_id: &RunId) -> Result<u64, StoreError> {
         let count = self
             .conn
@@ -130,7 +130,7 @@ impl StoreReader {
         count.map_err(|fault| refusal(&self.conn, &self.path, &fault))
     }
 
-    /// The hash of a run's first entry, which tells it from another run of its name; none where there is no such run, or it has none.
+    /// The hash of a run's first entry, which distinguishes it from another run of its name; `None` if there is no such run or entry.
     fn first_entry(&self, run_id: &RunId) -> Result<Option<Digest>, StoreError> {
         let found = self
             .conn
@@ -225,7 +225,7 @@ fn turn_of(folder: &Path) -> io::Result<File> {
     open_own(turn, &folder.join("_turn"))
 }
 
-/// What is left there; none where it is not there, or cannot be read as an answer. The file is opened by its own name, and judged
+/// The answer that is left there; `None` if there is none that can be read. The file is opened by its own name, and judged
 /// as it was opened.
 fn read_answer(path: &Path) -> io::Result<Option<Answer>> {
     let file = match open_own(OpenOptions::new().read(true), path) {

@@ -10,7 +10,7 @@ use super::StoreError;
 use super::entry_text::{NoText, text_of};
 use crate::message::{Digest, amount};
 
-/// A row of a table, for whoever reads its columns and has to say what is wrong with one.
+/// A row of a table, for the code that reads its columns and reports what is wrong with one.
 #[derive(Clone, Copy)]
 pub(super) struct Columns<'r> {
     pub(super) path: &'r Path,

@@ -10,7 +10,7 @@ use crate::message::{CallSeq, Digest, RunId, ToolOutcome};
 pub(crate) struct DelegatedRun {
     /// The call.
     pub(crate) call: CallSeq,
-    /// How its run ended; none where that is not recorded.
+    /// How its run ended; `None` if that is not recorded.
     pub(crate) end: Option<ChildEnd>,
     /// Whether a result of it is recorded, be it that no run was begun.
     pub(crate) answered: bool,
@@ -22,7 +22,7 @@ pub(crate) struct DelegatedRun {
     pub(crate) tool: String,
     /// The hash of the contract that delegated.
     pub(crate) parent_contract: Digest,
-    /// How the call came back with the end of its run; none where that is not recorded.
+    /// How the call came back with the end of its run; `None` if that is not recorded.
     pub(crate) result: Option<Box<ToolOutcome>>,
     /// Its run.
     pub(crate) run_id: RunId,

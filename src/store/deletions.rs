@@ -15,7 +15,7 @@ use crate::transcript::{
 };
 
 impl StoreReader {
-    /// What is said of a run that was deleted: by whom, and why; none where none of that name was.
+    /// Who deleted the run of that name, and why; `None` if none of that name was deleted.
     pub(crate) fn deleted(
         &self,
         name: &str,
@@ -116,7 +116,7 @@ impl StoreReader {
 const ROW: &str = "SELECT CAST(d.note AS BLOB), CAST(d.run_id AS BLOB), d.leaf, l.idx IS NOT NULL, l.run IS NOT NULL, \
     CAST(coalesce(l.leaf, '') AS BLOB) FROM deletions d LEFT JOIN log_leaves l ON l.idx = d.leaf";
 
-/// The last deletion of a run of that name, judged; none where none of that name was deleted.
+/// The last deletion of a run of that name, judged; `None` if none of that name was deleted.
 pub(super) fn last(
     conn: &Connection,
     run_id: &str,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// How many bytes are free on the file system of that path; none where the system does not say.
+/// How many bytes are free on the file system of that path; `None` if the system does not report it.
 #[cfg(unix)]
 #[must_use]
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
@@ -10,7 +10,7 @@ pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     space.f_bavail.checked_mul(space.f_frsize)
 }
 
-/// How many bytes are free on the file system of that path; none where the system does not say.
+/// How many bytes are free on the file system of that path; `None` if the system does not report it.
 #[cfg(not(unix))]
 #[must_use]
 pub(crate) fn free_bytes(_path: &Path) -> Option<u64> {

@@ -47,7 +47,7 @@ impl<'t> Kept<'t> {
     }
 }
 
-/// The text packed as a column holds it; none where it is kept as it is, because that gains nothing.
+/// The text packed as a column holds it; `None` if packing gains nothing, so that it is kept as it is.
 #[must_use]
 pub fn packed_entry_text(text: &str) -> Option<Vec<u8>> {
     if !(LEAST_BYTES..=MOST_BYTES).contains(&text.len()) {

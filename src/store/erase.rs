@@ -35,7 +35,7 @@ pub(crate) struct Erasure<'k> {
 pub(crate) struct Erased {
     /// The hash of the bytes that are gone.
     pub hash: Digest,
-    /// How many there were; none where they had been erased before.
+    /// How many there were; `None` if they had been erased before.
     pub bytes: Option<u64>,
     /// The runs that have a tombstone in their place.
     pub runs: Vec<RunId>,
@@ -86,7 +86,7 @@ pub(crate) enum EraseError {
         /// The other runs.
         others: Vec<RunId>,
     },
-    /// Whoever changed the store: an entry cannot be read.
+    /// The person who changed the store: an entry cannot be read.
     #[error("read entry {seq} of run {run_id}: {flaw}")]
     Entry {
         /// The run.
@@ -101,7 +101,7 @@ pub(crate) enum EraseError {
     Unfinished {
         /// The blob.
         hash: Digest,
-        /// What stands in the way.
+        /// What prevents it.
         reason: String,
     },
 }

@@ -30,7 +30,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The operator: others can write the file or its folder, so what stands there may be theirs.
+    /// The operator: others can write the file or its folder, so its content may be theirs.
     #[error("write {}: others can write it: {reason}", path.display())]
     Exposed {
         /// The file or folder.
@@ -106,7 +106,7 @@ pub enum StoreError {
         /// The format that this build writes.
         current: i32,
     },
-    /// Whoever changed the file: no build ever wrote that format.
+    /// The person who changed the file: no build ever wrote that format.
     #[error("open {}: no build knows its format {found}", path.display())]
     UnknownFormat {
         /// The file.
@@ -150,7 +150,7 @@ pub enum StoreError {
         /// The table, the column or its type.
         what: String,
     },
-    /// Whoever changed the file: it no longer holds what was written.
+    /// The person who changed the file: it no longer holds what was written.
     #[error("read {}: {reason}", path.display())]
     Corrupt {
         /// The file.

@@ -38,7 +38,7 @@ impl fmt::Display for Foreign {
 }
 
 impl Foreign {
-    /// What stands against a file that was found at that path and opened: another user than this one and root owns it, or a folder
+    /// What is wrong with a file that was found at that path and opened: another user than this one and root owns it, or a folder
     /// in which it or a link to it lies, or everybody can write one of them. The sticky bit of a folder is no excuse: there
     /// everybody can put a file where none is yet.
     ///
@@ -60,7 +60,7 @@ impl Foreign {
         Ok(None)
     }
 
-    /// What stands against a file that was found beside one that was named: it, or a link to it, belongs to a third, or everybody can write
+    /// What is wrong with a file that was found beside one that was named: it, or a link to it, belongs to a third, or everybody can write
     /// it and not the one that was named.
     ///
     /// # Errors

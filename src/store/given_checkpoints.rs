@@ -16,7 +16,7 @@ pub(super) fn hold(conn: &Connection, record: &CheckpointRecord) -> rusqlite::Re
     Ok(())
 }
 
-/// Takes what is held into a run whose seal stands after so many entries; none where it has none yet.
+/// Takes what is held into a run whose seal comes after so many entries; `seal` is `None` if it has none yet.
 ///
 /// The checkpoint of the seal counts those before it, so they are kept or taken together with it: it is taken where there is none,
 /// and in the place of one that no known key has signed where one has signed it. Before that, a checkpoint is taken wherever there is none. Of two with

@@ -159,7 +159,7 @@ fn judge_deleted(
     })
 }
 
-/// Refuses a tombstone that no known key has signed: whoever can write a file can leave bytes out and say that they were erased.
+/// Refuses a tombstone that no known key has signed: a writer of the file can leave bytes out and claim that they were erased.
 fn judge_tombstone(sum: &Sum, record: &Record<'_>, trust: &Trust) -> Result<(), ImportError> {
     let (Record::Tombstone(stone), Some(run_id)) = (record, &sum.run_id) else {
         return Ok(());

@@ -20,7 +20,7 @@ pub(crate) enum ImportError {
         /// What the system said.
         reason: String,
     },
-    /// Whoever changed the file: it does not verify.
+    /// The person who changed the file: it does not verify.
     #[error("import {}: it does not verify", path.display())]
     NotVerified {
         /// The file.
@@ -80,7 +80,7 @@ pub(crate) enum ImportError {
         /// How many the file has.
         given: u64,
     },
-    /// Whoever made the file: bytes are missing, and nobody who is trusted says that they were erased.
+    /// The person who made the file: bytes are missing, and no trusted key states that they were erased.
     #[error(
         "import run {run_id}: its blob {blob} is missing, and no key that is known here has signed the tombstone in its place ({})",
         list(signers)

@@ -24,7 +24,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Writes the row. Where a path is no UTF-8 nothing is written: the resume is then told the file anew.
+    /// Writes the row. If a path is not UTF-8, nothing is written: the resume must then be given the file again.
     pub(super) fn insert(&self, conn: &Connection, key: i64) -> rusqlite::Result<()> {
         let paths = self.base_dir.to_str().zip(self.contract_file.to_str());
         let Some((base_dir, contract_file)) = paths else {

@@ -124,7 +124,7 @@ impl KeptFiles {
         Ok(())
     }
 
-    /// A content that this process kept or found; none where there is none of that hash.
+    /// A content that this process kept or found; `None` if there is none of that hash.
     ///
     /// # Errors
     /// What the system says.
@@ -155,7 +155,7 @@ impl KeptFiles {
 }
 
 impl ReadKept {
-    /// What that run keeps; none where it keeps nothing.
+    /// What that run keeps; `None` if it keeps nothing.
     ///
     /// # Errors
     /// What the system says, or where it is no such file.
@@ -219,7 +219,7 @@ impl ReadKept {
         &self.workspace
     }
 
-    /// The content of that hash; none where it is not kept, or is not what it was.
+    /// The content of that hash; `None` if it is not kept, or was changed.
     ///
     /// # Errors
     /// What the system says.
@@ -229,7 +229,7 @@ impl ReadKept {
 }
 
 impl Open {
-    /// The content of that hash; none where it is not kept, or is not what it was.
+    /// The content of that hash; `None` if it is not kept, or was changed.
     fn content(&mut self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
         let Some(ByteRange { at, bytes }) = self.contents.get(&hash).copied() else {
             return Ok(None);
@@ -262,7 +262,7 @@ pub(crate) fn remove_kept(store: &Path, run_id: &RunId) -> io::Result<bool> {
     }
 }
 
-/// The one content that a run keeps whose hash begins so; none where there is none, or several.
+/// The one content that a run keeps whose hash begins so; `None` if there is none, or several.
 ///
 /// # Errors
 /// [`StoreError`] where the file cannot be read.

@@ -112,7 +112,7 @@ impl StoreReader {
         Ok(highest)
     }
 
-    /// The highest open run above a run, whatever has ended between the two; none where all above it has ended.
+    /// The highest open run above a run, whatever has ended between the two; `None` if all above it have ended.
     ///
     /// # Errors
     /// The faults of the file.

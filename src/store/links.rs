@@ -15,7 +15,7 @@ impl Links {
         Self(MOST_LINKS)
     }
 
-    /// What the link of that name leads to; none where there is no link of that name.
+    /// What the link of that name leads to; `None` if there is no link of that name.
     ///
     /// # Errors
     /// What the system says; also where there are too many links.

@@ -167,7 +167,7 @@ pub struct RunDriver {
 }
 
 impl StoreReader {
-    /// Who drives a run now; none where nobody does. Takes the lock from nobody: whoever asks for it meanwhile gets it.
+    /// Who drives a run now; `None` if no process does. Takes no lock away: a process that asks for it meanwhile gets it.
     ///
     /// # Errors
     /// [`StoreError::Lock`] where the lock file cannot be read.
@@ -175,7 +175,7 @@ impl StoreReader {
         let path = folder_of(&self.path).join(run_id.as_str());
         let mut file = match open_regular_name(OpenOptions::new().read(true), &path) {
             Ok(file) => file,
-            // A run that nobody has driven on this machine, or that has ended.
+            // A run that no process has driven on this machine, or that has ended.
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(fault) => return Err(refused(&path, &fault)),
         };
@@ -265,7 +265,7 @@ fn lock_alone(file: &File) -> Result<(), TryLockError> {
         if look < LOOKS_AT_ONCE {
             std::thread::yield_now();
         } else {
-            // Nobody wakes this thread: it is the pause that ends.
+            // No thread wakes this one: the pause ends by itself.
             std::thread::park_timeout(Duration::from_millis(1));
         }
     }

@@ -22,9 +22,9 @@ use crate::transcript::{
 /// The lines of a verified file on their way into a run of the store, inside one open transaction.
 ///
 /// Entries that are here already must be the same; what comes behind them is added where the run was imported. Nothing that is here is taken away but
-/// tombstones that nobody vouches for, where the bytes come back.
+/// tombstones that no known key vouches for, where the bytes come back.
 pub(super) struct Merge {
-    /// How many entries were here; none where the run was not.
+    /// How many entries were here; `None` if the run was not.
     before: Option<u64>,
     key: i64,
     own: bool,

@@ -29,7 +29,7 @@ pub(crate) struct Migration {
     pub from: i32,
     /// The format after.
     pub to: i32,
-    /// The copy of the store as it was; none where nothing was written.
+    /// The copy of the store as it was; `None` if nothing was written.
     pub copy: Option<PathBuf>,
     /// What was changed, or would be, in words.
     pub steps: Vec<&'static str>,
@@ -119,7 +119,7 @@ pub(crate) fn migrate(
     migrate_watched(path, to, dry_run, |_| ())
 }
 
-/// [`migrate`]; `passes` is told of each step that has been taken, so that a test can look at what a kill would leave there.
+/// [`migrate`]; `passes` is called after each step, so that a test can look at what a kill would leave there.
 pub(super) fn migrate_watched(
     path: &Path,
     to: Option<i32>,

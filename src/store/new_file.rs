@@ -1,4 +1,4 @@
-//! A new file that takes the place of another, whole or not at all. Does not know what stands in it.
+//! A new file that takes the place of another, whole or not at all. Does not know its content.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -82,7 +82,7 @@ impl NewFile {
     /// # Errors
     /// What the system says; the target is as it was then.
     pub(crate) fn replace(&mut self) -> io::Result<()> {
-        // A name must not survive what stands under it.
+        // A name must not survive its content.
         self.file.sync_all()?;
         fs::rename(&self.beside, &self.target)?;
         self.is_settled = true;

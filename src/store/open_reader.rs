@@ -14,7 +14,7 @@ use super::store_file::StoreFile;
 /// Opens a connection that only reads, and makes nothing.
 ///
 /// A write that was cut off is rolled back first, where the file may be written, and by no one else. Where neither the file nor anything beside it can be, it is
-/// read as it stands: nobody changes it meanwhile.
+/// read as it is: no process changes it meanwhile.
 pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
     let path = file.path();
     let conn = open_to_read(file, busy)?;
@@ -113,7 +113,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether nobody with the rights of this process can write to the file: its file system is mounted read-only, or nothing can be made in its folder.
+/// Whether no process with the rights of this one can write to the file: its file system is mounted read-only, or nothing can be made in its folder.
 #[cfg(unix)]
 fn is_frozen(path: &Path) -> bool {
     use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
@@ -128,7 +128,7 @@ fn is_frozen(_path: &Path) -> bool {
     false
 }
 
-/// The file as an address of SQLite: one that nobody writes, so that no lock and no other file is needed.
+/// The file as an address of SQLite: one that no process writes, so that no lock and no other file is needed.
 fn immutable(path: &Path) -> String {
     let mut address = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {

@@ -76,12 +76,12 @@ impl Exposure {
         None
     }
 
-    /// What lets others do anything with it; none where it is not there.
+    /// What lets others do anything with it; `None` if it is not there.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         Self::of(&fs::metadata(path).ok()?, ANYTHING)
     }
 
-    /// What lets others write to it; none where it is not there.
+    /// What lets others write to it; `None` if it is not there.
     pub(crate) fn to_write(path: &Path) -> Option<Self> {
         Self::of(&fs::metadata(path).ok()?, WRITING)
     }
@@ -134,7 +134,7 @@ fn is_private_group(gid: u32) -> bool {
 }
 
 /// The first folder in which others could put another file in the place of that one, or of a folder or link on the way to it, or the first
-/// such link that is theirs, and what lets them; none where only this user, its private group and root could. What is not there yet
+/// such link that is theirs, and what lets them; `None` if only this user, its private group and root could. What is not there yet
 /// lets no one.
 ///
 /// # Errors
@@ -210,7 +210,7 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Refuses a folder that others can write: what stands in it may be theirs.
+/// Refuses a folder that others can write: its content may be theirs.
 ///
 /// # Errors
 /// [`io::ErrorKind::PermissionDenied`] with what lets them.

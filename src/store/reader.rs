@@ -1,4 +1,4 @@
-//! Reading a store: which runs there are, and one of them by its name. What stands in a run is `run_reader.rs`.
+//! Reading a store: which runs there are, and one of them by its name. `run_reader.rs` reads the content of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -120,7 +120,7 @@ impl StoreReader {
             asked: asked.chars().take(80).collect(),
         };
         if asked == NEWEST {
-            // No other run stands in for it: whoever asks for the newest must learn that its row was damaged.
+            // No other run replaces it: a caller that asks for the newest must learn that its row was damaged.
             return self.newest()?.ok_or_else(none);
         }
         let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);

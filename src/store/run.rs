@@ -7,7 +7,7 @@ use crate::transcript::{Chain, LogLeaf, SealedOutcome};
 /// The owner of a run that was not driven here.
 pub(super) const IMPORTED: &str = "imported";
 
-/// The right to append to a run, as long as nobody else claims it.
+/// The right to append to a run, as long as no other process claims it.
 #[derive(Debug)]
 pub struct RunHandle {
     pub(super) contract_hash: Digest,

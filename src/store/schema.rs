@@ -8,7 +8,7 @@ use super::formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
 use super::{StoreError, log_name};
 use crate::message::escaped_line;
 
-/// `mono` in ASCII: what tells a store from other programs' databases.
+/// `mono` in ASCII: distinguishes a store from other programs' databases.
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
 
 /// `kind` is `run` or `workflow`, whose contract is its definition. `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
@@ -180,7 +180,7 @@ fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
     Ok(None)
 }
 
-/// The format of a store; none where the database is empty.
+/// The format of a store; `None` if the database is empty.
 ///
 /// # Errors
 /// [`StoreError`] where it is another program's, or of a format that this build does not read.

@@ -134,7 +134,7 @@ pub(crate) fn judge_store(path: &Path) -> Result<(), StoreError> {
 pub(crate) struct StorePlaces {
     /// Its files, and the folder of its answers.
     pub(crate) files: Vec<PathBuf>,
-    /// The folders of its locks and of what files held before; none where the path leads nowhere. They may hold a file for each run, so none of
+    /// The folders of its locks and of what files held before; empty if the path leads nowhere. They may hold a file for each run, so none of
     /// these is looked at by itself.
     pub(crate) folders: Vec<PathBuf>,
 }

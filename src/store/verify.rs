@@ -55,7 +55,7 @@ impl StoreReader {
     }
 }
 
-/// Verifies a run on whatever the connection sees; none where there is none of that name.
+/// Verifies a run on what the connection sees; `None` if there is none of that name.
 pub(super) fn judge(
     conn: &Connection,
     run_id: &RunId,

@@ -170,7 +170,7 @@ fn unsigned_seals(conn: &Connection) -> rusqlite::Result<i64> {
 
 const SEALED: &str = "SELECT id, run_id, contract_hash, head_seq, head_hash, class, code FROM runs";
 
-/// The leaf that a row of `runs` gives; none where it does not read as a sealed run.
+/// The leaf that a row of `runs` gives; `None` if it does not read as a sealed run.
 fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
     let digest = |column| row.get(column).ok().map(Digest::from_bytes);
     let (class, code): (String, String) = (row.get(5).ok()?, row.get(6).ok()?);

@@ -125,18 +125,18 @@ impl Store {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// The fault after which it writes nothing any more; none where it writes.
+    /// The fault after which it writes nothing any more; `None` while it writes.
     pub(crate) fn poison(&self) -> Option<&str> {
         self.poison.get().map(String::as_str)
     }
 
-    /// Whoever signs the checkpoints of runs that are written here; none where they are not signed.
+    /// The key that signs the checkpoints of runs that are written here; `None` if they are not signed.
     #[must_use]
     pub fn signer(&self) -> Option<&SecretKey> {
         self.signer.as_deref()
     }
 
-    /// Names whoever signs the checkpoints of runs that are written here.
+    /// Sets the key that signs the checkpoints of runs that are written here.
     #[must_use]
     pub fn signed_by(mut self, signer: SecretKey) -> Self {
         self.signer = Some(Arc::new(signer));
@@ -211,7 +211,7 @@ impl Store {
         self.begin_run(new, Vec::<SealedEntry>::new(), None).await
     }
 
-    /// Takes a run over: whoever held it before is fenced from now on.
+    /// Takes a run over: the handle that held it before is fenced from now on.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`] where there is none of that name, [`StoreError::Imported`] and [`StoreError::Erased`] where it

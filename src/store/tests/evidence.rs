@@ -243,7 +243,7 @@ fn two_runs_that_swap_rows_are_both_found() {
     }
 }
 
-/// A store with one run that is signed at its seal, and the trust of whoever has the key.
+/// A store with one run that is signed at its seal, and trust in its key.
 fn signed() -> (TempDir, StoreReader, SampleRun, Arc<Trust>) {
     let (folder, path) = folder();
     let run = SampleRun::new("r-1");

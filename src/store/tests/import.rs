@@ -17,7 +17,7 @@ fn key() -> SecretKey {
     SecretKey::from_seed("local", &[1; 32]).unwrap()
 }
 
-/// What trusts whoever erased the blob of [`scene`].
+/// Trust in the key that erased the blob of [`scene`].
 fn trust() -> Arc<Trust> {
     Arc::new(Trust {
         keys: vec![key().public()],
@@ -140,7 +140,7 @@ fn nothing_of_a_file_that_does_not_verify_or_of_another_history_enters() {
         let mut changed = file.clone();
         let end: usize = lines[..=at].iter().map(|line| line.len()).sum();
         changed[end - 10] ^= 1;
-        // The end of a tombstone's line is somebody's signature, which nobody here knows.
+        // The end of a tombstone's line is a signature by a key that is not known here.
         if !line.starts_with("{\"tombstone\"") {
             refuse(changed, false);
         }
@@ -247,7 +247,7 @@ fn bytes_are_missing_only_where_a_known_key_says_so_and_come_back() {
     let (folder, path, run, file) = scene();
     let given = folder.path().join("run.jsonl");
     let blob = Digest::of(b"the whole of a long file");
-    // Whoever is not known here left the bytes out.
+    // A key that is not known here left the bytes out.
     let refused = import(&path, &given, terms(false), &Arc::default());
     let signers = vec![format!("local+{}", key().public().id())];
     let unknown = ImportError::Tombstone {
@@ -257,7 +257,7 @@ fn bytes_are_missing_only_where_a_known_key_says_so_and_come_back() {
     };
     assert_eq!(refused, Err(unknown));
     assert!(!path.exists());
-    // It is in the store by the word of a key that is known no more: nobody here vouches for the tombstone then.
+    // It is in the store by the word of a key that is known no more: then no known key vouches for the tombstone.
     import(&path, &given, terms(false), &trust()).unwrap();
     let whole = folder.path().join("whole.db");
     write(&open(&whole), &run, 1);
@@ -272,7 +272,7 @@ fn bytes_are_missing_only_where_a_known_key_says_so_and_come_back() {
     let mut reader = StoreReader::open(&path).unwrap();
     let report = reader.verify_run(&run.run_id, false).unwrap();
     assert_eq!(report.first_bad, None);
-    // And no tombstone takes away what is here, whoever has signed it.
+    // And no tombstone takes away what is here, whichever key has signed it.
     std::fs::write(&given, &file).unwrap();
     let done = import(&path, &given, terms(false), &trust()).unwrap();
     assert_eq!(done.change, Change::Nothing);
