@@ -54,7 +54,7 @@ impl Machine {
         self.refused(batch, outbox, ("denied", reason))
     }
 
-    /// A person has answered: starts the call that was approved, or goes on with the one whose server asked. None where nothing may be
+    /// A person has answered: starts the call that was approved, or goes on with the one whose server asked. `None` if nothing may be
     /// started any more: then the call is settled.
     fn answered(
         &mut self,

@@ -46,7 +46,7 @@ impl Machine {
         }
     }
 
-    /// Ends the run: the outcome is fixed, and the driver is told.
+    /// Ends the run: the outcome is fixed, and the driver gets it as an effect.
     pub(super) fn end(&mut self, ending: &Ending, outbox: &mut Outbox) -> Outcome {
         outbox.predicate = Some(ending.predicate);
         self.notices.clear();
@@ -88,7 +88,7 @@ impl Machine {
         }
     }
 
-    /// What the closing turn is told.
+    /// The instruction for the closing turn.
     pub(super) fn final_instruction(&self) -> &'static str {
         if self.wants_report() {
             REPORT_INSTRUCTION
@@ -113,7 +113,7 @@ impl Machine {
         self.begin_turn();
         self.append_pending(notice(self.final_instruction()));
         self.context.flush();
-        // The instruction replaces whatever the last attempt would have been told.
+        // The instruction replaces the notices for the last attempt.
         self.notices.clear();
     }
 }

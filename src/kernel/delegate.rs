@@ -35,7 +35,7 @@ impl ChildEnd {
 }
 
 impl Machine {
-    /// The agent that a tool of that exposed name is; none where it is none.
+    /// The agent that a tool of that exposed name is; `None` if it is no agent.
     pub(super) fn agent(&self, tool: &str) -> Option<&DelegateTerms> {
         self.contract.agents.get(tool)
     }
@@ -70,7 +70,7 @@ impl Machine {
             .saturating_sub(spoken_for)
     }
 
-    /// The same of the cost; none where nothing limits it.
+    /// The same of the cost; `None` if nothing limits it.
     fn cost_left(&self) -> Option<u64> {
         let spoken_for = exact_sum(self.counters.tree_cost_micro_usd(), self.reserved().1);
         let max = self.contract.max_cost_micro_usd?;

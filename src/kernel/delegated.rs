@@ -5,7 +5,7 @@ use crate::contract::DelegationGrant;
 /// What the call of an agent holds while its message is dealt with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delegated {
-    /// What its run was given; none where none was begun.
+    /// What its run was given; `None` if none was begun.
     pub(super) grant: Option<DelegationGrant>,
     /// Ok results of tools that are no agents, in its run and below.
     pub(super) tools_ok: u64,

@@ -117,7 +117,7 @@ pub struct CallOrder {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenInput {
-    /// What a person entered; none where it was refused.
+    /// What a person entered; `None` if they refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ObjectText>,
     /// [`InputQuestion::resume`](crate::message::InputQuestion::resume), as it came.

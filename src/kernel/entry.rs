@@ -315,7 +315,7 @@ pub enum DropReason {
 pub struct DroppedResult {
     /// Tokens of the result.
     pub original: u64,
-    /// Tokens of what stands in its place.
+    /// Tokens of its replacement.
     pub replacement: u64,
 }
 

@@ -143,7 +143,7 @@ impl RunStarted {
     }
 
     /// What the user said in a conversation that a run begins with, joined by line feeds: what the intent rules judge (semantics
-    /// §8). None where the user said nothing. What monolith itself says in the user's name is left out.
+    /// §8). `None` if the user wrote nothing. What monolith itself writes in the user's name is left out.
     #[must_use]
     pub fn intent(messages: &[AgentMessage]) -> Option<String> {
         let said: Vec<&str> = messages
@@ -311,7 +311,7 @@ pub struct InferenceFailed {
 pub struct ToolReturned {
     /// Which call.
     pub call: CallSeq,
-    /// Of a call of an agent the end of its run; none where none was begun.
+    /// Of a call of an agent the end of its run; `None` if none was begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<Box<ChildEnd>>,
     /// What its server asked for meanwhile, and what it got, in that order; for people.
@@ -350,7 +350,7 @@ pub struct Approval {
     /// Of a denial: the arguments that the person would have the call made with. The model is shown them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<ObjectText>,
-    /// Why; of a denial the model is told.
+    /// Why; the model sees the reason of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -40,7 +40,7 @@ impl Fold {
         }
     }
 
-    /// The machine after the events; none where the run has not begun.
+    /// The machine after the events; `None` if the run has not begun.
     pub(crate) fn into_run(self) -> Option<Run> {
         self.run
     }

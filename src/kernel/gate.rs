@@ -16,7 +16,7 @@ impl Machine {
             && !self.gate_open
     }
 
-    /// Takes out of a message what must not be seen: its text, what it tells by the session's own tools, which open nothing, and
+    /// Takes out of a message what must not be seen: its text, what it reports by the session's tools, which open nothing, and
     /// the texts of its repair. The record of a repair holds whatever was repaired or left out, the text of the message with it,
     /// so nothing of it but the steps can be shown.
     fn hold_back(&self, result: &mut ProtocolAdapterResult) -> Held {

@@ -1,4 +1,4 @@
-//! Names that are nearest to one that nobody offers (semantics §6): pure, and bounded by the length of what is compared.
+//! Names that are nearest to one that is not offered (semantics §6): pure, and bounded by the length of what is compared.
 
 /// How many names are given.
 const MOST_NAMED: usize = 3;

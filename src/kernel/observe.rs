@@ -106,7 +106,7 @@ impl Machine {
         }
     }
 
-    /// How a call ended, where results are told in text.
+    /// How a call ended, where results are rendered as text.
     fn observed(&self, call: &Settled) -> Option<Observed> {
         let failed = |duration_ms| Observed {
             duration_ms,
@@ -294,7 +294,7 @@ enum Observation {
 /// What is shown of one call.
 struct Seen {
     observed: Option<Observed>,
-    /// The tool whose words it shows, and the entry that records them; none where it is monolith that speaks.
+    /// The tool whose words it shows, and the entry that records them; `None` if the text is monolith's own.
     source: Option<(String, u64)>,
     text: String,
     tokens: Counted,

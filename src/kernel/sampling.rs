@@ -139,7 +139,7 @@ impl Machine {
         Some(inference)
     }
 
-    /// A response came: the server that wanted it gets it. None where no server waits for that inference.
+    /// A response came: the server that wanted it gets it. `None` if no server waits for that inference.
     pub(super) fn take_sample(
         &mut self,
         batch: &mut Batch,
@@ -157,7 +157,7 @@ impl Machine {
         self.end_sample(batch, returned.inference, content, outbox)
     }
 
-    /// What a server wanted a model to be asked is answered, or will not be. None where no server waits for that inference.
+    /// What a server wanted a model to be asked is answered, or will not be. `None` if no server waits for that inference.
     pub(super) fn end_sample(
         &mut self,
         batch: &mut Batch,

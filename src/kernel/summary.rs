@@ -1,4 +1,4 @@
-//! Summaries (semantics §6): a result that is too large may be told by a model instead of being cut. One request, never repeated;
+//! Summaries (semantics §6): a model may summarise a result that would else be cut. One request, never repeated;
 //! whatever goes wrong with it, the cut stands.
 
 use super::batch::{Batch, Shown};
@@ -141,7 +141,7 @@ impl Machine {
     }
 }
 
-/// The text that stands for a result of at most `most` bytes, and its tokens; none where the cut is better.
+/// The text that stands for a result of at most `most` bytes, and its tokens; `None` if the cut is better.
 fn summary_of(
     envelope: &ToolEnvelope,
     returned: &InferenceReturned,
@@ -154,7 +154,7 @@ fn summary_of(
     (length(&text) <= most && tokens <= envelope.tokens).then_some((text, tokens))
 }
 
-/// The summary in a response, without the white space around it; none where it is no whole text.
+/// The summary in a response, without the white space around it; `None` if it is no whole text.
 fn whole_text(returned: &InferenceReturned) -> Option<&str> {
     let result = &returned.result;
     let whole = matches!(result.stop, StopReason::End | StopReason::Unknown);

@@ -165,7 +165,7 @@ enum Slot {
     },
     /// Due when the run is resumed: approved, or lost.
     Ready(u64),
-    /// Returned; whether a model tells it is asked when the run is resumed.
+    /// Returned; whether a model summarises it is decided when the run is resumed.
     Untold(ToolEnvelopeKey),
     /// A summary by that inference is waited for, whose prompt is so many tokens; the cut weighs so much, the whole has so many
     /// bytes.

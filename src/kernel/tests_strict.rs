@@ -186,7 +186,7 @@ fn a_call_that_cannot_be_read_is_answered_and_the_others_run_but_under_strict() 
     check(true, unreadable(), 0, &[], "INFER");
     let said = ["(tool failed: arguments are not valid JSON)"];
     check(false, unreadable(), 1, &said, "INFER");
-    // A name says more than what stands beside it.
+    // An unknown name is reported before arguments that cannot be read.
     let mut unknown = unreadable();
     unknown.canonical_message.as_mut().unwrap().tool_calls[1].name = "fly".to_owned();
     check(false, unknown, 1, &[FLY], "INFER");

@@ -275,7 +275,7 @@ impl Machine {
         }
     }
 
-    /// Counts a turn of which no call is authorised, at least one of them for its name or its arguments; any such call is told in
+    /// Counts a turn of which no call is authorised, at least one of them for its name or its arguments; each such call is in
     /// the entry, and so is one that a rule of the contract denies.
     fn count_refused<'a>(
         &mut self,

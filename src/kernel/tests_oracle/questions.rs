@@ -45,7 +45,7 @@ impl Oracle {
         Reaction::Starts(vec![approval.call.0])
     }
 
-    /// A person answered the question of a server, or refused, or it was too late: the call goes on. None where no such question stands.
+    /// A person answered the question of a server, or refused, or it was too late: the call goes on. `None` if no such question is open.
     pub(super) fn answer_question(&mut self, approval: Option<&Approval>) -> Option<Reaction> {
         let overdrawn = self.overdrawn().is_some();
         let suspended = self.facts.suspended;

@@ -4,7 +4,7 @@ use super::*;
 use crate::message::SamplingRequest;
 
 impl Oracle {
-    /// The server of a call wants a model to be asked; none where nothing goes on with an answer.
+    /// The server of a call wants a model to be asked; `None` if nothing goes on with an answer.
     pub(super) fn sampling_required(
         &mut self,
         at: usize,
@@ -117,7 +117,7 @@ impl Oracle {
         self.sampler(&call.name)
     }
 
-    /// An answer came, or none will: the call goes on. None where no server waits for that inference.
+    /// An answer came, or none will: the call goes on. `None` if no server waits for that inference.
     pub(super) fn sample_ended(&mut self, n: u64) -> Option<Reaction> {
         let nothing_starts = self.nothing_starts().is_some();
         let (suspended, place) = (self.facts.suspended, self.facts.place);

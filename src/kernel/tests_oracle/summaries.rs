@@ -3,7 +3,7 @@
 use super::*;
 
 impl Oracle {
-    /// §6: a result that is too large is told by a model where that is allowed.
+    /// §6: a result that is too large is summarised by a model where that is allowed.
     pub(super) fn summary(&mut self, at: usize, envelope: &ToolEnvelope) -> Reaction {
         let long = envelope.full.is_some() && envelope.status == EnvelopeStatus::Ok;
         let named = self.summarizer().is_some();

@@ -215,7 +215,7 @@ pub(super) fn three_targets() -> Terms {
     }
 }
 
-/// Long results are told by a model that attempts do not go to.
+/// Long results are summarised by a model that attempts do not go to.
 pub(super) fn summaries() -> Terms {
     let mut terms = loose(ToolPolicy::Optional);
     terms.targets.push(TargetTerms {
@@ -252,7 +252,7 @@ pub(super) fn sampling() -> Terms {
     }
 }
 
-/// Long results are told by the one model that there is.
+/// Long results are summarised by the one model that there is.
 pub(super) fn summaries_by_the_target() -> Terms {
     let mut terms = reporting(loose(ToolPolicy::Optional));
     terms.tool_output_budget.summarizer_model = Some("script".to_owned());
