@@ -20,7 +20,7 @@ pub(crate) struct CallTerms<'a> {
     pub exchanges: &'a Arc<ExchangeLog>,
     /// `<run_id>:<call seq>`; sent to MCP servers in `_meta`.
     pub idempotency_key: &'a str,
-    /// What the run knows of the files of its workspace, and where it keeps what they held before the call changed them; none where nothing is kept.
+    /// What the run knows of the files of its workspace, and where it keeps what they held before the call changed them; `None` if nothing is kept.
     pub files: Option<&'a Arc<RunFiles>>,
     /// Bytes of text that the envelope may hold; the rest goes to `blobs`.
     pub output_limit_bytes: u64,

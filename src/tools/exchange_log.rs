@@ -58,7 +58,7 @@ pub(crate) type WaitingCall = (AwaitedInput, oneshot::Sender<Option<ObjectText>>
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeLog {
     exchanges: Mutex<Vec<InputExchange>>,
-    /// Where questions go; none where there is no one to ask.
+    /// Where questions go; `None` if there is no one to ask.
     questions: Option<mpsc::Sender<WaitingCall>>,
     /// Held while a person is asked: one question at a time.
     turn: tokio::sync::Mutex<()>,
@@ -96,7 +96,7 @@ impl ExchangeLog {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(moment);
     }
 
-    /// What a person enters, or a model says, while the call waits; none where that is refused, or does not come in time.
+    /// What a person enters, or a model writes, while the call waits; `None` if that is refused, or does not come in time.
     pub(super) async fn ask(&self, question: AwaitedInput) -> Option<ObjectText> {
         let until = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = async {

@@ -21,7 +21,7 @@ pub(crate) trait FileKeeper: fmt::Debug + Send + Sync {
     /// What the system says.
     fn settle(&self) -> io::Result<()>;
 
-    /// The content of that hash; none where it is not kept.
+    /// The content of that hash; `None` if it is not kept.
     ///
     /// # Errors
     /// What the system says.

@@ -25,7 +25,7 @@ pub(crate) enum LoginFault {
     OAuth(#[from] OAuthFault),
 }
 
-/// Begins a login at a server; none where the server asks for no authorization. Where scopes are wanted it begins in any case.
+/// Begins a login at a server; `None` if the server asks for no authorization. Where scopes are wanted it begins in any case.
 ///
 /// # Errors
 /// [`LoginFault`].

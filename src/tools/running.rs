@@ -241,7 +241,7 @@ impl RunningServer {
         }
     }
 
-    /// The starts that were tried in its place; none where it cannot be down.
+    /// The starts that were tried in its place; `None` if it cannot be down.
     pub(super) const fn restarts(&self) -> Option<&Mutex<Restarts>> {
         match self {
             Self::Builtin { .. } | Self::Web { .. } => None,

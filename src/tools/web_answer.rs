@@ -99,7 +99,7 @@ pub(super) fn charset_of(media_type: &str) -> Result<Charset, String> {
     }
 }
 
-/// The text of a body; none where it is no text. The last character of one that was cut may be incomplete.
+/// The text of a body; `None` if it is no text. The last character of one that was cut may be incomplete.
 pub(super) fn text_of(body: Vec<u8>, charset: Charset, whole: bool) -> Option<String> {
     if body.contains(&0) {
         return None;

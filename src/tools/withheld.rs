@@ -46,7 +46,7 @@ pub(super) struct WithheldIds {
     closed: Vec<FileId>,
     folders: Vec<Arc<FolderFiles>>,
     open: Vec<FileId>,
-    /// A folder with more files than are looked at: a file of it could not be told from others.
+    /// A folder with more files than are looked at: a file of it could not be distinguished from others.
     uncounted: Option<String>,
 }
 

@@ -21,7 +21,7 @@ const MOST_ADDRESSES: usize = 64;
 pub(in crate::tools) struct AddressGuard {
     /// Whether an address may be this machine.
     loopback: bool,
-    /// Networks that are not public and that an address may be in; none where the contract has no place for any.
+    /// Networks that are not public and that an address may be in; `None` if the contract has no place for any.
     networks: Option<Vec<PrivateNetwork>>,
     resolver: Arc<dyn Resolver>,
 }

@@ -41,7 +41,7 @@ pub(super) struct Planned {
     pub(super) path: String,
     /// What it holds now, where the patch was held against it.
     pub(super) before: Option<String>,
-    /// What it will hold; none where it will not be there.
+    /// What it will hold; `None` if it will not be there.
     pub(super) after: Option<String>,
     /// Whether no file may be there yet.
     pub(super) is_new: bool,

@@ -27,7 +27,7 @@ use crate::tools::{CallTerms, Clock, ShellSpec, ToolServerError};
 pub(in crate::tools) struct Builtins {
     /// What asks the web, where the contract has terms for it.
     http_get: Option<HttpGet>,
-    /// How commands are run; none where the host has no such way.
+    /// How commands are run; `None` if the host cannot run any.
     shell: Option<ShellSpec>,
     tools: Vec<(Tool, ToolCapability)>,
     workspace: Workspace,

@@ -25,7 +25,7 @@ pub(super) enum FileStep {
     Remove { path: String },
 }
 
-/// Makes every change, or none where one of them is refused, and tells what became of each file. Each file is written whole or not at all; where the
+/// Makes every change, or none if one of them is refused, and reports what became of each file. Each file is written whole or not at all; where the
 /// system fails in between, the message has what was changed before.
 ///
 /// What each file held is kept before it is changed, and noted.

@@ -30,7 +30,7 @@ impl ChangeLog {
         }))
     }
 
-    /// What the run knows of its files; none where nothing is kept.
+    /// What the run knows of its files; `None` if nothing is kept.
     pub(super) fn files(&self) -> Option<&Arc<RunFiles>> {
         self.0.files.as_ref()
     }

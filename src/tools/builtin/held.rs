@@ -42,7 +42,7 @@ impl Held {
         Ok(Self::Large(hash))
     }
 
-    /// Its hash; none where it was not there.
+    /// Its hash; `None` if it was not there.
     pub(super) fn hash(&self) -> Option<Digest> {
         match self {
             Self::Content(content) => Some(Digest::of(content)),

@@ -18,9 +18,9 @@ use crate::tools::withheld::Withheld;
 pub(crate) struct FileChange {
     /// The path that the call gives.
     pub(crate) path: String,
-    /// What it holds now; none where it is not there.
+    /// What it holds now; `None` if it is not there.
     pub(crate) before: Option<String>,
-    /// What it would hold; none where it would not be there.
+    /// What it would hold; `None` if it would not be there.
     pub(crate) after: Option<String>,
 }
 
@@ -116,7 +116,7 @@ async fn patch(workspace: &Workspace, request: &ApplyPatch) -> Result<Vec<FileCh
     Ok(changes)
 }
 
-/// The text of a file; none where it is not there.
+/// The text of a file; `None` if it is not there.
 async fn text_there(workspace: &Workspace, path: &str) -> Result<Option<String>, Refusal> {
     match whole_text(workspace, path).await {
         Ok(text) => Ok(Some(text)),

@@ -85,7 +85,7 @@ impl RestoredFolder {
         Restored::Done
     }
 
-    /// The hash of what a file holds; none where it is not there. One that is larger than tools write is as no run left it.
+    /// The hash of what a file holds; `None` if it is not there. One that is larger than tools write is as no run left it.
     fn digest_of(&self, path: &Path) -> Result<Option<Digest>, OpenError> {
         let file = match self.0.file(path) {
             Err(OpenError::Io(fault)) if fault.kind() == io::ErrorKind::NotFound => {

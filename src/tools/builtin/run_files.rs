@@ -32,9 +32,9 @@ pub(super) struct Files {
 /// What a file held when it was seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// None where it was not read: it is too large, or cannot be.
+    /// `None` if it was not read: it is too large, or cannot be read.
     pub(super) hash: Option<Digest>,
-    /// None where it was changed so shortly before that the next change may leave it as it is.
+    /// `None` if it was changed so shortly before that the next change may leave it as it is.
     pub(super) stamp: Option<Stamp>,
 }
 

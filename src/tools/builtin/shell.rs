@@ -122,7 +122,7 @@ pub(super) async fn perform(
     if let Some(watched) = watched {
         log.note_all(watched.changes(workspace).await);
     }
-    // The command's errors are its output: what stands here is the sandbox's own.
+    // The command's errors are its output: this text is the sandbox's own.
     let own = own.text(terms.scrub, WORDS_BYTES * 4);
     match ended {
         Ended::Exited(NOT_STARTED) if !own.is_empty() => Err(not_run(own.trim().to_owned())),

@@ -180,7 +180,7 @@ impl Tree<'_> {
 }
 
 impl Rules {
-    /// Whether the path is left out; none where no rule of this folder is about it.
+    /// Whether the path is left out; `None` if no rule of this folder is about it.
     fn leaves_out(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let below: PathBuf = path.components().skip(self.depth).collect();
         match self.rules.matched(below, is_folder) {

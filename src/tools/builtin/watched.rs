@@ -24,7 +24,7 @@ const LOOK_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A file that was read.
 struct Read {
-    /// None where it is larger than what is kept.
+    /// `None` if it is larger than what is kept.
     content: Option<Vec<u8>>,
     seen: Seen,
 }
@@ -37,7 +37,7 @@ pub(super) struct Watched {
 }
 
 impl RunFiles {
-    /// Reads a file, and keeps what it holds. None where there is none that may be read.
+    /// Reads a file, and keeps what it holds. `None` if there is none that may be read.
     fn read(
         &self,
         (beneath, path): (&Beneath, &Path),
@@ -182,7 +182,7 @@ impl RunFiles {
         Ok(changes)
     }
 
-    /// The change of one file. None where its path cannot be written.
+    /// The change of one file. `None` if its path cannot be written.
     fn change(
         &self,
         path: &Path,

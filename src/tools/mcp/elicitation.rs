@@ -154,7 +154,7 @@ impl Round {
         Ok(())
     }
 
-    /// What a later process can go on from; none where that must not be recorded.
+    /// What a later process can go on from; `None` if that must not be recorded.
     pub(super) fn resume(&self, scrub: &dyn Scrubber) -> Option<String> {
         let text = serde_json::to_string(self).ok()?;
         let clean = text.len() <= ROUND_BYTES && matches!(scrub.text(&text), Cow::Borrowed(_));
@@ -167,7 +167,7 @@ impl Round {
     }
 }
 
-/// What a person is asked; none where no person can answer it here: it is to be entered at an address, or too long.
+/// What a person is asked; `None` if no person can answer it here: it is to be entered at an address, or too long.
 pub(super) fn question(params: &Value, scrub: &dyn Scrubber) -> Option<ObjectText> {
     if params.get("url").is_some() {
         return None;
@@ -220,7 +220,7 @@ pub(super) fn elicited(params: &Value, noted: Noted<'_>) -> Value {
     answered(params, content.as_ref(), noted)
 }
 
-/// The default of every field that has one; none where a field that is needed has none.
+/// The default of every field that has one; `None` if a field that is needed has none.
 fn with_defaults(schema: &Value) -> Option<Map<String, Value>> {
     let fields = schema.get("properties").and_then(Value::as_object);
     let fields = fields.into_iter().flatten();

@@ -88,7 +88,7 @@ pub(super) fn asked(params: &Value, scrub: &dyn Scrubber) -> Result<ModelPrompt,
     })
 }
 
-/// The result with what a model said; none where none was asked, or nothing came of it. It is noted.
+/// The result with what a model wrote; `None` if none was asked, or gave no result. It is noted.
 pub(super) fn sampled(
     params: &Value,
     content: Option<&ObjectText>,

@@ -49,7 +49,7 @@ struct State {
 #[derive(Clone)]
 struct Current {
     access_token: String,
-    /// When it is to be refreshed; none where it is not said how long it lasts.
+    /// When it is to be refreshed; `None` if the server does not state how long it lasts.
     fresh_until: Option<Instant>,
 }
 
@@ -136,7 +136,7 @@ impl Authorization {
         self.minted.without(text)
     }
 
-    /// The token to send now; none where there is none.
+    /// The token to send now; `None` if there is none.
     pub(in crate::tools) async fn token(&self) -> Option<String> {
         let mut state = self.state.lock().await;
         if !state.is_loaded {
@@ -205,7 +205,7 @@ impl Authorization {
         });
     }
 
-    /// Another token than `used`: one that a login or another process got meanwhile, else one for what this program has. None where that
+    /// Another token than `used`: one that a login or another process got meanwhile, else one for what this program has. `None` if that
     /// takes a person.
     async fn next(&self, used: &str, challenge: &Challenge) -> Result<Option<Current>, OAuthFault> {
         if self.terms.is_silent() {

@@ -26,7 +26,7 @@ struct Registered {
     token_endpoint_auth_method: Option<String>,
 }
 
-/// The client of the author's terms; none where they name none that this server takes.
+/// The client of the author's terms; `None` if they name none that this server takes.
 pub(super) fn named(
     terms: &ClientTerms,
     server: &AuthorizationServer,

@@ -85,7 +85,7 @@ impl Discovered {
     }
 }
 
-/// The metadata of the resource; none where it has none.
+/// The metadata of the resource; `None` if it has none.
 async fn resource(
     web: &Web,
     server: &Url,
@@ -182,7 +182,7 @@ async fn of_its_own(
     Ok(found)
 }
 
-/// The document there; none where there is none. A refusal or a fault of the server is not taken for its absence.
+/// The document there; `None` if there is none. A refusal or a fault of the server is not taken for its absence.
 async fn document(web: &Web, place: &Url) -> Result<Option<Reply>, OAuthFault> {
     let reply = web.get(place).await?;
     match reply.status {

@@ -38,7 +38,7 @@ pub(super) enum Grant<'a> {
 #[derive(Clone, Deserialize)]
 pub(super) struct Granted {
     pub(super) access_token: String,
-    /// In seconds from now; none where it is not said.
+    /// In seconds from now; `None` if it is not given.
     #[serde(default, deserialize_with = "seconds")]
     pub(super) expires_in: Option<u64>,
     pub(super) refresh_token: Option<String>,

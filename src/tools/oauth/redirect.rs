@@ -67,7 +67,7 @@ impl Redirect {
     }
 }
 
-/// Reads one request and answers it; none where it is not the one that is waited for.
+/// Reads one request and answers it; `None` if it is not the one that is waited for.
 async fn served<T>(
     mut stream: TcpStream,
     read: impl Fn(&str) -> Option<Result<T, OAuthFault>>,

@@ -30,7 +30,7 @@ pub(crate) struct StoredAuthorization {
     pub(crate) access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refresh_token: Option<String>,
-    /// Seconds of Unix time; none where the server does not say.
+    /// Seconds of Unix time; `None` if the server does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires_unix_s: Option<u64>,
     pub(crate) scopes: Vec<String>,

@@ -83,7 +83,7 @@ impl Drop for Groups {
     }
 }
 
-/// Makes a group below that one with those limits and joins it; none where any of it fails.
+/// Makes a group below that one with those limits and joins it; `None` if any of it fails.
 fn make(from: &Path, limits: &[(&str, u64)]) -> Option<PathBuf> {
     sweep(from);
     let group = from.join(format!("{PREFIX}{}", std::process::id()));

@@ -26,7 +26,7 @@ pub(crate) enum Confined {
     WherePossible,
 }
 
-/// Limits; none where a field is none.
+/// Limits; a field that is `None` sets none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {

@@ -34,7 +34,7 @@ const BLANK: &str = ".blank";
 
 /// As whom fresh folders are made, and how the owner of what is shown becomes whom the program runs as.
 pub(super) struct Owner<'o> {
-    /// The user namespace of id-mapped mounts; none where the program has the id of this process.
+    /// The user namespace of id-mapped mounts; `None` if the program has the id of this process.
     pub(super) users: Option<BorrowedFd<'o>>,
     /// The id outside of that, for fresh folders.
     pub(super) id: Option<u32>,

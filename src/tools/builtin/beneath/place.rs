@@ -107,7 +107,7 @@ impl Beneath {
         }
     }
 
-    /// The place that a path leads to; none where a folder on the way is missing. What is withheld is refused.
+    /// The place that a path leads to; `None` if a folder on the way is missing. What is withheld is refused.
     fn place(&self, path: &Path, search: Search) -> Result<Option<Destination>, OpenError> {
         let mut walk = self.walk(path)?;
         let place = walk.place(search);
@@ -136,7 +136,7 @@ fn written(mut file: File, text: &[u8], mode: Option<Mode>) -> Result<(), OpenEr
 }
 
 impl Walk<'_> {
-    /// Takes every step but the last one, and finds what has the last name. None where a folder is missing that is not made.
+    /// Takes every step but the last one, and finds what has the last name. `None` if a folder is missing that is not made.
     fn place(&mut self, search: Search) -> Result<Option<Destination>, OpenError> {
         while let Some(step) = self.steps.pop_front() {
             match step.as_bytes() {
@@ -194,7 +194,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The place of the last name; none where it is a link, whose steps are taken next.
+    /// The place of the last name; `None` if it is a link, whose steps are taken next.
     fn last_place(
         &mut self,
         name: OsString,

@@ -1,4 +1,4 @@
-//! What tells that a file was written since: its identity, size and times. Does not read it.
+//! Evidence that a file was written since: its identity, size and times. Does not read it.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ impl<'b> Stamps<'b> {
         }
     }
 
-    /// The stamp of the regular file at that path; none where there is none, or a link.
+    /// The stamp of the regular file at that path; `None` if there is none, or a link.
     pub(in crate::tools::builtin) fn at(
         &mut self,
         path: &Path,

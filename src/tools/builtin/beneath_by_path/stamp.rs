@@ -1,4 +1,4 @@
-//! What tells that a file was written since, where systems have no more than its size and time. Does not read it.
+//! Evidence that a file was written since, where systems have no more than its size and time. Does not read it.
 
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ impl<'b> Stamps<'b> {
         Self(beneath)
     }
 
-    /// The stamp of the regular file at that path; none where there is none, or a link.
+    /// The stamp of the regular file at that path; `None` if there is none, or a link.
     pub(in crate::tools::builtin) fn at(
         &mut self,
         path: &Path,
