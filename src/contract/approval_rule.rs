@@ -1,4 +1,4 @@
-//! The rules by which a contract leaves calls to a person, or to nobody. Plain data; which rule a call falls under is judged by
+//! A contract's rules that allow calls, deny them or ask a person. Plain data; which rule a call falls under is judged by
 //! `ruling`.
 
 use std::fmt;

@@ -22,7 +22,7 @@ use crate::message::{Digest, TokenCounters};
 /// [`Self::complete`] adds the tools and seals it. Until then its servers count as unavailable.
 #[derive(Clone, Debug)]
 pub(crate) struct ContractDraft {
-    /// What the agents offer that it may delegate to; none where it has none.
+    /// What the agents offer that it may delegate to; `None` if it has none.
     pub(super) agents: Option<ServerCapability>,
     /// One for each target.
     pub(super) adapters: Vec<Adapters>,

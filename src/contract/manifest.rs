@@ -97,7 +97,7 @@ impl CapabilityManifest {
 pub(crate) struct PinFault {
     /// What the definition gives.
     pub(crate) expected: Digest,
-    /// What stands in the contract.
+    /// The pin in the contract.
     pub(crate) found: Option<Digest>,
     /// The pin, into the contract.
     pub(crate) place: String,

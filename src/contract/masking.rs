@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::redaction::{address_user, recorded_url, url_secrets};
 use super::secret_names::{ADDRESS_PASSWORD, names_a_secret, random_argument};
 
-/// What stands in the place of a secret that is shown to people.
+/// The text that replaces a secret where people see it.
 pub(crate) const MASK: &str = "***";
-/// What stands before a secret in a header.
+/// The words before a secret in a header.
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 /// Options whose argument may be `USER:PASSWORD`.
 const USERS: [&str; 3] = ["-u", "--user", "--proxy-user"];
@@ -145,7 +145,7 @@ fn connection_parts(text: &str) -> Option<Vec<&str>> {
 }
 
 /// Where the first part of a connection string ends: at a `;` outside of a value in quotes. A quote opens as the first character of a value
-/// alone, and stands for itself where it stands twice. One that is not closed holds nothing but a secret together.
+/// alone, and two of them are one literal quote. One that is not closed holds nothing but a secret together.
 fn part_end(text: &str) -> usize {
     let first = text.find(';').unwrap_or(text.len());
     let Some((name, value)) = text.split_once('=').filter(|(name, _)| name.len() < first) else {

@@ -1,4 +1,4 @@
-//! Which offered tool an author means by a name that nobody offers.
+//! Which offered tool an author means by a name that is not offered.
 
 use super::Terms;
 

@@ -11,7 +11,7 @@ use super::{
     ServerTerms, recorded_template, server_sandbox, shell_sandbox,
 };
 
-/// As what monolith comes to the authorization server of a server; none where its author says nothing of that.
+/// As what monolith comes to the authorization server of a server; `None` if its author gives nothing for that.
 fn oauth_terms(given: &OAuthSpec) -> Option<Box<OAuthTerms>> {
     let address = |address: &Option<String>| address.as_deref().map(recorded_url);
     let terms = OAuthTerms {

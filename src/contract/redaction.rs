@@ -105,7 +105,7 @@ pub(crate) fn recorded_url(url: &str) -> String {
     out
 }
 
-/// An address without its query: what stands before the user, the user with the password, which may be empty, and the rest.
+/// An address without its query: the part before the user, the user with the password, which may be empty, and the rest.
 ///
 /// It is read as loosely as clients and people write it, with one slash or none behind the scheme, slashes of either kind, and slashes in
 /// the password: whether it can be used is judged elsewhere, and until then it may be shown.
@@ -137,7 +137,7 @@ fn split_at_user(place: &str) -> (&str, &str, &str) {
     }
 }
 
-/// What stands before the `@` of an address; empty where nothing does.
+/// The part before the `@` of an address; empty if there is none.
 pub(super) fn address_user(url: &str) -> &str {
     let url = url.split_once('#').map_or(url, |(before, _)| before);
     let (place, _) = url.split_once('?').unwrap_or((url, ""));

@@ -64,7 +64,7 @@ impl ServerKind {
         }
     }
 
-    /// What stands before a tool's own name in the name that the model sees.
+    /// The prefix of a tool's own name in the name that the model sees.
     #[must_use]
     pub(crate) fn prefix(self, server: &str) -> String {
         match self {

@@ -5,7 +5,7 @@
 pub(crate) struct TermFault {
     /// The dotted paths of other values that the rule is about.
     pub(crate) also: &'static [&'static str],
-    /// The dotted path of the value; none where the rule is about no value of the file.
+    /// The dotted path of the value; `None` if the rule is about no value of the file.
     pub(crate) path: Option<String>,
     /// The rule, as a check records it.
     pub(crate) text: String,

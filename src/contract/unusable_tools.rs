@@ -6,7 +6,7 @@ use super::server_terms::{ServerKind, own_name};
 use super::terms::Terms;
 use super::validators::Validators;
 
-/// What an author writes, so that tools whose input schema cannot be used are left out and the others of their servers stay; none where
+/// What an author writes, so that tools whose input schema cannot be used are left out and the others of their servers stay; `None` if
 /// every schema can be used, or it is the author's own.
 pub(crate) fn way_without_tools(terms: &Terms) -> Option<String> {
     let validators = Validators::default();

@@ -129,7 +129,7 @@ impl Validators {
         }
     }
 
-    /// Whether the arguments are those that the rule of `approval` of that number is about; none where that cannot be judged within
+    /// Whether the arguments are those that the rule of `approval` of that number is about; `None` if that cannot be judged within
     /// the steps that are left.
     pub(super) fn rule_takes(
         &self,
@@ -252,7 +252,7 @@ fn compile_report(terms: &FinalReportTerms) -> Option<Arc<Compiled>> {
     compile_rule(terms.schema.as_ref()?)
 }
 
-/// None where it does not compile: PRECHECK refuses that.
+/// `None` if it does not compile: PRECHECK refuses that.
 fn compile_rule(schema: &Value) -> Option<Arc<Compiled>> {
     Compiled::of(schema, Digest::ZERO).ok().map(Arc::new)
 }

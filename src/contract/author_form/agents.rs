@@ -11,7 +11,7 @@ pub(super) fn with_recorded_agents(spec: &mut ContractSpec, recorded: &Execution
         return;
     };
     spec.own = delegation.chain.last().cloned();
-    // What stands at the top is what the file says.
+    // Of a run at the top, the file itself gives the terms.
     spec.delegation = (delegation.depth() > 0).then(|| delegation.clone());
     if spec.agents.is_empty() {
         spec.agents = agents_of(recorded);

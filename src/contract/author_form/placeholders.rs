@@ -1,4 +1,4 @@
-//! What stands in a file for values that no contract holds. Does not know whose they are.
+//! Placeholders in a file for values that no contract holds. Does not know whose they are.
 
 use std::collections::BTreeMap;
 

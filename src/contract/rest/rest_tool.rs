@@ -19,7 +19,7 @@ const JSON: &str = "application/json";
 pub struct RestTool {
     /// The body with places for arguments.
     pub body_template: Option<Value>,
-    /// What the model is told of it.
+    /// The description that the model sees.
     pub description: String,
     /// Its method.
     pub method: HttpMethod,

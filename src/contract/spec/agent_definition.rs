@@ -10,7 +10,7 @@ use crate::contract::{AgentId, ServerCapability, ServerKind};
 use crate::message::Digest;
 
 impl AgentDefinition {
-    /// The definition of a file that was read as one, with the agents below it; none where it was not read from a text.
+    /// The definition of a file that was read as one, with the agents below it; `None` if it was not read from a text.
     #[must_use]
     pub(crate) fn of(spec: &ContractSpec, below: BTreeMap<String, Digest>) -> Option<Self> {
         let own = spec.own.as_ref()?;
@@ -46,7 +46,7 @@ impl AgentDefinition {
 }
 
 impl ContractSpec {
-    /// What the agents offer that it may delegate to: none where it has none. Those whose files were not read are left out.
+    /// What the agents offer that it may delegate to; `None` if it has none. Those whose files were not read are left out.
     #[must_use]
     pub(crate) fn agents_offer(&self) -> Option<ServerCapability> {
         let defined = self

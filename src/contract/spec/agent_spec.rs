@@ -15,11 +15,11 @@ pub(super) const MOST_NAME_CHARS: usize = 64 - AGENT_PREFIX.len();
 /// An agent that a file names under `agents`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AgentSpec {
-    /// What its own file says of it; none where that was not read.
+    /// What its own file states; `None` if that was not read.
     pub(crate) defined: Option<AgentDefinition>,
     /// Its file, as the author names it: from the folder of the naming file, or absolute.
     pub(crate) file: String,
-    /// Which tools its runs may have, as patterns of exposed names; none where that is what its file names.
+    /// Which tools its runs may have, as patterns of exposed names; `None` if its own file names them.
     pub(crate) grant: Option<Vec<String>>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct OfferedAs {
 }
 
 impl AgentSpec {
-    /// The exposed name of its tool; none where its file was not read.
+    /// The exposed name of its tool; `None` if its file was not read.
     #[must_use]
     pub(crate) fn tool(&self) -> Option<String> {
         let defined = self.defined.as_ref()?;

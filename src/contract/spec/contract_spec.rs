@@ -54,7 +54,7 @@ pub struct ContractSpec {
     pub completion: Option<Completion>,
     pub context_budget: ContextBudgetSpec,
     pub cycle_forbid: Vec<(String, String)>,
-    /// Where its run stands that was delegated; none where it was not.
+    /// The place of its run in the chain of delegations; `None` if it was not delegated.
     pub(crate) delegation: Option<DelegationTerms>,
     pub final_report: FinalReportSpec,
     pub flow: Vec<FlowRule>,
@@ -131,7 +131,7 @@ pub struct ContractSpec {
     pub(crate) pinned: PinnedOffers,
     /// Scripts of scripted providers that stand in no file, by provider.
     pub(crate) scripts: BTreeMap<String, String>,
-    /// The folder of snapshots that its layers of configuration name; none where it takes nothing from them.
+    /// The folder of snapshots that its layers of configuration name; `None` if it takes nothing from them.
     pub(crate) sessions_dir: Option<PathBuf>,
 }
 

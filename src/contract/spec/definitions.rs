@@ -78,7 +78,7 @@ pub(crate) trait Definitions {
         false
     }
 
-    /// What the agent of that file says of itself, as the file under `agents` names it; none where files of agents are not read.
+    /// What the agent of that file says of itself, as the file under `agents` names it; `None` if files of agents are not read.
     ///
     /// # Errors
     /// Everything that is wrong with it, each with its place in that file.

@@ -363,7 +363,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Whether a finding is about what stands at that path.
+    /// Whether a finding is about the value at that path.
     pub(super) fn has_at(&self, path: &str) -> bool {
         self.list
             .borrow()

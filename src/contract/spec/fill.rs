@@ -279,7 +279,7 @@ impl Definition {
     }
 }
 
-/// Leaves out what stands there without a value: that it cannot be filled in was reported.
+/// Leaves out the entry there that has no value: that it cannot be filled in was reported.
 fn leave_out(root: &mut Node, path: &[&str]) {
     let Some((last, above)) = path.split_last() else {
         return;

@@ -109,7 +109,7 @@ impl Whole<'_> {
         Some(findings.errors(self.file, self.text, self.sets))
     }
 
-    /// What the tree says, none where the syntax is broken, which stands with the places of its secrets. Files of agents are asked of
+    /// The spec in the tree, which comes with the places of its secrets; `None` if the syntax is broken. Files of agents are asked of
     /// `known`.
     pub(super) fn spec(
         &self,
@@ -144,7 +144,7 @@ impl Whole<'_> {
     }
 }
 
-/// The tree of a file under its overrides, none where its syntax is broken, and where it holds secrets.
+/// The tree of a file under its overrides, `None` if its syntax is broken, and where it holds secrets.
 fn settled(
     text: &str,
     sets: &[String],

@@ -8,7 +8,7 @@ use super::tree::{self, Key, Kind, Node};
 use crate::contract::REST_PREFIX;
 use crate::message::Digest;
 
-/// The text of a contract file with these pins of servers, each in place of the one that the server has or as its first key; none where
+/// The text of a contract file with these pins of servers, each in place of the one that the server has or as its first key; `None` if
 /// a server has no place that this knows. The caller reads the text again: it is what it was but for the pins, or it is not used.
 pub(crate) fn with_pins(text: &str, pins: &BTreeMap<String, Digest>) -> Option<String> {
     let (mark, text) = match text.strip_prefix('\u{feff}') {

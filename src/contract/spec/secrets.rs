@@ -5,7 +5,7 @@ use super::names::is_env_name;
 use super::tree::{Kind, Node};
 use crate::contract::{masked_text, masked_words, names_a_secret};
 
-/// Keys of commands, templates and options: what stands below them is used as it is, so a name says what the value beside it is.
+/// Keys of commands, templates and options: values below them are used as they are, so a name states what the value beside it is.
 const USED_AS_IT_IS: [&str; 4] = ["args", "body_template", "command", "provider_options"];
 
 /// The same, of which nothing is shown where a text has no tree.
@@ -35,7 +35,7 @@ pub(super) fn masked(places: &[SourceRange], text: &str, sets: &[String]) -> (St
     (text, sets)
 }
 
-/// As [`masked`], for a text that has no tree: masks everything behind or below a secret key, as far as indentation tells.
+/// As [`masked`], for a text that has no tree: masks everything behind or below a secret key, as far as indentation shows.
 pub(super) fn masked_blindly(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut above: Option<usize> = None;
@@ -85,7 +85,7 @@ fn secret_from(line: &str) -> Option<usize> {
     ends.map(|(at, _)| at + 1).next()
 }
 
-/// How what stands at a place is read.
+/// How the value at a place is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// All of it is secret.

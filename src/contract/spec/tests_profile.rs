@@ -163,7 +163,7 @@ fn a_file_with_front_matter_is_a_profile_too() {
     assert!(profile("You look.", AgentForm::FrontMatter).is_err());
 }
 
-/// A profile without a model is whole: whoever runs it names one. Everything else must be there.
+/// A profile without a model is whole: the caller names one. Everything else must be there.
 #[test]
 fn a_profile_may_leave_the_models_open_and_nothing_else() {
     assert!(profile("id: a\nversion: v1\n", AgentForm::Profile).is_ok());

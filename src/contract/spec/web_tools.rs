@@ -17,7 +17,7 @@ use crate::contract::{
     check_address, placeholders,
 };
 
-/// Names of tools of web services, as a pattern: with what stands before them they have 64 characters at most.
+/// Names of tools of web services, as a pattern: with their prefix they have 64 characters at most.
 const NAME: &str = "^[A-Za-z0-9_-]{1,58}$";
 const MOST_NAME_BYTES: usize = 58;
 /// Names of services with operations: those have names of their own behind them.

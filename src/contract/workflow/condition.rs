@@ -54,7 +54,7 @@ impl Test {
         }
     }
 
-    /// Why its pattern cannot be matched in linear time; none where it can, or where there is none.
+    /// Why its pattern cannot be matched in linear time; `None` if it can, or there is none.
     pub(crate) fn fault(&self) -> Option<String> {
         let Self::Matches(pattern) = self else {
             return None;

@@ -73,7 +73,7 @@ impl Template {
         &self.0
     }
 
-    /// The text with `value` in the places; none where it has more than `most` bytes.
+    /// The text with `value` in the places; `None` if it has more than `most` bytes.
     pub(crate) fn filled(&self, most: usize, value: &dyn Fn(&Part) -> String) -> Option<String> {
         let mut text = String::new();
         for part in &self.0 {

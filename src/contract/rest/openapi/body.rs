@@ -204,7 +204,7 @@ impl Body {
     }
 }
 
-/// Whether a form writes a value as JSON unless it is told otherwise. A list is its items, so that is for lists of lists alone.
+/// Whether a form writes a value as JSON where no style is given. A list is its items, so that is for lists of lists alone.
 fn is_nested(value: &Value) -> bool {
     match value {
         Value::Object(_) => true,

@@ -96,7 +96,7 @@ impl SpecDocument {
     }
 }
 
-/// Why a text cannot be read. The parser's own words would show what stands there; line and column say enough.
+/// Why a text cannot be read. The parser's own words would show its content; line and column are enough.
 fn unreadable<N: Default + Display + PartialEq>(form: &str, (line, column): (N, N)) -> String {
     if line == N::default() {
         return format!("it is no {form}");

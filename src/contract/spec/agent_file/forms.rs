@@ -97,7 +97,7 @@ impl Translator<'_, '_> {
     }
 }
 
-/// A schema, which is refused where it is none; `file` is where it stands, if that is not here. None where it is no value at all.
+/// A schema, which is refused where it is none; `file` is where it stands, if that is not here. `None` if it is no value at all.
 fn judged_schema(node: Node, file: &str, reporter: &Reporter<'_>) -> Option<Node> {
     let schema = Value::read(&node, reporter)?;
     if let Some(fault) = Validators::fault_of(&schema) {

@@ -181,7 +181,7 @@ struct Inliner<'f> {
     files: &'f dyn AgentFiles,
     /// The agent's folder without links.
     folder: PathBuf,
-    /// Whether only what stands there and below is included.
+    /// Whether only files there and below are included.
     is_confined: bool,
     left: usize,
     /// The same as it is named.
@@ -294,7 +294,7 @@ impl Inliner<'_> {
         Ok(((path, real), text))
     }
 
-    /// Appends what stands in a file's text from that byte on.
+    /// Appends a file's text from that byte on.
     fn push(
         &mut self,
         (file, open): (&Path, &[PathBuf]),
@@ -321,7 +321,7 @@ impl Inliner<'_> {
 }
 
 /// Why a file that an agent refers to by that name is not read: it may hold secrets. It is known as it is named and without links, and so is
-/// the folder that its path begins in; none where it may be read.
+/// the folder that its path begins in; `None` if it may be read.
 pub(crate) fn unread_rule(
     name: &str,
     (named, real): (&Path, &Path),

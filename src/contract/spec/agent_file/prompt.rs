@@ -72,7 +72,7 @@ fn next(text: &str) -> Option<Found<'_>> {
     None
 }
 
-/// What stands for `FORMAT`.
+/// The words that replace `FORMAT`.
 pub(in crate::contract::spec) fn format_words(format: ReportFormat, has_schema: bool) -> String {
     let words = match format {
         ReportFormat::Json if has_schema => "JSON that matches the schema of the final report",

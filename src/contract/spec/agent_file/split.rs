@@ -7,7 +7,7 @@ const FENCE: &str = "---";
 pub(in crate::contract::spec) struct Parts<'t> {
     /// The prompt, without blank lines around it.
     pub(in crate::contract::spec) body: &'t str,
-    /// The front matter in a text as long as the file, so that every place in it is one of the file; none where the file has none.
+    /// The front matter in a text as long as the file, so that every place in it is one of the file; `None` if the file has none.
     pub(in crate::contract::spec) front: Option<String>,
 }
 

@@ -28,7 +28,7 @@ const DEPTH: usize = 8;
 /// A workflow's file as it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkflowSpec {
-    /// What its prompts and tools run under; none where every step is a delegate.
+    /// What its prompts and tools run under; `None` if every step is a delegate.
     pub(crate) contract: Option<ContractSpec>,
     /// The workflow, the digests of its agents left open.
     pub(crate) definition: WorkflowDefinition,
@@ -207,7 +207,7 @@ fn refuse(root: &Node, fault: &WorkflowFault, findings: &Findings<'_>) {
     findings.add(&node.place, &fault.place, fault.rule.to_string(), help);
 }
 
-/// What prompts and tools run under; none where there are none, and where it cannot be read.
+/// What prompts and tools run under; `None` if there are none, or it cannot be read.
 fn contract(
     root: &Node,
     reporter: &Reporter<'_>,

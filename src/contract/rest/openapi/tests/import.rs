@@ -37,7 +37,7 @@ fn only_the_versions_that_are_known_are_read() {
     for text in ["{", "a: [", "\"", ": :\n- a"] {
         assert!(fault(text).starts_with("read the description: "), "{text}");
     }
-    // Line and column, and nothing of what stands there.
+    // Line and column, and nothing of the content.
     for (text, form) in [
         ("{\n  \"TOKEN\": hunter2", "JSON"),
         ("TOKEN: a\nhunter2: [", "YAML"),
@@ -79,7 +79,7 @@ fn a_tool_has_the_name_of_its_operation() {
             "get_c_other"
         ]
     );
-    // Names that are the same, or too long, are told apart by what they ask.
+    // Names that are the same, or too long, are distinguished by what they ask.
     let long = "a".repeat(60);
     let paths = json!({
         "/a": {"get": operation("same")}, "/b": {"get": operation("same")},

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{operation, request, url};
 
-/// A parameter named `color`, its value, and what stands in its place of the address.
+/// A parameter named `color`, its value, and the text in its place of the address.
 fn check(location: &str, style: &str, explode: bool, value: &Value, expect: &str) {
     let parameter = json!({
         "name": "color", "in": location, "style": style, "explode": explode, "required": true, "schema": {},
