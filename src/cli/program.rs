@@ -96,7 +96,7 @@ fn perform(
         store: cli.store,
         unsigned: cli.command.is_unsigned(),
     };
-    // Without a state folder nothing is stored, and whoever asks for a model is told.
+    // Without a state folder nothing is stored, and a command that needs a model reports that.
     if let Ok(folder) = app.models_folder() {
         app.environment = app.environment.with_models(folder);
     }
@@ -196,7 +196,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
     screen.write_err(&crate::cli::ui::escape::text(&fault.render().to_string()));
     if Cli::wanted_result(given) {
         let said = fault.render().to_string();
-        // What stands before the first blank line; the rest is how the command is used.
+        // The text before the first blank line; the rest is how the command is used.
         let said = said.split("\n\n").next().unwrap_or_default();
         let said = said.trim_start_matches("error: ").split_whitespace();
         let said = said.collect::<Vec<_>>().join(" ");

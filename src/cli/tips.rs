@@ -45,7 +45,7 @@ const MOST_OF_A_TASK: usize = 40;
 /// Commands that take a text of several words as one argument.
 const WITH_TEXT: [&str; 2] = ["run", "continue"];
 
-/// The command line with `run` before the file of an agent (`.ai`) that stands in the place of a command; none where none does.
+/// The command line with `run` before the file of an agent (`.ai`) that is given in place of a command; `None` if there is none.
 pub(super) fn as_run(fault: &clap::Error, given: &[OsString]) -> Option<Vec<OsString>> {
     if fault.kind() != ErrorKind::InvalidSubcommand {
         return None;

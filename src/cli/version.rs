@@ -1,4 +1,4 @@
-//! What the program says of itself: version, built-in parts, and what stands below the list of commands.
+//! What the program states of itself: version, built-in parts, and the text below the list of commands.
 
 use std::sync::LazyLock;
 
@@ -19,11 +19,11 @@ pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{version}\nembedded engine: {engine}\ntokenizers: {tokenizers}")
 });
 
-/// What stands below the list of commands on the short page.
+/// The text below the list of commands on the short page.
 pub(super) const NEW_HERE: &str = "\
 New here? `monolith demo` needs no key and no network. --help says more.";
 
-/// What stands below it on the long page.
+/// The text below it on the long page.
 pub(super) const AFTER_HELP: &str = "\
 New here? `monolith demo` needs no key and no network.
 

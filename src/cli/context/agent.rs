@@ -30,7 +30,7 @@ const ENDINGS: [(&str, AgentForm); 4] = [
     (".agent.yml", AgentForm::Profile),
 ];
 
-/// In which form an agent stands at that path; none where no agent does.
+/// The form of the agent at that path; `None` if there is none.
 pub(in crate::cli) fn agent_form(path: &Path) -> Option<AgentForm> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let mut endings = ENDINGS.into_iter();
@@ -149,7 +149,7 @@ const fn architecture() -> &'static str {
     }
 }
 
-/// The name of this process's user in the system's list; none where it has none.
+/// The name of this process's user in the system's list; `None` if it has none.
 fn user_name() -> Option<String> {
     let own = rustix::process::getuid().as_raw().to_string();
     let list = fs::read_to_string("/etc/passwd").ok()?;

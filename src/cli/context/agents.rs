@@ -233,7 +233,7 @@ fn now(app: &App, record: &Record) -> ProfileNow {
     }
 }
 
-/// The files of agents; none where none was ever registered.
+/// The files of agents; empty if none was ever registered.
 fn records_in(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let unreadable = |fault: io::Error| unreadable(folder, fault.to_string());
     let entries = match fs::read_dir(folder) {

@@ -15,7 +15,7 @@ pub(in crate::cli) const DEMO_PREFIX: &str = "demo-";
 pub(in crate::cli) struct App {
     /// The file of configuration that the caller names.
     pub(in crate::cli) config: Option<PathBuf>,
-    /// What is told of a run beside its result.
+    /// What is reported of a run beside its result.
     pub(in crate::cli) accounting: AccountingArgs,
     pub(in crate::cli) cwd: PathBuf,
     pub(in crate::cli) environment: Environment,
@@ -30,7 +30,7 @@ pub(in crate::cli) struct App {
 
 impl App {
     /// Where snapshots of a run go: into the folder that the caller names, else into `own`, that of the layers of its contract (001 §12);
-    /// none where neither does.
+    /// `None` if neither does.
     pub(in crate::cli) fn sessions_dir<'d>(&'d self, own: Option<&'d Path>) -> Option<&'d Path> {
         self.accounting.kept.sessions_dir.as_deref().or(own)
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
 
-/// Asks whoever sits at the terminal; nobody there, or anything but yes, is no. `what` is what was not done then.
+/// Asks the person at the terminal; no person there, or anything but yes, is no. `what` is what was not done then.
 pub(in crate::cli) fn confirm(
     app: &App,
     what: &'static str,
@@ -23,7 +23,7 @@ pub(in crate::cli) fn confirm(
     }
 }
 
-/// What whoever sits at the terminal answers; none where nobody does.
+/// The answer of the person at the terminal; `None` if there is no terminal.
 pub(in crate::cli) fn answer(app: &App, question: &str) -> Result<Option<String>, CliError> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {

@@ -53,7 +53,7 @@ pub(in crate::cli) fn run_of_agent(app: &App, run: &str) -> Result<Option<RunOfA
     }))
 }
 
-/// Why a run is not continued under the file that it was begun with; none where it is.
+/// Why a run is not continued under the file that it was begun with; `None` if it is.
 pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
     if let Some(found) = run_of_agent(app, run)? {
         return Ok(Some(found.refused("continue")));

@@ -18,7 +18,7 @@ pub(in crate::cli) struct Changes {
 }
 
 impl Changes {
-    /// Those of a run of that file in that folder; none where its workspace is not there.
+    /// Those of a run of that file in that folder; `None` if its workspace is not there.
     pub(in crate::cli) fn of(
         spec: &ContractSpec,
         folder: &Path,

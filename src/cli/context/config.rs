@@ -49,7 +49,7 @@ impl App {
         Ok(state.to_owned())
     }
 
-    /// The state folder, refused where others can write it: what stands there may be theirs, and what is made there goes where they
+    /// The state folder, refused where others can write it: its content may be theirs, and what is made there goes where they
     /// lead it. It need not be there yet.
     pub(in crate::cli) fn own_state(&self) -> Result<PathBuf, CliError> {
         let folder = self.state_folder()?;

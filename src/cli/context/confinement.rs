@@ -44,7 +44,7 @@ impl Machine {
         }
     }
 
-    /// What it lacks for a sandbox; none where it can confine.
+    /// What it lacks for a sandbox; `None` if it can confine.
     pub(in crate::cli) fn lacking(&self, kept: Kept) -> Option<&str> {
         let cell = match kept {
             Kept::Server => &self.server,

@@ -130,7 +130,7 @@ impl ContractFile {
         }
     }
 
-    /// The file that the caller names for a run that was begun with `begun`, else the one that it was begun with; none where there
+    /// The file that the caller names for a run that was begun with `begun`, else the one that it was begun with; `None` if there
     /// is neither. Layers are looked for where they were then, and a file of configuration that is named now comes before the one
     /// of then. The contract file of then is judged as one that was found: its path may be another user's by now. What was
     /// changed of the file's values then is changed now too, before `sets`.

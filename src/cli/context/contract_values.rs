@@ -25,7 +25,7 @@ pub(super) fn faults_of(contract: &ExecutionContract, check: CheckName) -> Vec<T
     }
 }
 
-/// Which value of the file a fault is about, as a dotted path; none where it is about no value.
+/// Which value of the file a fault is about, as a dotted path; `None` if it is about no value.
 pub(super) fn path_of(fault: &DriverError) -> Option<String> {
     match fault {
         DriverError::Workspace { .. } | DriverError::OtherWorkspace { .. } => {

@@ -118,7 +118,7 @@ pub(in crate::cli) enum CliError {
     /// Keys, pins, the log of runs.
     #[error(transparent)]
     Trust(#[from] TrustFault),
-    /// There is no model, or nobody said which.
+    /// There is no model, or the caller did not name one.
     #[error(transparent)]
     Model(#[from] ModelFault),
     /// The store of models.
@@ -130,10 +130,10 @@ pub(in crate::cli) enum CliError {
     /// Cases and records.
     #[error(transparent)]
     Corpus(#[from] CorpusFault),
-    /// The system, or whoever sits at it.
+    /// The system, or the person at the terminal.
     #[error(transparent)]
     System(#[from] SystemFault),
-    /// Whoever reads the output.
+    /// The reader of the output.
     #[error("write the output: {0}")]
     Output(#[from] io::Error),
 }

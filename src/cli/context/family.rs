@@ -25,7 +25,7 @@ pub(in crate::cli) struct Family {
     newest: Vec<String>,
     parents: BTreeMap<String, Above>,
     rows: BTreeMap<String, RunRow>,
-    /// The workflows that were asked for, by name; none where one cannot be read.
+    /// The workflows that were asked for, by name; `None` for one that cannot be read.
     workflows: BTreeMap<String, Option<WorkflowView>>,
 }
 
@@ -209,7 +209,7 @@ impl Family {
         self.children.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// How a run comes from the one above it, in words; none where none is above it.
+    /// How a run comes from the one above it, in words; `None` if none is above it.
     pub(in crate::cli) fn link(&mut self, reader: &mut StoreReader, name: &str) -> Option<String> {
         let above = self.parents.get(name)?.clone();
         let ParentRun { call, head, run_id } = above.parent;

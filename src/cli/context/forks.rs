@@ -35,7 +35,7 @@ impl ForkedWorkflow {
     }
 
     /// The workflows that it was forked from, up to the last one whose steps it has; the store may lack some. No workflow above that one is
-    /// read, and none where it has no steps of others.
+    /// read, and none at all if it has no steps of others.
     pub(in crate::cli) fn line(&self, reader: &mut StoreReader) -> Result<Vec<RunId>, CliError> {
         let owners = self.shared.iter().filter_map(RunId::workflow_of_step);
         let mut owners: BTreeSet<RunId> = owners.collect();

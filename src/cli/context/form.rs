@@ -131,7 +131,7 @@ impl Field {
         format!("{name} ({})", brief(&format!("{kind}{rest}"), SHOWN))
     }
 
-    /// The value that was typed, else the default; none where it stays empty.
+    /// The value that was typed, else the default; `None` if it stays empty.
     ///
     /// # Errors
     /// Why that is no value of the field.

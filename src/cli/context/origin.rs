@@ -6,7 +6,7 @@ use crate::message::RunId;
 use crate::store::StoreReader;
 use crate::transcript::ParentFound;
 
-/// The first run of the line that this one was forked or called along, itself where it was not; none where a run of the line is not in
+/// The first run of the line that this one was forked or called along, itself where it was not; `None` if a run of the line is not in
 /// the store.
 pub(in crate::cli) fn first_of(
     reader: &StoreReader,

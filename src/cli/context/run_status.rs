@@ -17,7 +17,7 @@ pub(in crate::cli) enum RunStatus {
 }
 
 impl RunStatus {
-    /// How the run of that row stands; none where it has ended, be it since the row was read.
+    /// The status of the run of that row; `None` if it has ended, be it since the row was read.
     pub(in crate::cli) fn of(
         reader: &mut StoreReader,
         row: &RunRow,

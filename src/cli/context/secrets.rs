@@ -111,7 +111,7 @@ pub(in crate::cli) fn without_secrets(text: &str) -> String {
     without_query_values(&text).into_owned()
 }
 
-/// A header whose variable is not set, as faults name both: what stands behind such a header's colon would be taken for its value.
+/// A header whose variable is not set, as faults name both: the text behind such a header's colon would be taken for its value.
 static UNSET_HEADER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let pattern = r"(\bheaders\.[A-Za-z0-9_.-]+): (the environment variable [A-Za-z_]|Unresolved variable \$)";
     Regex::new(pattern).ok()

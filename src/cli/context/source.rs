@@ -79,7 +79,7 @@ impl Source {
         }
     }
 
-    /// How the run stands that has no end; none of a file, which tells nothing of processes.
+    /// The status of a run that has no end; `None` for a file, which records no processes.
     pub(in crate::cli) fn status(&mut self) -> Result<Option<RunStatus>, CliError> {
         match self {
             Self::File(_) => Ok(None),
@@ -376,7 +376,7 @@ pub(in crate::cli) fn each_line(
     let mut line = Vec::new();
     loop {
         line.clear();
-        // One byte more than is allowed, so that whoever takes the line sees that it is too long.
+        // One byte more than is allowed, so that `take` sees that the line is too long.
         let mut bounded = file.by_ref().take(most.saturating_add(1));
         let read = bounded.read_until(b'\n', &mut line).map_err(unreadable)?;
         if read == 0 || !take(&line)? {

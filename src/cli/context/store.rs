@@ -74,7 +74,7 @@ impl App {
         state.err().into_iter().chain(store).collect()
     }
 
-    /// Opens the store for reading; none where nothing was ever kept.
+    /// Opens the store for reading; `None` if nothing was ever kept.
     pub(in crate::cli) fn reader(&self) -> Result<Option<StoreReader>, CliError> {
         let path = self.store_path()?;
         let is_there = path.try_exists().map_err(|fault| StateFault::Unreachable {
@@ -135,7 +135,7 @@ impl App {
         Ok(Source::Run(found?, reader))
     }
 
-    /// The first run of the line that this one was forked along, itself where it was not forked; none where a run of the line
+    /// The first run of the line that this one was forked along, itself where it was not forked; `None` if a run of the line
     /// is not in the store.
     pub(in crate::cli) fn first_of(&self, run_id: &RunId) -> Result<Option<RunId>, CliError> {
         let Some(reader) = self.reader()? else {

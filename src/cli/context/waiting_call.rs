@@ -36,7 +36,7 @@ pub(in crate::cli) struct WaitingCall {
 }
 
 impl WaitingCall {
-    /// That of a run; none where it has ended, or waits for no person.
+    /// That of a run; `None` if it has ended, or waits for no person.
     pub(in crate::cli) fn of(
         run_id: &RunId,
         mut reader: StoreReader,
@@ -125,7 +125,7 @@ impl WaitingCall {
         Ok(found)
     }
 
-    /// Where what it would change of files is looked up; none where the run's workspace is not there any more.
+    /// Where what it would change of files is looked up; `None` if the run's workspace is not there any more.
     pub(in crate::cli) fn changes(
         &self,
         app: &App,

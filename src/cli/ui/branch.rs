@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct Branch {
     pub(in crate::cli) depth: usize,
-    /// What stands before its mark: the lines of those above it that have more below them.
+    /// The text before its mark: the lines of those above it that have more below them.
     indent: String,
     is_last: bool,
 }
@@ -18,7 +18,7 @@ impl Branch {
         }
     }
 
-    /// What stands before its first line.
+    /// The text before its first line.
     pub(in crate::cli) fn mark(&self) -> String {
         let mark = match (self.depth, self.is_last) {
             (0, _) => "",
@@ -28,7 +28,7 @@ impl Branch {
         format!("{}{mark}", self.indent)
     }
 
-    /// What stands before its further lines; `has_more` where something is drawn below it.
+    /// The text before its further lines; `has_more` where something is drawn below it.
     pub(in crate::cli) fn further(&self, has_more: bool) -> String {
         let own = if has_more { "│  " } else { "   " };
         format!("{}{}{own}", self.indent, self.line())

@@ -1,5 +1,5 @@
 //! Text from models, tools and files as it may reach a terminal: no byte of it can move the cursor, change colours, hide
-//! or reorder what stands beside it.
+//! or reorder the text beside it.
 
 use std::fmt::Write as _;
 

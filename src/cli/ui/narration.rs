@@ -212,7 +212,7 @@ fn results(view: &RunView) -> Vec<String> {
         .collect()
 }
 
-/// The calls that an entry starts which is no transition; none where it starts none.
+/// The calls that an entry starts which is no transition; `None` if it starts none.
 pub(in crate::cli::ui) fn started_beside(view: &RunView, action: &Action) -> Option<String> {
     let started = started(view, action);
     (action.kind == EntryKind::Noted && !started.is_empty()).then_some(started)

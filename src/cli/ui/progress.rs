@@ -13,7 +13,7 @@ const EVERY_MS: u128 = 100;
 const WIDTH: usize = 24;
 const MIB: u64 = 1 << 20;
 
-/// A line on stderr that shows how much of a file is here; nothing where nobody watches.
+/// A line on stderr that shows how much of a file is here; nothing if no person watches.
 #[derive(Debug)]
 pub(in crate::cli) struct Progress {
     began: Instant,

@@ -100,7 +100,7 @@ impl Screen {
         self.out.paint(style, text)
     }
 
-    /// Writes a line for people who watch; nothing where nobody does. `line` is escaped already.
+    /// Writes a line for people who watch; nothing if none do. `line` is escaped already.
     pub(in crate::cli) fn note(self, line: &str) {
         if self.is_watched() {
             self.write_err(&format!("{line}\n"));

@@ -14,7 +14,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// The turn of that result; none where no run was begun.
+    /// The turn of that result; `None` if no run was begun.
     pub(super) fn of(result: &AgentResult) -> Option<Self> {
         Some(Self {
             executed: result.counters.tools_executed > 0,

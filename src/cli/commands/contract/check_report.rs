@@ -24,17 +24,17 @@ pub(in crate::cli) struct CheckReport {
     pub(in crate::cli) ok: bool,
     /// The exit code of the command.
     pub(in crate::cli) exit_code: u8,
-    /// The contract; none where the file gives none.
+    /// The contract; `None` if the file gives none.
     contract_id: Option<String>,
     contract_hash: Option<Digest>,
-    /// The checks of PRECHECK but for the last, in their order; none where there is no contract.
+    /// The checks of PRECHECK but for the last, in their order; empty if there is no contract.
     pub(in crate::cli) checks: Vec<Checked>,
     /// Checks that the runs of agents which may be called would fail.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(in crate::cli) checks_below: Vec<CheckedBelow>,
     /// What is wrong with the file, in its order.
     errors: Vec<Wrong>,
-    /// What a run reaches: commands, hosts, variables, folders; none where there is no contract.
+    /// What a run reaches: commands, hosts, variables, folders; `None` if there is no contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     reaches: Option<Reach>,
     /// What each agent reaches that may be called, and each that those may call.
@@ -70,7 +70,7 @@ pub(in crate::cli) struct Unsent {
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Checked {
     pub(super) name: CheckName,
-    /// None where it could not be made.
+    /// `None` if it could not be made.
     pub(in crate::cli) ok: Option<bool>,
     pub(in crate::cli) detail: String,
 }
@@ -319,7 +319,7 @@ pub(super) fn down_detail(preview: &Preview, check: &Check) -> Option<String> {
     Some(faults.collect::<Vec<_>>().join("; "))
 }
 
-/// What a target cannot send of what the author wrote: of a default nobody expects that it is sent.
+/// What a target cannot send of what the author wrote. Defaults do not count.
 fn unsent(preview: &Preview) -> Vec<Unsent> {
     let contract = &preview.contract;
     let each = (0..contract.targets.len()).map(|target| Unsent {

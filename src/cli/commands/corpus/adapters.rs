@@ -9,7 +9,7 @@ use crate::cli::ui::numbers::counted;
 use crate::conformance::{RecordFault, RecordLines, RecordsReadError, VerdictTable};
 use crate::store::open_given;
 
-/// After how many records whoever watches is told.
+/// How many records are judged between two updates of the screen.
 const STRIDE: usize = 64;
 /// How many faulty lines are shown; the others are counted.
 const SHOWN_FAULTS: usize = 20;

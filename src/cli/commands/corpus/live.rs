@@ -102,7 +102,7 @@ impl From<LiveError> for CliError {
     }
 }
 
-/// A folder for runs that nobody keeps; it goes when this is dropped.
+/// A folder for runs that are not kept; it is removed when this is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

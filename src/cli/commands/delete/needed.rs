@@ -42,7 +42,7 @@ impl NeededRuns {
         Ok(Self(needs))
     }
 
-    /// Why one of these runs is to stay: a tree that is not at its end goes on with it, or a fork has it as a step. None where nothing
+    /// Why one of these runs is to stay: a tree that is not at its end goes on with it, or a fork has it as a step. `None` if nothing
     /// that stays needs one.
     pub(super) fn needed(
         &self,

@@ -15,7 +15,7 @@ use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, Withhe
 
 /// How many runs are looked through for the last demo run.
 const MOST_RUNS: usize = 10_000;
-/// What tells an upper-case ASCII letter from its lower-case one.
+/// The bit that distinguishes an upper-case ASCII letter from its lower-case one.
 const CASE: u8 = 0x20;
 
 /// One letter of what a tool said.

@@ -15,7 +15,7 @@ struct Open {
     file: BillingFile,
     /// Whether the runs leave it to the command when lines survive the loss of power: then that is so for many of them at once.
     in_groups: bool,
-    /// What stands there of the runs that are to be resumed, as far as it was read.
+    /// The file's lines of the runs that are to be resumed, as far as they were read.
     recorded: Option<RecordedLines>,
 }
 
@@ -50,7 +50,7 @@ impl Accounts {
         self.open().file.append(lines)
     }
 
-    /// What stands there of that run already.
+    /// The entries of that run that the file has already.
     pub(super) fn entries_of(&self, run_id: &RunId) -> Result<BTreeSet<u64>, BillingFault> {
         let mut open = self.open();
         let Open { file, recorded, .. } = &mut *open;

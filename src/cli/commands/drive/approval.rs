@@ -125,7 +125,7 @@ impl<'a> Approver<'a> {
         self.is_pending
     }
 
-    /// What is handed to the run for that question; none where it was before: it takes a moment to be recorded.
+    /// What is handed to the run for that question; `None` if it was handed over before: recording it takes a moment.
     pub(super) fn once(&mut self, question: &Question, control: Control) -> Option<Control> {
         let answer = Some((question.number, control.clone()));
         (self.answered.replace(answer.clone()?) != answer).then_some(control)
@@ -284,7 +284,7 @@ impl<'a> Approver<'a> {
     }
 }
 
-/// What was typed and not read yet, also of a line without an end; none where there is nothing. It is taken away.
+/// What was typed and not read yet, also of a line without an end; `None` if there is nothing. It is taken away.
 #[cfg(unix)]
 fn typed_ahead() -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};

@@ -22,7 +22,7 @@ pub(in crate::cli) struct Ended {
     pub(in crate::cli) result: AgentResult,
     /// Where the contract file has what kept the run from its first request.
     pub(super) places: Vec<String>,
-    /// The folder of its snapshots; none where none are kept, or its contract was not read.
+    /// The folder of its snapshots; `None` if none are kept, or its contract was not read.
     pub(super) sessions_dir: Option<PathBuf>,
     /// Whether the answer is on the screen already.
     pub(in crate::cli) shown: bool,
@@ -167,7 +167,7 @@ impl<E: Into<CliError>> From<E> for Broken {
     }
 }
 
-/// How many of the executed calls reported an error; none where none did.
+/// How many of the executed calls reported an error; `None` if none did.
 fn failed_calls(used: Counters) -> Option<String> {
     let failed = used.executed.saturating_sub(used.executed_ok);
     let executed = used.executed;

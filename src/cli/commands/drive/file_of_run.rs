@@ -44,7 +44,7 @@ impl FileOfRun {
         }
     }
 
-    /// The file to name where the run is continued under it; none where it is not known, or is no contract.
+    /// The file to name where the run is continued under it; `None` if it is not known, or is no contract.
     pub(super) fn into_contract_file(self) -> Option<String> {
         (self.is_known && !self.is_workflow).then_some(self.word)
     }

@@ -18,14 +18,14 @@ const MAX_TASK_BYTES: u64 = 2 << 20;
 #[derive(Debug)]
 pub(in crate::cli) struct RunInput {
     pub(in crate::cli) named: NamedContract,
-    /// None where the file or a pipe is to say it.
+    /// `None` if the file or a pipe gives it.
     pub(in crate::cli) task: Option<String>,
 }
 
 /// Where the contract is.
 #[derive(Debug)]
 pub(in crate::cli) enum NamedContract {
-    /// In a file; none where it is the folder's own.
+    /// In a file; `None` if it is the folder's own.
     File(Option<PathBuf>),
     /// It is what follows from a system prompt.
     Prompt(Prompt),
@@ -180,7 +180,7 @@ pub(in crate::cli) fn is_piped_task(given: &str) -> bool {
     given == "-" || path.is_some_and(is_handed_in)
 }
 
-/// What stands in a piped standard input; none where a person sits there, or where there is nothing.
+/// The text of a piped standard input; `None` if it is a terminal, or empty.
 pub(in crate::cli) fn piped_task() -> Result<Option<String>, CliError> {
     if io::stdin().is_terminal() {
         return Ok(None);

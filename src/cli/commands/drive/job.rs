@@ -29,7 +29,7 @@ use crate::store::{Durability, Store};
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
 
-/// How often whoever watches may see that something is waited for.
+/// How often the screen may show that something is waited for.
 const TICK: Duration = Duration::from_millis(100);
 
 /// What is to be run, read and judged as far as the file goes.

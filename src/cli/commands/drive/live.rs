@@ -35,7 +35,7 @@ use crate::telemetry::BillingFault;
 use crate::transcript::SealedEntry;
 use crate::view::RunView;
 
-/// How long nothing may happen before somebody who watches is told what is waited for.
+/// How long nothing may happen before the screen shows what is waited for.
 const PATIENCE_MS: u128 = 1000;
 /// Characters of what a tool reports of its call.
 const REPORT_CHARS: usize = 60;
@@ -43,7 +43,7 @@ const REPORT_CHARS: usize = 60;
 const WIPE: &str = "\r\u{1b}[2K";
 const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Follows a run while it is driven: lines on stderr for whoever watches, and the result in the end.
+/// Follows a run while it is driven: lines on stderr for the person who watches, and the result in the end.
 #[derive(Clone)]
 pub(in crate::cli) struct Live(Arc<Mutex<Following>>);
 
@@ -70,7 +70,7 @@ struct Following {
     /// The tool that reported last since the last entry, and what.
     reported: Option<(String, String)>,
     screen: Screen,
-    /// Where a snapshot is kept each time that an agent has ended; none where none is asked for.
+    /// Where a snapshot is kept each time that an agent has ended; `None` if none is asked for.
     snapshots: Option<Snapshots>,
     /// The workflow and the step that the run stands below.
     step_path: Option<String>,
@@ -79,7 +79,7 @@ struct Following {
     since: Instant,
     /// The tool servers that are not up yet.
     starting: BTreeSet<String>,
-    /// What is shown of the answer while it arrives; none where it is not shown.
+    /// What is shown of the answer while it arrives; `None` if it is not shown.
     streamed: Option<Streamed>,
     ticks: usize,
     verbose: bool,
@@ -292,7 +292,7 @@ impl Live {
         self.lock().screen.width()
     }
 
-    /// Puts a question to whoever watches. The line stays free for the answer until the next entry.
+    /// Puts a question to the person who watches. The line stays free for the answer until the next entry.
     pub(in crate::cli) fn ask(&self, question: &str) {
         let mut following = self.lock();
         following.wipe();

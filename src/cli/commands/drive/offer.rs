@@ -9,9 +9,9 @@ use crate::cli::ui::numbers::counted;
 use crate::contract::{ContractSpec, ProviderType};
 use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore};
 
-/// Before a run: a known model that a target names and that is not stored here is offered to whoever sits at the terminal,
+/// Before a run: a known model that a target names and that is not stored here is offered to the person at the terminal,
 /// with its licence and size. Who declines gets the run all the same, which ends for the lack of it and names the command;
-/// so it does where nobody can be asked.
+/// so it does if no person can be asked.
 pub(in crate::cli) fn offer_models(app: &App, spec: &ContractSpec) -> Result<(), CliError> {
     if !cfg!(feature = "local") || !app.screen.is_watched() {
         return Ok(());

@@ -254,7 +254,7 @@ pub(in crate::cli) fn with_withheld(app: &App, name: &str) -> String {
     app.hint(&format!("show {name} --withheld"))
 }
 
-/// How much text the token gate held back, why, and what prints it: `show`; none where it held nothing back.
+/// How much text the token gate held back, why, and what prints it: `show`; `None` if it held nothing back.
 pub(in crate::cli) fn held_back(view: &RunView, show: &str) -> Option<String> {
     let bytes = view.held_back_bytes();
     let (were, them) = if bytes == 1 {

@@ -17,7 +17,7 @@ use crate::telemetry::{SessionSnapshot, SnapshotReason};
 #[derive(Clone, Debug)]
 pub(super) struct Snapshots {
     folder: PathBuf,
-    /// The first run of the tree; none where that is the one that is followed.
+    /// The first run of the tree; `None` if that is the one that is followed.
     first: Option<RunId>,
     store: PathBuf,
 }

@@ -63,7 +63,7 @@ pub(in crate::cli) fn calls_below(
     Ok(found)
 }
 
-/// The refusal of a question that ends with this process, where no one is waited for; none where the run can be left with it.
+/// The refusal of a question that ends with this process, where no one is waited for; `None` if the run can be left with it.
 pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
     let given = order.input.as_ref()?;
     let approval = Approval::to(order.call, order.arguments_hash);

@@ -37,7 +37,7 @@ pub(super) fn wants_unknown_tool(view: &RunView) -> bool {
     refusal.is_some_and(|why| why.contains(NOT_FOUND))
 }
 
-/// What helps where calls were asked for and none was executed, in the form of a [`remedy`]; none where nothing recorded says it.
+/// What helps where calls were asked for and none was executed, in the form of a [`remedy`]; `None` if no record shows it.
 pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Cow<'static, str>> {
     if !is_unproven(code) || view.requested_calls() == 0 || view.counters().executed > 0 {
         return None;
@@ -195,7 +195,7 @@ pub(super) fn unread_calls(
     )
 }
 
-/// The text profiles in whose form a text writes a call; none where it writes none.
+/// The text profiles in whose form a text writes a call; `None` if it writes none.
 fn profiles_for(text: &str) -> Option<&'static str> {
     let text = text.trim();
     let begins = |tag: &str| text.lines().any(|line| line.trim_start().starts_with(tag));

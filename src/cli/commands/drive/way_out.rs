@@ -38,7 +38,7 @@ pub(in crate::cli) struct WayOut {
     pub(in crate::cli) text: String,
 }
 
-/// What may help after that run: what is recorded of it says more than its code alone. None where it did not fail.
+/// What may help after that run: what is recorded of it says more than its code alone. `None` if it did not fail.
 pub(in crate::cli) fn way_out(
     app: &App,
     view: &RunView,
@@ -207,7 +207,7 @@ fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
 }
 
 /// Twice the limit of an answer of the target that was asked last, as far as the context window holds it beside what is reserved and the next
-/// request; none where that is hardly more than the limit.
+/// request; `None` if that is hardly more than the limit.
 fn more_output(app: &App, view: &RunView, run_id: &RunId) -> Option<u64> {
     let contract = view.contract();
     let target = contract.targets.get(last_target(view))?;
@@ -251,7 +251,7 @@ fn next_prompt_tokens(app: &App, view: &RunView, run_id: &RunId) -> u64 {
     next.unwrap_or(0)
 }
 
-/// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
+/// What the author may change in the contract so that the next run does not fail so; `None` if no record shows it.
 fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String> {
     let (run_id, _) = at;
     let file = FileOfRun::of(app, run_id);

@@ -124,7 +124,7 @@ impl Judged {
         Ok(departed.unwrap_or(Exit::OK))
     }
 
-    /// What a form says of itself that was made by force; none where everything holds.
+    /// The mark of a form that was made by force; `None` if everything holds.
     pub(super) fn mark(&self) -> Option<String> {
         if let Some(place) = &self.flaw {
             return Some(format!("NOT VERIFIED: {place}"));

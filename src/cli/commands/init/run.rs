@@ -158,7 +158,7 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
     }
 }
 
-/// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
+/// The way to take: the only one, the first under `--yes`, else the one that the person at the terminal chooses.
 fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
     if ways.is_empty() {
         let mut asked = args.places.description(&app.environment);

@@ -20,7 +20,7 @@ pub(super) struct Found {
     pub(super) flaw: Option<String>,
     pub(super) row: RunRow,
     pub(super) lineage: Option<Lineage>,
-    /// None where nothing is recorded, or its entries cannot be read.
+    /// `None` if nothing is recorded, or its entries cannot be read.
     pub(super) outline: Option<RunOutline>,
     pub(super) status: Option<RunStatus>,
     /// Whether it is a workflow that a process suspended when it left.
@@ -128,7 +128,7 @@ fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
     }
 }
 
-/// What is shown of a workflow: its name, what it was given, and how long it was driven, from its first and its last entry; none where
+/// What is shown of a workflow: its name, what it was given, and how long it was driven, from its first and its last entry; `None` if
 /// they cannot be read.
 fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
     let id = run.definition().ok()?.id.to_string();

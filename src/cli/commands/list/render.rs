@@ -91,7 +91,7 @@ const UNKNOWN: &str = "-";
 struct Cells {
     begun: String,
     cost: String,
-    /// What stands before its further lines in a tree; empty elsewhere.
+    /// The text before its further lines in a tree; empty elsewhere.
     further: String,
     outcome: String,
     /// Its name, in a tree behind the lines of that.

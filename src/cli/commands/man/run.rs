@@ -47,7 +47,7 @@ fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
     std::fs::write(folder.join(man.get_filename()), page(&man)?)
 }
 
-/// A page. What stands behind the options is made of lines, tables among them: they are not filled.
+/// A page. The text behind the options is made of lines, tables among them: they are not filled.
 fn page(man: &Man) -> io::Result<String> {
     let mut page = Vec::new();
     man.render(&mut page)?;

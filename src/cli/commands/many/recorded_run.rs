@@ -130,7 +130,7 @@ impl RecordedRun {
     }
 }
 
-/// The run as it is to be driven on; none where it is left as it is.
+/// The run as it is to be driven on; `None` if it is left as it is.
 async fn ready(
     run_id: RunId,
     reopened: Reopened,

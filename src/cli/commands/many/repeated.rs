@@ -29,7 +29,7 @@ pub(super) struct Driven {
     pub(super) run_id: RunId,
 }
 
-/// The run of a line that an earlier list began under the same file and changes, with the same task; none where the line is to begin one.
+/// The run of a line that an earlier list began under the same file and changes, with the same task; `None` if the line is to begin one.
 pub(super) fn repeated(line: &RunLine, terms: &Terms, store: &Store) -> Option<Repeated> {
     let app = &terms.app;
     let run_id = line.run_id.as_ref()?;

@@ -36,7 +36,7 @@ pub(super) enum Ending {
 /// The result of one run.
 #[derive(Debug)]
 pub(in crate::cli) struct RunResult {
-    /// How it ended; none where it has no end.
+    /// How it ended; `None` if it has no end.
     pub(super) class: Option<AgentOutcome>,
     /// How it came to its end.
     pub(super) ending: Ending,

@@ -63,7 +63,7 @@ pub(super) enum RepeatedWorkflow {
     Open(RunId),
 }
 
-/// The workflow of a line that is in the store already; none where the line is to begin one, or is refused where it would.
+/// The workflow of a line that is in the store already; `None` if the line is to begin one, or is refused where it would.
 pub(super) fn repeated_workflow(
     terms: &Terms,
     place: &str,

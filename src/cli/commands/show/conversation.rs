@@ -135,7 +135,7 @@ fn task_of(conversation: &[Arc<AgentMessage>], opening: usize) -> Option<usize> 
     of_user.next_back().map(|(at, _)| at)
 }
 
-/// One message, cut where something shows it uncut; `no_text` is what stands for a text where a message of the model says nothing and calls nothing.
+/// One message, cut where something shows it uncut; `no_text` replaces the text where a message of the model has no text and no calls.
 fn block(
     screen: Screen,
     title: &str,

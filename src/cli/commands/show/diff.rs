@@ -20,7 +20,7 @@ use crate::kernel::{Counters, Outcome};
 use crate::replay::{DecisionShape, FieldDifference, Pairing, align, field_differences};
 use crate::view::RunView;
 
-/// How many members that differ are told of one pair of documents.
+/// How many members that differ are listed of one pair of documents.
 const MOST_FIELDS: usize = 12;
 
 /// One run, as far as it is compared.
@@ -307,7 +307,7 @@ fn report_text(app: &App, report: &Report, left: &Side, right: &Side) -> String 
             (None, Some(r)) => writeln!(out, "  B  {} alone", span('B', r)),
             (None, None) => Ok(()),
         };
-        // What only one side has is told; what both have was told by `show`.
+        // What only one side has is listed; `show` lists what both have.
         if segment.side != "both" {
             let (side, places) = match (segment.left, segment.right) {
                 (Some(places), None) => (left, places),

@@ -1,4 +1,4 @@
-//! The files of the workspace that a run changed, as its transcript tells.
+//! The files of the workspace that a run changed, as its transcript records.
 
 use std::fmt::Write as _;
 

@@ -8,7 +8,7 @@ use crate::cli::context::begun_below::is_continued;
 use crate::cli::context::run_status::RunStatus;
 use crate::message::RunId;
 
-/// The commands for a run of the store; none where there is nothing to do. `why` is set where it was asked why the run ended.
+/// The commands for a run of the store; empty if there is nothing to do. `why` is set where it was asked why the run ended.
 pub(super) fn next_step(app: &App, run: &ShownRun, why: bool) -> String {
     let Some(run_id) = run.view.run_id() else {
         return String::new();

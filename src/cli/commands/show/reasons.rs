@@ -53,7 +53,7 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
     out.push_str(&listed(screen, "What failed", &failed));
     let warned: Vec<&EntryRow> = rows().filter(|row| row.warned()).collect();
     out.push_str(&listed(screen, "Warnings", &warned));
-    // What stands above already is not listed again.
+    // Rows that are listed above are not listed again.
     let named = |row: &EntryRow| row.failed() || row.warned();
     let others: Vec<&EntryRow> = rows().filter(|row| !named(row)).collect();
     let title = if failed.is_empty() && warned.is_empty() {

@@ -89,7 +89,7 @@ pub(in crate::cli) fn overview(
     out
 }
 
-/// How a call ended, or why it was not started; none where neither is known.
+/// How a call ended, or why it was not started; `None` if neither is known.
 fn ended(call: &Call) -> Option<String> {
     if call.is_started() {
         return call.reported().map(call_end);

@@ -94,7 +94,7 @@ fn show_tree(app: &App, asked: &str) -> Result<Exit, CliError> {
     Ok(if exit == Exit::OK { shown } else { exit })
 }
 
-/// What of a workflow is shown; none where it has no such thing.
+/// What of a workflow is shown; `None` if it has no such form.
 const fn workflow_form(args: &ShowArgs) -> Option<WorkflowForm> {
     let form = &args.form;
     if form.conversation || form.follow || args.withheld {

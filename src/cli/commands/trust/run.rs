@@ -64,7 +64,7 @@ fn list_of(app: &App, trusted: &Trusted) -> String {
     out
 }
 
-/// What the file is known by now; none where it, or one that it includes, cannot be read.
+/// The present digest of the file; `None` if it, or one that it includes, cannot be read.
 fn now(app: &App, path: &Path) -> Option<Digest> {
     let file = ContractFile::given(app, path.to_owned(), Vec::new());
     file.digest_of(&file.text().ok()?).ok()

@@ -56,7 +56,7 @@ pub(super) fn decide_again(
     Ok(())
 }
 
-/// What is wrong with a run that has that difference; none where another build may write it otherwise. A response that is kept is read by the
+/// What is wrong with a run that has that difference; `None` if another build may write it otherwise. A response that is kept is read by the
 /// edition that its contract names, and means what it meant; one of an edition that is not known here could say anything.
 fn kind_of(found: &Difference) -> Option<FlawKind> {
     match found.attribution {

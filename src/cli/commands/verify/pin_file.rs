@@ -10,7 +10,7 @@ use crate::store::{NewFile, judge_regular};
 
 /// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
 ///
-/// It is its owner's alone: what can be written by others is not trusted. What stands in the file stays: a line is only ever added at its end, by one process at a time.
+/// It is its owner's alone: what can be written by others is not trusted. The file's lines stay: a line is only ever added at its end, by one process at a time.
 ///
 /// # Errors
 /// [`TrustFault::Broken`](crate::cli::context::error::TrustFault::Broken) where the file holds something else than pins.
@@ -32,7 +32,7 @@ pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliE
         .append(true)
         .open(&path)
         .map_err(refuse)?;
-    // Held until the file is closed; whoever else adds a line waits.
+    // Held until the file is closed; another process that adds a line waits.
     file.lock().map_err(refuse)?;
     app.pins(&[asked.to_owned()])?;
     let text = app.read_trusted(asked)?;

@@ -268,7 +268,7 @@ impl RecordedStep {
     }
 }
 
-/// What the machine of a workflow gives that step run, decided again from its entries; none where they are not what it decides.
+/// What the machine of a workflow gives that step run, decided again from its entries; `None` if they are not what it decides.
 fn given_by(
     reader: &mut StoreReader,
     workflow: &RunId,

@@ -7,7 +7,7 @@ use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::transcript::{FirstBad, FlawKind, VerifyCheck, VerifyReport};
 
-/// What is said of a run in progress where nobody said that it may be one.
+/// The advice about a run in progress if the caller did not accept one.
 pub(in crate::cli) const HOW_TO_ACCEPT: &str =
     "  --open accepts a run in progress; else what is missing may have been cut off\n";
 

@@ -77,7 +77,7 @@ pub(in crate::cli) async fn checked_steps(
 
 /// A contract that steps of a workflow run under.
 pub(in crate::cli) struct StepContract {
-    /// The file of an agent; none where it is the workflow's own contract.
+    /// The file of an agent; `None` if it is the workflow's own contract.
     pub(in crate::cli) agent: Option<ContractFile>,
     /// Its file, as messages call it.
     pub(in crate::cli) file: String,
@@ -169,7 +169,7 @@ impl CheckedStep {
     }
 }
 
-/// The kind of a step that is a run, and what tells its contract from others.
+/// The kind of a step that is a run, and what distinguishes its contract from others.
 fn key_of(step: &Step) -> Option<(&'static str, String)> {
     let key = match &step.work {
         Work::Prompt(_) => "prompt".to_owned(),

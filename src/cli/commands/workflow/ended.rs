@@ -78,7 +78,7 @@ impl WorkflowResult {
     }
 
     /// One of the store of which every run below waits for a person who has not answered: a process that goes on with it would only leave
-    /// it again. None where there is something to go on with.
+    /// it again. `None` if there is something to go on with.
     pub(super) fn waiting(
         app: &App,
         run_id: &RunId,
@@ -125,7 +125,7 @@ impl WorkflowResult {
         steps.filter_map(|step| Some((step.run_id.as_ref()?, &step.step)))
     }
 
-    /// What it came to; none where it has no end.
+    /// What it came to; `None` if it has no end.
     pub(in crate::cli) const fn outcome(&self) -> Option<WorkflowOutcome> {
         self.outcome
     }

@@ -185,7 +185,7 @@ const fn has_failed(state: StepState) -> bool {
     matches!(state, StepState::Failed | StepState::CompensationFailed)
 }
 
-/// Why a step run did not end well, in its own words; none where it is not in the store.
+/// Why a step run did not end well, in its own words; `None` if it is not in the store.
 fn reason_of(step: &StepView, run: Option<&(RunId, RunView)>) -> Option<String> {
     let (Some(_), Some(outcome)) = (&step.run_id, step.outcome) else {
         return step.text.clone();

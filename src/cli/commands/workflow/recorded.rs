@@ -23,7 +23,7 @@ pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, CliErr
     Ok(report.first_bad)
 }
 
-/// What a stored workflow came to that has ended; none where it goes on.
+/// What a stored workflow came to that has ended; `None` if it goes on.
 pub(in crate::cli) fn recorded_result(
     app: &App,
     run_id: &RunId,

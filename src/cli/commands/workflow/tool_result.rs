@@ -13,7 +13,7 @@ pub(in crate::cli) const ERASED: &str = ": its result was erased";
 
 /// What a tool step came to.
 pub(super) struct ToolResult {
-    /// Why the step has failed, and in words; none where it has completed.
+    /// Why the step has failed, and in words; `None` if it has completed.
     pub(super) failure: Option<(StepFailure, String)>,
     pub(super) text: String,
 }

@@ -28,7 +28,7 @@ const MATCHED: &str = "profile.matched=";
 #[serde(deny_unknown_fields)]
 pub(in crate::cli) struct ChosenAgent {
     pub(in crate::cli) id: AgentId,
-    /// None where it was named.
+    /// `None` if it was named.
     pub(in crate::cli) selection: Option<AgentSelection>,
 }
 
@@ -107,7 +107,7 @@ impl ContractFile {
         }
     }
 
-    /// In which form an agent stands in it; none where it is a contract file.
+    /// The form of the agent in it; `None` if it is a contract file.
     pub(super) fn form(&self) -> Option<AgentForm> {
         match self.prompt {
             Some(_) => Some(AgentForm::Text),

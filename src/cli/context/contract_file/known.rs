@@ -23,7 +23,7 @@ type ReadDefinition<'k> = dyn Fn(&str) -> Result<Option<AgentDefinition>, Vec<St
 /// What a contract file may name without defining it.
 pub(super) struct Known<'k> {
     pub(super) agents: &'k ReadDefinition<'k>,
-    /// What built-in providers are at; none where a file must define its providers.
+    /// Where built-in providers are; `None` if a file must define its providers.
     pub(super) built_in: Option<&'k Environment>,
     pub(super) layers: &'k Layers,
     pub(super) reading: Reading,

@@ -8,7 +8,7 @@ pub(super) const KNOWN_VERSIONS: &str = "monolith migrate --list names what this
 /// Help for what cannot be the caller's fault.
 pub(super) const OUR_BUG: &str = "this is a bug in monolith: please report it";
 
-/// What a fault means for whoever gave the command. Every fault that a command can end with says it beside itself.
+/// What a fault means for the caller. Every fault that a command can end with implements this beside itself.
 pub(in crate::cli) trait Advice {
     /// The code that the process ends with (semantics §3).
     fn exit(&self) -> Exit;

@@ -27,7 +27,7 @@ pub(in crate::cli) enum CorpusFault {
     /// The caller: no such file of records.
     #[error("read the records {}: {reason}", path.display())]
     RecordsUnreadable { path: PathBuf, reason: String },
-    /// Whoever wrote the file: lines that are no records.
+    /// The author of the file: lines that are no records.
     #[error("judge every line of {}: {faults}", path.display())]
     RecordsNotJudged { path: PathBuf, faults: String },
 }

@@ -197,7 +197,7 @@ impl Advice for ForkFault {
     }
 }
 
-/// Whether a change there may not be recorded with the run: what stands below `providers` and `tools` may hold secrets.
+/// Whether a change there may not be recorded with the run: values below `providers` and `tools` may hold secrets.
 pub(in crate::cli) fn may_hold_secret(pointer: &str) -> bool {
     let first = pointer.split('/').nth(1);
     first.is_some_and(|key| ["providers", "tools", "servers"].contains(&key))

@@ -141,7 +141,7 @@ pub(in crate::cli) enum InputFault {
     /// The caller: a conversation would be written over something else.
     #[error("save the conversation as {}: {holds}", path.display())]
     Overwritten {
-        /// What stands there.
+        /// What is there.
         holds: &'static str,
         path: PathBuf,
     },

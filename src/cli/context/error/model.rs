@@ -7,7 +7,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::found::{NoWay, ways_out};
 use crate::inference::{ModelStoreError, PullError};
 
-/// There is no model, or nobody said which.
+/// There is no model, or the caller did not name one.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ModelFault {
     /// The operator: the embedded model cannot answer.

@@ -7,7 +7,7 @@ use crate::cli::context::error::advice::{Advice, OUR_BUG};
 use crate::cli::context::exit::Exit;
 use crate::message::RunId;
 
-/// The system, or whoever sits at it, does not let the command go on.
+/// The system, or the person at the terminal, does not let the command go on.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum SystemFault {
     /// The caller: there is a file already.

@@ -8,7 +8,7 @@ use crate::inference::StoredModel;
 /// One way to have a contract answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Choice {
-    /// Where it is, for servers; none where the type's own place is meant.
+    /// Where it is, for servers; `None` if the type's own place is meant.
     pub(in crate::cli) address: Option<String>,
     pub(in crate::cli) calling: Calling,
     /// The variable that holds its key, where the caller names one.
@@ -19,7 +19,7 @@ pub(in crate::cli) struct Choice {
     pub(in crate::cli) provider: ProviderType,
     /// What it is called on the command line and in the contract.
     pub(in crate::cli) word: &'static str,
-    /// What people are told.
+    /// The text that people see.
     pub(in crate::cli) what: String,
     /// The model's window, where it is known.
     pub(in crate::cli) window: Option<u64>,

@@ -14,7 +14,7 @@ pub(in crate::cli) fn other_profile(
 }
 
 /// The profile that fits a stored model whatever its name here: by its hash, where it is a known one, else by what its file
-/// calls itself. None where neither tells of a family that the engine can lay prompts out for.
+/// calls itself. `None` if neither names a family that the engine can lay prompts out for.
 fn fitting_profile(store: &ModelStore, model: &StoredModel) -> Option<&'static ModelProfile> {
     let hash = model.blake3.to_string();
     let known = KNOWN_MODELS.iter().find(|known| known.blake3 == hash);

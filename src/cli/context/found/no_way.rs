@@ -8,7 +8,7 @@ use crate::contract::recorded_url;
 use crate::driver::Environment;
 use crate::inference::{KNOWN_MODELS, StoredModel};
 
-/// How many names of models are told.
+/// How many names of models are listed.
 const MOST_TOLD: usize = 12;
 
 /// Why the way that the caller names is none.
@@ -78,7 +78,7 @@ pub(in crate::cli) enum NoWay {
         model: String,
         word: String,
     },
-    /// Nothing here holds that model, and nobody far away could be asked for it.
+    /// Nothing here holds that model, and no remote provider could be asked for it.
     #[error(
         "take the model {model:?}: no server here and no stored model is called that{held}, and no usual key is set"
     )]

@@ -12,7 +12,7 @@ use crate::inference::request_json;
 
 /// How long a server on this machine may take for one answer.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// The most models of one server that are told.
+/// The most models of one server that are taken.
 const MAX_MODELS: usize = 1_024;
 /// How many models of one server are asked about one by one.
 const MAX_ASKED: usize = 16;
@@ -72,7 +72,7 @@ pub(in crate::cli) struct ServedModel {
 }
 
 impl Places {
-    /// Where a server of that kind is looked for; none where it is not.
+    /// Where a server of that kind is looked for; `None` if it is not.
     pub(in crate::cli) fn of(&self, kind: ServerKind, environment: &Environment) -> Option<String> {
         let usual = match kind {
             ServerKind::LlamaServer => "http://127.0.0.1:8080".to_owned(),

@@ -29,7 +29,7 @@ pub(super) struct ProviderNeeds<'c> {
 }
 
 impl ProviderNeeds<'_> {
-    /// What the answer to the list of models comes to; none where none came in time.
+    /// The finding on the answer to the list of models; `answer` is `None` if none came in time.
     pub(super) fn judge(&self, answer: Option<&ServerAnswer>) -> Finding {
         let provider = self.provider;
         let Some(answer) = answer else {

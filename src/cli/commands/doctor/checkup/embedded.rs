@@ -50,7 +50,7 @@ pub(super) fn tokenizers() -> Finding {
     }
 }
 
-/// What building the engine takes, told only where it is not built in.
+/// What building the engine takes, reported only if it is not built in.
 pub(super) fn build_tools() -> Finding {
     let name = "to build it";
     let mut lacking = Vec::new();
@@ -92,7 +92,7 @@ fn has_libclang() -> bool {
     })
 }
 
-/// Reads every stored model whole; progress is shown, and whoever does not want to wait ends it.
+/// Reads every stored model whole; progress is shown, and a user who does not want to wait can end it.
 pub(super) fn models(app: &App, folder: &Path) -> Result<Vec<Finding>, CliError> {
     let name = "model";
     let store = ModelStore::new(folder.to_owned());

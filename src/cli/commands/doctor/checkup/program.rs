@@ -8,7 +8,7 @@ pub(super) fn version_of(tool: &str) -> Option<String> {
     said.lines().next().map(str::to_owned)
 }
 
-/// What a program prints; none where it cannot be started or fails.
+/// What a program prints; `None` if it cannot be started or fails.
 pub(super) fn ran(tool: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(tool);
     let output = command

@@ -71,7 +71,7 @@ impl Following {
         }
     }
 
-    /// What tells the lines of a run below from those of others (001 §1).
+    /// What distinguishes the lines of a run below from those of others (001 §1).
     fn name(&self) -> String {
         let run_id = self.view.as_ref().and_then(RunView::run_id);
         let run_id = run_id.filter(|_| self.is_below);

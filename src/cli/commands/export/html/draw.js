@@ -150,7 +150,7 @@ const draw = (() => {
   return { machine, charts, bar };
 })();
 
-// Foreign text with everything visible that would move, hide or reorder what stands beside it; lines stay.
+// Foreign text with everything visible that would move, hide or reorder the text beside it; lines stay.
 function safe(text) {
   const hidden = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
   return String(text ?? "").replace(hidden, (found) => `\\u{${found.codePointAt(0).toString(16)}}`);

@@ -226,7 +226,7 @@
     return target && `${target.provider}/${target.model}`;
   }
 
-  // What stands where bytes were erased.
+  // The text where bytes were erased.
   function erased({ name, reason, time, signers }) {
     const known = report.book?.stoneSigners.get(name) ?? [];
     const by = signers.map((signer) => `${signer}, a key that you ${known.includes(signer) ? "gave" : "did not give"}`).join("; ");

@@ -66,7 +66,7 @@ pub(in crate::cli) struct Folded {
     pub(in crate::cli) ended: Option<(String, &'static str)>,
     /// The machine's state after each step, as text, by the number of the step's last entry.
     pub(in crate::cli) states: BTreeMap<u64, String>,
-    /// The runs that are exported together, each after the one above it; none where it is this one alone.
+    /// The runs that are exported together, each after the one above it; empty if it is this one alone.
     pub(in crate::cli) tree: Vec<AboutRun>,
 }
 

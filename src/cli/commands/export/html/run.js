@@ -151,7 +151,7 @@ const readRun = (() => {
     return given.report_content ?? (given.content_json && JSON.stringify(given.content_json, null, 2)) ?? last?.content;
   }
 
-  // What it cost, as far as the contract's prices or the provider say; none where nothing was asked.
+  // What it cost, as far as the contract's prices or the provider state it; empty if nothing was asked.
   function costOf(used, { prices, targets }) {
     if (!number(used.inferences)) return "";
     const micro = number(used.cost_micro_usd);

@@ -1,6 +1,6 @@
 // Reads a transcript and verifies it, after docs/audit/transcript-format.md alone. Needs blake3.js; knows nothing of the page.
 const transcript = (() => {
-  // Where the tools of a server come from, and what stands before their own names, by the kind of the server.
+  // Where the tools of a server come from, and the prefix of their own names, by the kind of the server.
   const OFFERS = {
     agents: () => ["agent", "agent__"], builtin: () => ["builtin", ""], mcp: (name) => [`mcp:${name}`, `${name}__`],
     openapi: (name) => [`openapi:${name.replace(/^rest__/, "")}`, `${name}_`], rest: (name) => [`rest:${name.replace(/^rest__/, "")}`, "rest__"],
@@ -48,7 +48,7 @@ const transcript = (() => {
       return names.trim().split(/\s+/).map((name) => [name, keys.trim().split(/\s+/).filter(Boolean)]);
     }));
 
-  // What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a
+  // The types of values by key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a
   // value as an effect alone.
   const TYPES = new Map(`
     number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms entries executed executed_ok expected

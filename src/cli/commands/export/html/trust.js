@@ -155,7 +155,7 @@ const trust = (() => {
     return Object.assign(brought, { required: keys.trim() !== "" });
   }
 
-  // Who signed how many answers, by key; none where this browser cannot tell. One that does not hold is a Flaw.
+  // Who signed how many answers, by key; undefined if this browser cannot check that. A false one is a Flaw.
   async function answerers(answers) {
     const signed = new Map();
     for (const { line, key: text, signature, bytes } of answers) {
@@ -173,7 +173,7 @@ const trust = (() => {
     return signed;
   }
 
-  // What a verified transcript is worth to whoever brings this. Throws a Flaw as the verifier does, with its place.
+  // What a verified transcript is worth to a reader with these keys, pins and witnesses. Throws a Flaw with its place, as the verifier does.
   async function judge(verifier, { keys, pins, witnesses, required }) {
     const book = { level: "L0", signedTo: 0, signers: [], unknown: 0, unvouched: 0, stoneSigners: new Map(), pins: 0, logPins: 0, pinned: false, witnesses: [], answerers: await answerers(verifier.answers) };
     const length = verifier.heads.length, sealed = verifier.last.kind === "seal";
@@ -209,7 +209,7 @@ const trust = (() => {
       book.unknown += note.signatures.filter((signature) => !known.has(`${signature.name}+${signature.id}`)).length;
       await vouch(note, size, { line });
     }
-    // Nobody vouches for oneself: neither a key that was given, nor the plain key of a first line.
+    // No key vouches for itself: neither a key that was given, nor the plain key of a first line.
     const own = new Set(verifier.notes.map(({ note }) => `${note.signatures[0].name}+${note.signatures[0].id}`));
     const selves = witnesses.filter((one) => keys.some((key) => key.point === one.point) || (!one.cosigns && own.has(one.called)));
     book.witnesses = book.witnesses.filter((called) => !selves.some((one) => one.called === called));
