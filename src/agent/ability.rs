@@ -7,7 +7,7 @@ use super::selection::names;
 use crate::contract::{AgentId, AgentProfile};
 use crate::message::{Digest, is_blank};
 
-/// The line before and after what stands at the beginning of an ability's file.
+/// The line before and after the head of an ability's file.
 const FENCE: &str = "---";
 
 /// A text that an agent may be given.
@@ -62,7 +62,7 @@ impl Ability {
     }
 }
 
-/// The head and the text of a file; none where the head has no end.
+/// The head and the text of a file; `None` if the head has no end.
 fn parts(file: &str) -> Option<(Option<&str>, &str)> {
     let file = file.strip_prefix('\u{feff}').unwrap_or(file);
     let mut lines = file.split_inclusive('\n');

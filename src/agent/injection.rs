@@ -7,7 +7,7 @@ use crate::message::{char_prefix, estimate_tokens};
 
 /// Bytes of a token of the budget.
 const TOKEN: u64 = 4;
-/// What stands behind a text that was cut.
+/// The mark behind a text that was cut.
 const CUT: &str = "\n[cut]";
 
 /// A system prompt with abilities before it.

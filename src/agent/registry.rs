@@ -48,7 +48,7 @@ impl Registry {
     }
 }
 
-/// The agent that is always there, and its prompt. It names no model: whoever runs it does.
+/// The agent that is always there, and its prompt. It names no model: the caller does.
 pub(crate) fn standard() -> (AgentProfile, &'static str) {
     let digest = Digest::of(STANDARD_PROMPT.as_bytes());
     let id = AgentId::sanitized(AgentProfile::STANDARD);

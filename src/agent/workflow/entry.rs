@@ -21,7 +21,7 @@ pub(crate) struct WorkflowDraft {
 pub(crate) struct WorkflowEntry {
     /// What the machine did.
     pub(crate) action: WorkflowAction,
-    /// The event that began the step; none where the entry carries none.
+    /// The event that began the step; `None` if the entry carries none.
     pub(crate) event: Option<WorkflowEvent>,
     /// The entry's hash.
     pub(crate) hash: Digest,

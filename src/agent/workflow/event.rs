@@ -81,7 +81,7 @@ pub(crate) enum StepResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepRun {
-    /// Why the step has failed; none where it has completed.
+    /// Why the step has failed; `None` if it has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<StepFailure>,
     /// The hash of the last entry of the run.

@@ -84,7 +84,7 @@ impl WorkflowFold {
         Err(fault(&field, expected, actual))
     }
 
-    /// The machine where the entries end; none where they end inside of a step, or before the first.
+    /// The machine where the entries end; `None` if they end inside of a step, or before the first.
     #[must_use]
     pub(crate) fn into_workflow(self) -> Option<Workflow> {
         self.workflow.filter(|_| self.expected.is_empty())

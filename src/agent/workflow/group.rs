@@ -43,7 +43,7 @@ impl Interpreter<'_> {
         self.memory.stop >= Some(Stop::Requested)
     }
 
-    /// Does the steps; none where they are to be undone.
+    /// Does the steps; `None` if they are to be undone.
     fn forward(
         &mut self,
         held: &Parallel,
@@ -126,7 +126,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// What the group comes to, once nothing of it is under way; none where it is to be undone.
+    /// What the group comes to, once nothing of it is under way; `None` if it is to be undone.
     fn over(
         &mut self,
         held: &Parallel,

@@ -39,7 +39,7 @@ impl StepInput {
         }
     }
 
-    /// The tool that is called; none where it is no call.
+    /// The tool that is called; `None` if it is no call.
     pub(crate) fn tool(&self) -> Option<&str> {
         match self {
             Self::Tool { tool, .. } => Some(tool),

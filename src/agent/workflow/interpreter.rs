@@ -94,7 +94,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Begins a step; none where it cannot be, and why is among the errors.
+    /// Begins a step; `None` if it cannot be begun, and why is among the errors.
     pub(super) fn begin(&mut self, step: &Step, scope: Scope<'_>) -> Option<Active> {
         let place = format!("{}{}", scope.place, step.id);
         match &step.work {

@@ -131,7 +131,7 @@ impl Workflow {
         self.inputs.get(&number)
     }
 
-    /// When the workflow wants to be woken, in milliseconds since it began; none where nothing is timed.
+    /// When the workflow wants to be woken, in milliseconds since it began; `None` if nothing is timed.
     #[must_use]
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         let timed = self.state() == WorkflowState::Running && !self.memory.suspended;
@@ -211,7 +211,7 @@ impl Workflow {
         )
     }
 
-    /// Takes what a step run came to; none where no such run is under way.
+    /// Takes what a step run came to; `None` if no such run is under way.
     fn take_result(&mut self, number: u64, result: &StepResult) -> Option<EndedStep> {
         let run = self.memory.in_flight.remove(&number)?;
         self.inputs.remove(&number);

@@ -320,7 +320,7 @@ impl Phase {
 }
 
 impl InFlight {
-    /// The request of its end; none where it was requested so, or more strongly, before.
+    /// The request of its end; `None` if it was requested so, or more strongly, before.
     pub(super) fn ends(&mut self, number: u64, how: EndStep) -> Option<(u64, EndStep)> {
         if self.ending >= Some(how) {
             return None;

@@ -12,7 +12,7 @@ pub(super) struct EndedStep {
     pub(super) result: Result<(), WorkflowCode>,
 }
 
-/// What failed with an event by its run, at its place and with its reason; none where nothing did.
+/// What failed with an event by its run, at its place and with its reason; `None` if nothing did.
 ///
 /// A step whose end was requested has not failed, however its run ended. What fails without a run is noted where it does.
 pub(super) fn note(

@@ -1,4 +1,4 @@
-//! What stands in the place of a placeholder, and the items of a loop, at one place of the workflow.
+//! The text that replaces a placeholder, and the items of a loop, at one place of the workflow.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::contract::{ForEach, Part, Template};
 
 impl Interpreter<'_> {
     /// The items of a list, as they stand in steps: a text as itself, anything else as it was written, for a number may have more digits
-    /// than are calculated with. None where it is no list.
+    /// than are calculated with. `None` if it is no list.
     pub(super) fn items(&self, held: &ForEach, scope: Scope<'_>) -> Option<Arc<[String]>> {
         let template = Template::parse(&held.items).ok()?;
         let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, scope))?;
@@ -22,7 +22,7 @@ impl Interpreter<'_> {
         Some(items.into_iter().map(shown).collect())
     }
 
-    /// What stands in the place of a placeholder.
+    /// The text that replaces a placeholder.
     pub(super) fn part(&self, part: &Part, scope: Scope<'_>) -> String {
         match part {
             Part::Text(text) => text.clone(),

@@ -6,7 +6,7 @@ use crate::contract::{Part, Template, Work};
 /// The most bytes that a step is given.
 pub(super) const MAX_INPUT_BYTES: usize = 4 << 20;
 
-/// What a step run is given; none where that has too many bytes.
+/// What a step run is given; `None` if that has too many bytes.
 pub(super) fn input_of(work: &Work, fill: &dyn Fn(&Part) -> String) -> Option<StepInput> {
     let text = |text: &str| Template::parse(text).ok()?.filled(MAX_INPUT_BYTES, fill);
     match work {

@@ -1,4 +1,4 @@
-//! A group that gathers errors, below every other kind of step: what stands around it completes, and has not succeeded.
+//! A group that gathers errors, below every other kind of step: the steps around it complete, and have not succeeded.
 
 use super::testing::*;
 use crate::contract::FailureStrategy::{ContinueOnError, FailFast, Rollback};

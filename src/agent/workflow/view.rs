@@ -103,7 +103,7 @@ impl WorkflowView {
         }
     }
 
-    /// What all step runs used; none where it is not known of any.
+    /// What all step runs used; `None` if it is not known of any.
     pub(crate) fn used(&self) -> Option<TreeUsage> {
         let used = self.steps.iter().filter_map(|step| step.used);
         used.reduce(TreeUsage::and)
@@ -160,7 +160,7 @@ impl WorkflowView {
         }
     }
 
-    /// The step that the run of that name is; none where it is no step of this workflow.
+    /// The step that the run of that name is; `None` if it is no step of this workflow.
     pub(crate) fn step_of(&self, run: &str) -> Option<&StepView> {
         let (workflow, number) = run.rsplit_once('.')?;
         let own = self.started.as_ref()?;
