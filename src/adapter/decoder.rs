@@ -43,7 +43,7 @@ pub(super) trait PushDecoder: std::fmt::Debug + Send {
     fn is_settled(&self) -> bool;
     /// The text of the message as far as it has arrived, where that is known.
     fn text(&self) -> Option<&str>;
-    /// Is told what the offered tools take.
+    /// Receives what the offered tools take.
     fn know(&mut self, types: ParameterTypes);
     /// The verdict over all bytes that were pushed.
     fn finish(self: Box<Self>) -> Decoded;

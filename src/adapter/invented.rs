@@ -104,7 +104,7 @@ impl ResultScanner {
         }
     }
 
-    /// What follows begins a line, as what stands behind a call does.
+    /// What follows begins a line, as the text behind a call does.
     pub(super) fn begin_line(&mut self) {
         self.end_line();
         self.tag = None;

@@ -41,7 +41,7 @@ pub(super) struct TurnForm {
     pub mark: &'static [u8],
 }
 
-/// What stands around the turns of one body.
+/// The bytes around the turns of one body.
 #[derive(Debug)]
 pub(super) struct Around {
     pub head: Vec<u8>,
@@ -82,7 +82,7 @@ impl JoinedTurns {
         }
     }
 
-    /// The body of one request: the conversation, the notices that only this request has, and what stands `around` them, which is given
+    /// The body of one request: the conversation, the notices that only this request has, and the bytes `around` them, which are given
     /// the instructions. `render` gives a message's elements, joined by commas, and is given the messages before it; one without
     /// elements is left out.
     pub(super) fn body(

@@ -26,7 +26,7 @@ pub(super) struct JoinedMessages {
     body: GrowingBody,
     /// Each message that was rendered, and the length of the body after it.
     ends: Vec<(Arc<AgentMessage>, usize)>,
-    /// Length of what stands before the first message.
+    /// Length of the bytes before the first message.
     head: usize,
 }
 

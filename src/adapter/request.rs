@@ -10,7 +10,7 @@ use crate::message::AgentMessage;
 
 /// Renders request bodies for one target of one run.
 ///
-/// Every message of the conversation is rendered, hashed and copied once: a body costs the new messages and what stands around them.
+/// Every message of the conversation is rendered, hashed and copied once: a body costs the new messages and the bytes around them.
 /// The same conversation and shape always give the same bytes, whatever was encoded before.
 #[derive(Debug)]
 pub struct RequestEncoder {

@@ -12,7 +12,7 @@ pub struct RequestShape<'a> {
     pub notices: &'a [AgentMessage],
     /// Whether and how tools are offered.
     pub tools: ToolExposure,
-    /// The tags that it tells of; none under the native transport.
+    /// The tags that it describes; `None` under the native transport.
     pub xml: Option<XmlOffer>,
 }
 

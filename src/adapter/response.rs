@@ -89,7 +89,7 @@ impl ResponseDecoder {
         Self(Box::new(decoder.holding(head.rules)))
     }
 
-    /// The same decoder, told what the offered tools take.
+    /// The same decoder, which knows what the offered tools take.
     pub(super) fn knowing(mut self, types: ParameterTypes) -> Self {
         self.0.know(types);
         self

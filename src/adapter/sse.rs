@@ -82,7 +82,7 @@ impl SseSplitter {
     }
 
     /// The last event of a stream without its closing blank line. Servers leave that line out, and a
-    /// connection may have been cut here: the caller tells one from the other by whether the data is whole.
+    /// connection may have been cut here: the caller distinguishes the two by whether the data is whole.
     pub(super) fn tail(mut self) -> Result<Option<SseEvent>, LineTooLong> {
         let last = self.end_line()?;
         Ok(last.or_else(|| self.dispatch()))

@@ -45,8 +45,8 @@ impl Adapter {
         }
     }
 
-    /// The same adapter, which repairs argument text where the contract is not strict (semantics §6). One that nobody asked
-    /// about it repairs none.
+    /// The same adapter, which repairs argument text where the contract is not strict (semantics §6). Without this call
+    /// an adapter repairs none.
     #[must_use]
     pub const fn under(self, strict_mode: bool) -> Self {
         let repairs = if strict_mode {

@@ -110,7 +110,7 @@ impl Encode for Encoder {
     }
 }
 
-/// What stands before the turns: the instructions' last block has the cache's mark.
+/// The bytes before the turns: the instructions' last block has the cache's mark.
 fn opening(head: &[u8], system: &[u8], caches: bool) -> Vec<u8> {
     let mut out = head.to_vec();
     if !system.is_empty() {

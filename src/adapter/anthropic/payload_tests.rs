@@ -125,7 +125,7 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
     }
 }
 
-/// A body shows `{}` where the arguments were cut; the stop reason tells, and only that it was cut.
+/// A body shows `{}` where the arguments were cut; the stop reason shows it, and only that it was cut.
 #[test]
 fn a_call_at_the_end_of_a_cut_output_is_cut() {
     let call = r#"{"type":"tool_use","id":"t1","name":"f","input":{}}"#;

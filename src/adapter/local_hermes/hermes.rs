@@ -1,4 +1,4 @@
-//! How Hermes models are told of tools, and how they write calls. The only part that another text profile would replace.
+//! How tools are described to Hermes models, and how those write calls. The only part that another text profile would replace.
 
 use std::fmt::Write as _;
 
@@ -78,7 +78,7 @@ pub(super) struct Parsed {
     pub(super) validated: ValidCalls,
 }
 
-/// Tells calls from text. Where a call begins, a whole one has to follow: nothing is guessed.
+/// Separates calls from text. Where a call begins, a whole one has to follow: nothing is guessed.
 ///
 /// # Errors
 /// What is wrong with the first call that is none, and which call of the message it is; a text that may be the answer and

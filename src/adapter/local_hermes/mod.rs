@@ -1,6 +1,6 @@
 //! The embedded model's own protocol, version 1: a rendered prompt in, text in pieces out.
 //!
-//! Knows how a conversation is laid out for a model in ChatML with Hermes calls, and how calls are told from text. Nothing
+//! Knows how a conversation is laid out for a model in ChatML with Hermes calls, and how calls are separated from text. Nothing
 //! here depends on how the engine is built: requests and answers are bytes like those of any provider, so a transcript of an
 //! embedded model is decoded again by every build. It deliberately does not know tokens.
 //!

@@ -141,7 +141,7 @@ fn a_final_report_neither_opens_the_gate_nor_leaves_the_closing_turn_to_chance()
         grammar.contains("echo") && !grammar.contains("agent__"),
         "{grammar}"
     );
-    // What ends a call is counted over what may be called, not over what is told of.
+    // What ends a call is counted over what may be called, not over what is described.
     let plain = super::tests::contract(&[]);
     let expect = request(&plain, &task, ToolExposure::Forced).closing_tokens;
     assert_eq!(closed.closing_tokens, expect);

@@ -1,4 +1,4 @@
-//! Tells prose from code in Markdown and finds tags that begin a line. Does not know what a tag means.
+//! Separates prose from code in Markdown and finds tags that begin a line. Does not know what a tag means.
 
 use crate::adapter::line_break::is_line_break;
 

@@ -1,4 +1,4 @@
-//! What a system prompt tells the model of its tools, by profile. Does not know when tools are exposed.
+//! How a system prompt describes the model's tools, by profile. Does not know when tools are exposed.
 
 use std::fmt::Write as _;
 

@@ -19,7 +19,7 @@ pub(crate) struct XmlNext<'a> {
     pub tools: &'a [&'a ToolTerms],
 }
 
-/// What stands in the place of the report in the notice.
+/// The placeholder for the report in the notice.
 pub(super) fn placeholder(format: &str) -> String {
     format!("the report as {format}")
 }
