@@ -21,7 +21,7 @@ pub(super) struct Below {
 }
 
 impl Below {
-    /// What runs below that one are brought up with; none where it has no agents.
+    /// What runs below that one are brought up with; `None` if it has no agents.
     pub(super) fn of(request: &RunRequest, invocation: Option<&Invocation>) -> Option<Self> {
         let parent = || ParentFile {
             folder: request.contract_dir.clone(),

@@ -152,7 +152,7 @@ async fn known_run(
     Ok(known)
 }
 
-/// Waits for the call's turn in its queue; none where the call is cancelled before. A run that was begun before goes on without a place then,
+/// Waits for the call's turn in its queue; `None` if the call is cancelled before. A run that was begun before goes on without a place then,
 /// to learn that it is to end: what it used counts.
 async fn place_in_queue(
     queues: Arc<Queues>,

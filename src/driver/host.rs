@@ -224,7 +224,7 @@ impl<'s> Host<'s> {
         self.report(waits.filter(|_| !ends));
     }
 
-    /// Tells the run above what this one waits for.
+    /// Reports to the run above what this one waits for.
     fn report(&self, waits: Option<WaitsFor>) {
         if let Some(waiting) = &self.waiting {
             waiting.set(waits);

@@ -1,4 +1,4 @@
-//! A secret that another one replaces: what stands in its file is written over. Does not know what it was for.
+//! A secret that another one replaces: its file's content is written over. Does not know what it was for.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, Write as _};
@@ -24,7 +24,7 @@ pub(super) struct OldSecret {
 }
 
 impl OldSecret {
-    /// The file of that name; none where it is a link, whose target is not ours.
+    /// The file of that name; `None` if it is a link, whose target is not ours.
     ///
     /// # Errors
     /// What the system says.

@@ -35,7 +35,7 @@ pub(super) struct Done {
     pub(super) blobs: Vec<Vec<u8>>,
     /// What keeps the run from going on in this process.
     pub(super) fault: Option<DriverError>,
-    /// None where what the task did goes on elsewhere.
+    /// `None` if what the task did goes on elsewhere.
     pub(super) input: Option<Input>,
 }
 
@@ -298,7 +298,7 @@ impl ResponseBuffer {
 pub(super) struct Tools {
     pub(super) clock: RunClock,
     pub(super) contract: Arc<ExecutionContract>,
-    /// What the run knows of its files; none where nothing is kept.
+    /// What the run knows of its files; `None` if nothing is kept.
     pub(super) files: Option<Arc<RunFiles>>,
     pub(super) queues: Arc<Queues>,
     pub(super) scrubber: Arc<dyn Scrubber>,

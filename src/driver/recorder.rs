@@ -53,7 +53,7 @@ impl<'s> Recorder<'s> {
         self.blobs.push(NewBlob::Bytes(bytes));
     }
 
-    /// The bytes of a blob that an entry names, also of an earlier process; none where they cannot be read.
+    /// The bytes of a blob that an entry names, also of an earlier process; `None` if they cannot be read.
     pub(super) async fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
         let path = self.store.path().to_path_buf();
         let read = tokio::task::spawn_blocking(move || StoreReader::open(&path)?.blob(hash));

@@ -20,7 +20,7 @@ const SHORTEST_IN_TEXT: usize = 8;
 enum Reading {
     /// Running text, where a word behind `--token` may be the next word of a sentence.
     Prose,
-    /// A command, a template or options: what stands there is used as it is.
+    /// A command, a template or options: its text is used as it is.
     Command,
 }
 
@@ -109,7 +109,7 @@ fn is_mixed(text: &str) -> bool {
         && text.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
-/// The place in the file of what stands there in the contract.
+/// The place in the file of the value there in the contract.
 fn place_of(steps: &[String]) -> String {
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     match steps.as_slice() {

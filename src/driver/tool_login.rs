@@ -110,7 +110,7 @@ impl ToolLogin {
         &self.url
     }
 
-    /// Begins the login; none where the server asks for none. None also on a host that keeps no keys.
+    /// Begins the login; `None` if the server asks for none, or the host keeps no keys.
     ///
     /// # Errors
     /// [`LoginFault`].

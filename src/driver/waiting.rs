@@ -99,7 +99,7 @@ impl Waiting {
         self.numbers.changed.notified().await;
     }
 
-    /// What all of `under_way` runs wait for: a person, where one of them does. None where there are none, or one goes on.
+    /// What all of `under_way` runs wait for: a person, where one of them does. `None` if there are none, or one goes on.
     pub(crate) fn of_all(&self, under_way: usize) -> Option<WaitsFor> {
         let waiting = self.numbers.waiting();
         if waiting.len() < under_way.max(1) {

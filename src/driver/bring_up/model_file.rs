@@ -30,7 +30,7 @@ pub(super) fn file_of(
     }
 }
 
-/// What to do about a model that is not stored: what can be pulled is told only of known models, and of what is stored first what
+/// What to do about a model that is not stored: a pull is advised only for known models, and of what is stored first what
 /// is called most alike.
 fn not_stored(model: &str, stored: &[StoredModel]) -> String {
     let is_known = KNOWN_MODELS.iter().any(|known| known.name == model);

@@ -80,7 +80,7 @@ pub(in crate::driver) struct BroughtUp {
 pub(in crate::driver) enum Mismatch {
     /// The file gives another contract.
     Contract {
-        /// The agent that is another one, or cannot be read, in words; none where the difference is elsewhere.
+        /// The agent that is another one, or cannot be read, in words; `None` if the difference is elsewhere.
         agent: Option<String>,
         /// Where the two documents first differ.
         pointer: String,

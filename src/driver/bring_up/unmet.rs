@@ -15,7 +15,7 @@ use crate::driver::{DriverError, Environment};
 use crate::inference::header_holds;
 use crate::tools::web_header_holds;
 
-/// What stands between the name of a server and the name of its tool.
+/// The text between the name of a server and the name of its tool.
 const SEPARATOR: &str = "__";
 
 /// Every rule about a tool of a server that the file does not define. Where it defines none, the contract's own checks know that no
