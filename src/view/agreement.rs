@@ -199,7 +199,7 @@ impl Agreement {
         self.departure.get_or_insert(Departure { seq, kind });
     }
 
-    /// The machine after the events so far; none before the first, and none where the caller has it.
+    /// The machine after the events so far; `None` before the first, and if the caller has it.
     pub(super) fn machine(&self) -> Option<&Run> {
         match &self.reference {
             Reference::Folded(own) => own.fold.run(),
@@ -215,7 +215,7 @@ impl Agreement {
         }
     }
 
-    /// The machine's state in the form in which the state digest takes it; none where it is not that of the last entry.
+    /// The machine's state in the form in which the state digest takes it; `None` if it is not that of the last entry.
     pub(super) fn state_text(&self) -> Option<String> {
         let agrees = self.departure.is_none() && self.is_at_rest();
         self.machine().filter(|_| agrees).map(Run::state_text)

@@ -16,7 +16,7 @@ pub(crate) struct RunOutline {
     pub elapsed_ms: u64,
     /// `provider/model` of each target, in the contract's order.
     pub models: Vec<String>,
-    /// Whether a process left the run, to be gone on with, and no process has since; none where no entry says it.
+    /// Whether a process left the run, to be gone on with, and no process has since; `None` if no entry records it.
     pub suspended: Option<bool>,
     /// What the user said last before the run.
     pub task: Option<String>,

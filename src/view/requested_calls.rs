@@ -108,7 +108,7 @@ impl RequestedCalls {
         self.last.iter().find(|requested| requested.id == id)
     }
 
-    /// The call that `call` is, which waits for a person: all that is recorded of it is the hash of its arguments. `waits` tells
+    /// The call that `call` is, which waits for a person: all that is recorded of it is the hash of its arguments. `waits` states
     /// which names need an approval.
     pub(super) fn awaiting(
         &mut self,

@@ -25,7 +25,7 @@ impl TreeUsage {
         }
     }
 
-    /// What the runs below a run used; none where it called no agent that used anything.
+    /// What the runs below a run used; `None` if it called no agent that used anything.
     pub(crate) fn below(counters: &Counters) -> Option<Self> {
         let below = Self {
             cost_micro_usd: counters.below_cost_micro_usd,

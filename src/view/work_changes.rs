@@ -22,9 +22,9 @@ pub(crate) struct WorkChanges {
 /// What a run did to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkChange {
-    /// BLAKE3 of what it held before the run's first change; none where it was not there.
+    /// BLAKE3 of what it held before the run's first change; `None` if it was not there.
     pub(crate) before: Option<Digest>,
-    /// BLAKE3 of what it held after the last one; none where it was there no longer.
+    /// BLAKE3 of what it held after the last one; `None` if it was there no longer.
     pub(crate) after: Option<Digest>,
     /// Whether between two changes of the run something else has changed it.
     pub(crate) interleaved: bool,

@@ -66,18 +66,18 @@ impl RunView {
         &self.flows
     }
 
-    /// Where the entries taken so far are not those that the machine makes of their events; none where all are.
+    /// Where the entries taken so far are not those that the machine makes of their events; `None` if all are.
     #[must_use]
     pub const fn departure(&self) -> Option<&Departure> {
         self.agreement.departure()
     }
 
-    /// The machine after the events so far; none before the first, and none where the caller has it.
+    /// The machine after the events so far; `None` before the first, and if the caller has it.
     pub(crate) fn machine(&self) -> Option<&Run> {
         self.agreement.machine()
     }
 
-    /// The machine's state after the last entry, in the form in which the state digest takes it; none where the machine has more
+    /// The machine's state after the last entry, in the form in which the state digest takes it; `None` if the machine has more
     /// to write, or has departed.
     pub(crate) fn state_text(&self) -> Option<String> {
         self.agreement.state_text()
@@ -179,7 +179,7 @@ impl RunView {
         self.counters
     }
 
-    /// What the runs below this one used; none where it called no agent that used anything.
+    /// What the runs below this one used; `None` if it called no agent that used anything.
     pub(crate) fn used_below(&self) -> Option<TreeUsage> {
         TreeUsage::below(&self.counters)
     }

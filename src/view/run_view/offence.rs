@@ -27,7 +27,7 @@ pub(crate) enum Offence<'v> {
 }
 
 impl RunView {
-    /// The calls for which the run ended, in the order of the message; none where it ended for something else.
+    /// The calls for which the run ended, in the order of the message; empty if it ended for something else.
     pub(crate) fn offences(&self) -> Vec<Offence<'_>> {
         match self.outcome.map(|outcome| outcome.code) {
             Some(OutcomeCode::ForbiddenCall) => {

@@ -1,4 +1,4 @@
-//! 002 Invariant D: a view that was given something else than the run says so, and never tells another story in silence.
+//! 002 Invariant D: a view that was given something else than the run reports it, and never shows another run in silence.
 
 use std::sync::Arc;
 
