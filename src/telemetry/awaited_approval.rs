@@ -14,7 +14,7 @@ pub struct AwaitedApproval {
     pub name: String,
     /// What an answer is bound to: BLAKE3 over the text of the arguments.
     pub arguments_hash: Digest,
-    /// The run below that asks; none where the run itself does.
+    /// The run below that asks; `None` if the run itself does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// How many other calls below the run wait, too.

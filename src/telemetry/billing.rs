@@ -192,7 +192,7 @@ impl BillingFile {
         unsynced.sync().inspect_err(|_| self.keep_unsynced())
     }
 
-    /// What was added and may be lost with the power, for a caller who lets others append meanwhile; none where there is nothing.
+    /// What was added and may be lost with the power, for a caller who lets others append meanwhile; `None` if there is nothing.
     pub(crate) fn unsynced(&mut self) -> Option<Unsynced> {
         let is_unsynced = std::mem::take(&mut self.unsynced) && self.durable;
         is_unsynced.then(|| Unsynced {
@@ -296,7 +296,7 @@ impl Unsynced {
     }
 }
 
-/// What stands in a file of some runs, as far as it was read.
+/// The lines of some runs in a file, as far as they were read.
 #[derive(Debug)]
 pub(crate) struct RecordedLines {
     found: BTreeMap<String, BTreeSet<u64>>,

@@ -5,7 +5,7 @@ use crate::kernel::OutcomeCode;
 use crate::message::{FailureCode, ProviderFaultClass, StopReason};
 use crate::view::{LastRequest, Request, RequestEnd, RunView, has_web_page};
 
-/// The provider that refused the last request although no key was sent to it; none where one may have been. A header may
+/// The provider that refused the last request although no key was sent to it; `None` if one may have been. A header may
 /// hold a key, and where the address is in a variable the usual key may have been sent.
 pub(crate) fn keyless(view: &RunView) -> Option<&str> {
     let (name, terms) = refusing(view)?;
@@ -22,7 +22,7 @@ pub(crate) fn unsure_key(view: &RunView) -> Option<&str> {
     (terms.provider_type.usual_key_env() == Some(variable)).then_some(variable)
 }
 
-/// The variable that holds the key which the last request's provider refused; none where nothing names one.
+/// The variable that holds the key which the last request's provider refused; `None` if nothing names one.
 pub(crate) fn refused_key_of(view: &RunView) -> Option<&str> {
     let (_, terms) = refusing(view)?;
     terms.api_key_env.as_deref()

@@ -14,7 +14,7 @@ pub(super) struct SavedContent {
     pub(super) reasoning: Option<String>,
     /// Results of calls: the id of each call, and its text, of a failure as monolith has it.
     pub(super) results: Vec<(String, String)>,
-    /// None where it has no text.
+    /// `None` if it has no text.
     pub(super) text: Option<String>,
 }
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// What stands before the quoted end of a standard error.
+/// The text before the quoted end of a standard error.
 const MARK: &str = "standard error ended with: ";
-/// What stands between its lines.
+/// The text between its lines.
 const BETWEEN: &str = " | ";
 /// How many lines are kept.
 const MOST_LINES: usize = 3;
@@ -79,7 +79,7 @@ fn worth_keeping<'l>(lines: &[&'l str]) -> Vec<&'l str> {
     kept.split_off(skipped)
 }
 
-/// What a line says, without a label and a repeated code; none where that is nothing, or names no fault.
+/// The message of a line, without a label and a repeated code; `None` if that is nothing, or names no fault.
 fn plain(line: &str) -> Option<&str> {
     let line = line.trim();
     if NOISE.iter().any(|noise| line.starts_with(noise)) {

@@ -253,7 +253,7 @@ fn call_of(view: &RunView, line: &AccountingLine) -> Option<CallSeq> {
     }
 }
 
-/// What stands before a node, and before what is below it.
+/// The text before a node, and before the nodes below it.
 const fn branch(is_last: bool) -> (&'static str, &'static str) {
     if is_last {
         ("└─ ", "   ")

@@ -5,7 +5,7 @@ use crate::view::RunView;
 /// How many calls are named.
 const MOST_NAMED: usize = 3;
 
-/// Which results the model did not see, and what helps; none where it saw all.
+/// Which results the model did not see, and what helps; `None` if it saw all.
 #[must_use]
 pub(crate) fn unseen_results(view: &RunView) -> Option<String> {
     let calls = view.calls().iter().filter(|(_, call)| {
