@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(variables)
 }
 
-/// The value of what stands behind `=`. Of one between quotes those go, and all between them stays as it is, other quotes too.
+/// The value of the text behind `=`. Of one between quotes those go, and all between them stays as it is, other quotes too.
 ///
 /// # Errors
 /// Why the quotes are no pair around it.
@@ -113,7 +113,7 @@ mod tests {
             "a-b=1",
             Err("line 1: the text before `=` is no name of a variable"),
         );
-        // What stands between the first quote and the last stays as it is.
+        // The text between the first quote and the last stays as it is.
         check(
             r##"A="{\"type\":\"x\"}"
 B='it's me' # mine

@@ -46,7 +46,7 @@ impl Layer {
             rule,
         };
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        // The fault's own words would show what stands there; line and column say enough.
+        // The fault's own words would show its content; line and column are enough.
         let value = exact_value(text).map_err(|fault| match fault {
             ObjectFault::InvalidJson { line, column } => refuse(
                 path,

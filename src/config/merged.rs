@@ -81,7 +81,7 @@ impl Merged {
         found.map(|(_, value)| value)
     }
 
-    /// Takes what stands at a dotted path away; whether anything does.
+    /// Removes the value at a dotted path; whether there was one.
     pub(super) fn remove(&mut self, path: &str) -> bool {
         let Self::Map(members) = self else {
             return false;

@@ -133,7 +133,7 @@ impl Layers {
     /// The folder of snapshots (001 §12), where a layer names one. It begins in the folder of that layer.
     ///
     /// # Errors
-    /// [`ConfigFault`] where what stands there names no folder.
+    /// [`ConfigFault`] where the value there names no folder.
     pub(crate) fn sessions_dir(&self) -> Result<Option<PathBuf>, ConfigFault> {
         let Some(merged) = self.merged(PERSISTENCE, SESSIONS_DIR)? else {
             return Ok(None);

@@ -39,7 +39,7 @@ type FileOf<'f> = &'f dyn Fn(usize) -> Arc<Path>;
 /// The layer that has something at a path.
 type LayerAt<'f> = &'f dyn Fn(&[String]) -> usize;
 
-/// Appends what stands at `path`, leaf by leaf; a mapping without members is a leaf.
+/// Appends the values at `path`, leaf by leaf; a mapping without members is a leaf.
 pub(super) fn values(
     path: &mut Vec<String>,
     merged: &Merged,
