@@ -8,7 +8,7 @@ use std::fmt;
 pub struct CaseError {
     /// The file, relative to the folder of the corpus.
     pub file: String,
-    /// The line, from 1; none where the fault is of the case as a whole.
+    /// The line, from 1; `None` if the fault is of the case as a whole.
     pub line: Option<u64>,
     /// The rule that it breaks.
     pub rule: String,

@@ -15,7 +15,7 @@ use crate::contract::{
 use crate::inference::{Backend, Timeouts};
 use crate::kernel::{RunStarted, ToolExposure};
 
-/// What the model is asked; the tools' server is only told of, never started.
+/// What the model is asked; the tools' server is only described, never started.
 const CONTRACT: &str = "\
 system: You work in an office. Use the tools.
 task: Find the tickets about printers that are open, and book a room for two hours to talk about them.

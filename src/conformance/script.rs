@@ -86,7 +86,7 @@ pub(super) struct FaultText {
 pub(super) struct Answer {
     pub(super) body: Body,
     pub(super) headers: BTreeMap<String, String>,
-    /// The code with which the adapter must reject it; none where it must not.
+    /// The code with which the adapter must reject it; `None` if it must not.
     pub(super) rejected: Option<FailureCode>,
     /// The pointer that the rejection must name, where the case says one.
     pub(super) pointer: Option<String>,

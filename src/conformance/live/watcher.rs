@@ -26,7 +26,7 @@ pub(super) struct Watcher {
     pub(super) elapsed_ms: u64,
     pub(super) faults: BTreeMap<ProviderFaultClass, u64>,
     pub(super) finish: Share,
-    /// The first message: its text or what stands for it, and its calls.
+    /// The first message: the digest of its text, and its calls.
     pub(super) first: Option<FirstMessage>,
     pub(super) latency_ms: Vec<u64>,
     pub(super) none: Share,

@@ -18,7 +18,7 @@ pub struct JudgedRecord {
     pub failure_code: Option<&'static str>,
     /// The calls of the message that could be run, in order.
     pub calls: Vec<JudgedCall>,
-    /// The calls whose arguments nobody could read, in order.
+    /// The calls whose arguments could not be read, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<DroppedCall>,
     /// What was repaired or left out, step by step with its place.

@@ -6,7 +6,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::{JudgedRecord, RecordFault, RecordRule, RecordedResponse};
 
-/// The most bytes of a line that is read: the largest body that is judged, escaped, and what stands beside it.
+/// The most bytes of a line that is read: the largest body that is judged, escaped, and the rest of the line.
 const MAX_LINE_BYTES: u64 = 160 * 1024 * 1024;
 const GZIP: &[u8] = &[0x1F, 0x8B];
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -34,7 +34,7 @@ pub struct RecordLines<'r> {
 }
 
 impl<'r> RecordLines<'r> {
-    /// Reads from `bytes`; whether they are compressed is told by how they begin. `strict`: as a contract with `strict_mode` judges.
+    /// Reads from `bytes`; their beginning shows whether they are compressed. `strict`: as a contract with `strict_mode` judges.
     ///
     /// # Errors
     /// [`RecordsReadError`] where not even the beginning can be read.
