@@ -5,7 +5,7 @@
 pub struct Probe {
     /// What was seen, for people; holds no key, and of the address neither user nor query.
     pub detail: String,
-    /// The headers of the answer, names in lower case; none where there is no HTTP.
+    /// The headers of the answer, names in lower case; empty if there is no HTTP.
     pub headers: Vec<(String, String)>,
     /// The body of a llama-server's `/props`, where it gave one.
     pub properties: Vec<u8>,

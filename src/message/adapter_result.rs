@@ -97,7 +97,7 @@ impl TagFlaw {
 pub struct TagWarning {
     /// Why.
     pub flaw: TagFlaw,
-    /// Its slot: `FINAL`, `PROGRESS`, or a number of at most ten digits. None where the tag names no such slot, and while the
+    /// Its slot: `FINAL`, `PROGRESS`, or a number of at most ten digits. `None` if the tag names no such slot, and while the
     /// token gate is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
@@ -145,7 +145,7 @@ pub struct ProtocolAdapterResult {
     /// The message, unless rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical_message: Option<AgentMessage>,
-    /// What stands where the fault lies, at most 200 bytes, escaped; only when rejected, and none if it must be held back.
+    /// The text where the fault lies, at most 200 bytes, escaped; only when rejected, and none if it must be held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// The reason, exactly when rejected.

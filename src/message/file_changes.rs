@@ -58,7 +58,7 @@ impl FileChanges {
 }
 
 impl FileChange {
-    /// What became of a file that held one content and holds another; none where nothing did.
+    /// What became of a file that held one content and holds another; `None` if nothing changed.
     #[must_use]
     pub fn of(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Self> {
         if before == after {

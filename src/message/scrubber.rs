@@ -24,7 +24,7 @@ pub trait Scrubber: Debug + Send + Sync {
     /// The bytes without known secrets, in any form. What merely looks like a credential stays.
     fn without_known<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]>;
 
-    /// What stands in place of a secret.
+    /// The text that replaces a secret.
     fn marker(&self, secret: &[u8]) -> String;
 
     /// The name of bytes that are not kept, since a secret stands in them in pieces: a commitment that cannot be guessed at without

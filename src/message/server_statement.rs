@@ -53,7 +53,7 @@ pub struct ToolServerStatement {
 }
 
 impl ServedBy {
-    /// What an answer states; none where it says nothing that the contract does not.
+    /// What an answer states; `None` if it states nothing that the contract does not.
     pub(crate) fn of(
         asked: &str,
         model: Option<&str>,

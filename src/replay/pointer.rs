@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::message::{char_prefix, nearest_value};
 
-/// What stands for a value that one of the two has not.
+/// The text for a value that one of the two lacks.
 pub(crate) const ABSENT: &str = "absent";
 /// The longest text of a value that a difference shows.
 const SHOWN_BYTES: usize = 400;

@@ -88,7 +88,7 @@ pub enum Input {
     ChildEnded {
         /// Which call.
         call: CallSeq,
-        /// How its run ended; none where none was begun.
+        /// How its run ended; `None` if none was begun.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child: Option<Box<ChildEnd>>,
         /// The result for the model.

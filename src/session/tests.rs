@@ -227,7 +227,7 @@ fn a_response_is_the_same_event_in_whatever_pieces_it_arrives() {
             host.hand_in(Input::ResponseBytes { bytes, inference });
         }
         assert_eq!(host.entries, whole, "cut at {cut}");
-        // `[DONE]` settled it: the session tells the host to stop reading, and the end that follows is late.
+        // `[DONE]` settled it: the session asks the host to stop reading, and the end that follows is late.
         assert!(host.outputs.contains(&Output::Close(inference)));
         assert_eq!(host.hand_in(Input::ResponseEnded { inference }), []);
         assert_eq!(text_of(&host.outputs), "It is noon, as far as I know.");

@@ -26,7 +26,7 @@ const NO_LEAF: &str = "none";
 pub(crate) struct Deletion {
     /// The name of the log of the store that it was deleted from.
     pub(crate) log: String,
-    /// The leaf that stays of it; none where it had no seal.
+    /// The leaf that stays of it; `None` if it had no seal.
     pub(crate) leaf: Option<DeletedLeaf>,
     /// The run.
     pub(crate) run_id: RunId,

@@ -12,8 +12,8 @@ const TEMPLATES: &str = "minijinja 3.0.5";
 /// What compiles grammars and makes masks; pinned in Cargo.toml.
 const GATE: &str = "llguidance 1.9.1";
 
-/// Whether llama.cpp rearranges the weights of some quantisations when it loads them: a switch of its build, on unless whoever
-/// builds says otherwise.
+/// Whether llama.cpp rearranges the weights of some quantisations when it loads them: a switch of its build, on unless the
+/// build sets it otherwise.
 const REPACK: &str = match option_env!("GGML_CPU_REPACK") {
     Some(declared) => declared,
     None => "ON",

@@ -45,7 +45,7 @@ fn is_scrubbed_value(recorded: &Value, whole: &Value) -> bool {
             let is_it = |(key, value): (&String, &Value), (other, of): (&String, &Value)| {
                 is_scrubbed_form(key, other) && is_scrubbed_value(value, of)
             };
-            // Two keys that lost all that tells them apart are one: the value of either may be left.
+            // Two keys that lost all that distinguishes them are one: the value of either may be left.
             let is_known = |one| whole.iter().any(|other| is_it(one, other));
             let is_left = |key: &String| recorded.keys().any(|one| is_scrubbed_form(one, key));
             recorded.iter().all(is_known) && whole.keys().all(is_left)
@@ -54,7 +54,7 @@ fn is_scrubbed_value(recorded: &Value, whole: &Value) -> bool {
     }
 }
 
-/// What stands between the markers of a text: one piece where it has none.
+/// The text between the markers of a text: one piece where it has none.
 fn between_markers(text: &str) -> Vec<&str> {
     let (mut pieces, mut piece, mut at) = (Vec::new(), 0, 0);
     while let Some(next) = text.get(at..).and_then(|rest| rest.find('[')) {

@@ -54,7 +54,7 @@ impl Redactor {
         from + held
     }
 
-    /// Where in a text a form of a value begins at the earliest that the text ends within; none where no value is known.
+    /// Where in a text a form of a value begins at the earliest that the text ends within; `None` if no value is known.
     fn reach(&self, text: &[u8]) -> Option<usize> {
         let longest = self.secrets.values.beginnings.longest()?;
         // White space between the lines of a form takes any number of bytes.

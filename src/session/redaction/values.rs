@@ -148,7 +148,7 @@ impl Beginnings {
     }
 }
 
-/// What finds those texts; none where there are none. One that cannot be built has nothing to find: it grows with the values, which are
+/// What finds those texts; `None` if there are none. One that cannot be built has nothing to find: it grows with the values, which are
 /// few and short.
 fn automaton<T: AsRef<[u8]>>(texts: &[T]) -> Option<AhoCorasick> {
     let builder = (!texts.is_empty()).then(AhoCorasickBuilder::new);

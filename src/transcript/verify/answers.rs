@@ -38,7 +38,7 @@ impl AnswerBook {
         Ok(())
     }
 
-    /// Who signed how many; none where no answer is signed.
+    /// Who signed how many; `None` if no answer is signed.
     pub(super) fn describe(&self) -> Option<String> {
         let signed = self.signed.iter();
         let signed = signed.map(|(key, count)| format!("{count} signed by {key}"));
