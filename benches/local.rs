@@ -113,7 +113,7 @@ fn beside(what: &str, (prompt, decoding): (f64, f64), other: (f64, f64)) {
 }
 
 fn say(line: &str) {
-    // A bench that cannot print has nobody to tell.
+    // A bench that cannot print has no other output.
     drop(writeln!(std::io::stdout(), "{line}"));
 }
 

@@ -91,7 +91,7 @@ fn heads(store: &Path) -> rusqlite::Result<HashMap<String, i64>> {
     heads.collect()
 }
 
-/// How long it takes until each run has a further entry; none where that was not seen before the end.
+/// How long it takes until each run has a further entry; `None` if that was not seen before the end.
 fn all_resumed(store: &Path, before: &HashMap<String, i64>, done: &AtomicBool) -> Option<Duration> {
     let start = Instant::now();
     while !done.load(Ordering::Relaxed) {

@@ -164,7 +164,7 @@ pub fn recorded(server: &Server, turns: u64) -> tempfile::TempDir {
     folder
 }
 
-/// System calls of one turn, by name, as strace counts them; none where it is not installed.
+/// System calls of one turn, by name, as strace counts them; `None` if it is not installed.
 pub fn system_calls(turns: u64) -> Option<Vec<(String, f64)>> {
     let there = Command::new("strace").arg("--version").output();
     there.ok().filter(|output| output.status.success())?;

@@ -146,7 +146,7 @@ fn what_is_loaded_counts_for_a_dry_run_and_a_failed_call_stays_one() {
     }
 }
 
-/// What is a secret here may have been none where the conversation was saved.
+/// What is a secret here may not have been one where the conversation was saved.
 #[test]
 fn a_saved_conversation_is_scrubbed_like_anything_else() {
     let fixture = Fixture::new();

@@ -268,7 +268,7 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
     assert!(left.err.contains(expect), "{}", left.err);
 }
 
-/// 001 §2, §3, §11: only an agent's file has front matter. What is piped in includes nothing; a file, what stands beside it and below.
+/// 001 §2, §3, §11: only an agent's file has front matter. What is piped in includes nothing; a file, those beside it and below.
 #[test]
 fn a_system_prompt_of_the_command_line_is_text() {
     let fixture = fixture(&[&says("Hello."), &says("More.")]);

@@ -208,7 +208,7 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
         assert!(shown.contains(expect), "{expect}: {shown}");
     }
     assert!(!shown.contains("Answer it"), "{shown}");
-    // Nobody has taken it yet: the same answer again says so, and another one is not put in its place unasked.
+    // No process has taken it yet: the same answer again reports so, and another one is not put in its place unasked.
     let again = fixture
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
         .printed();

@@ -252,7 +252,7 @@ fn only_an_answer_that_an_approver_has_signed_counts() {
         .printed();
     assert!(other.contains("takes no answer signed by eve+"), "{other}");
     place.ok(&[&args[..], &["--key", "anna"]].concat());
-    // Who can write the file can change what stands in it, and signs nothing with that.
+    // A writer of the file can change its content, and signs nothing with that.
     let file = place.path("home/runs.db.answers/r1");
     let signed = std::fs::read_to_string(&file).unwrap();
     for (from, to) in [
@@ -383,8 +383,8 @@ fn the_question_shows_what_a_patch_would_change_of_each_file() {
     assert!(fixture.path("old.txt").exists() && !fixture.path("new.txt").exists());
 }
 
-/// What a person allowed is one call with one text of arguments: the same tool with other arguments is asked about again, whoever
-/// brings the answer back, and an entry whose arguments were changed is none.
+/// What a person allowed is one call with one text of arguments: the same tool with other arguments is asked about again, even if
+/// an old answer is put back, and an entry whose arguments were changed is none.
 #[test]
 fn an_answer_holds_across_a_kill_and_for_the_arguments_that_were_shown_alone() {
     let asked = [("echo", r#"{"text":"a"}"#), ("echo", r#"{"text":"b"}"#)];

@@ -149,7 +149,7 @@ fn another_time_limit_is_met_when_it_would_have_been() {
     );
     let first = report.first_other_decision.unwrap();
     assert!(first.other.contains("step timeout exceeded"), "{first:#?}");
-    // A longer one: nobody knows what would have come after the wait.
+    // A longer one: no entry shows what would have come after the wait.
     let golden = Golden::of("core.step_timeout");
     let report = golden.under(golden.other("step_timeout_ms", 120_000.into()));
     assert_eq!(report.outcome, None);

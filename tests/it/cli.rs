@@ -12,7 +12,7 @@ mod slips;
 mod streams;
 mod tools;
 
-/// A chat contract for a model that nobody serves.
+/// A chat contract for a model that no server offers.
 fn remote(more: &str) -> String {
     format!(
         "task: hi\ntargets: [{{provider: p, model: m, context_window: 32000}}]\n\

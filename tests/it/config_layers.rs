@@ -121,7 +121,7 @@ fn contract_show_and_check_tell_which_file_each_value_is_from() {
     );
 }
 
-/// The file of configuration is found again by its recorded path, and what stands in it is not recorded beside the run.
+/// The file of configuration is found again by its recorded path, and its content is not recorded beside the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun_with() {
     let server = model("k-of-file").await;

@@ -20,7 +20,7 @@ struct Scene {
 struct Tmpfs(PathBuf);
 
 impl Tmpfs {
-    /// None where this machine does not let us mount one.
+    /// `None` if this machine does not let us mount one.
     fn mount(path: &Path, options: &str) -> Option<Self> {
         let mount = Command::new("mount")
             .args([
@@ -179,7 +179,7 @@ const READS: [&[&str]; 6] = [
     &["log", "verify"],
 ];
 
-/// The binary as a user who may read everything here and write nothing; none where that cannot be arranged.
+/// The binary as a user who may read everything here and write nothing; `None` if that cannot be arranged.
 #[cfg(unix)]
 fn as_a_reader(scene: &Scene, args: &[&str]) -> Option<(i32, String)> {
     use std::os::unix::fs::PermissionsExt as _;

@@ -576,7 +576,7 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
         "GET /v1/models" => write_json(&stream, &list),
         _ => write_404(&stream),
     });
-    // Nobody says which model: there are two.
+    // The caller names no model: there are two.
     let of = |more: &[&str]| {
         let mut command = monolith(&folder);
         output_of(command.args(["init", "--force", "--base-url"]).args(more))
@@ -595,7 +595,7 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
     assert!(written.contains(&provider), "{written}");
     assert!(written.contains("model: \"large\""), "{written}");
 
-    // What is said of the contract is about what stands in it: no default is.
+    // The findings are about values in the file: none is about a default.
     let (code, printed) =
         output_of(
             monolith(&folder)

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 #[cfg(target_os = "linux")]
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Variables of whoever runs the tests that would change what a command does.
+/// Variables of the tests' environment that would change what a command does.
 const OTHERS: [&str; 7] = [
     "ANTHROPIC_API_KEY",
     "GEMINI_API_KEY",
@@ -25,7 +25,7 @@ const OTHERS: [&str; 7] = [
     "OPENROUTER_API_KEY",
 ];
 
-/// The binary, called in `folder` with a state folder `home` below it, and nobody to ask.
+/// The binary, called in `folder` with a state folder `home` below it, and no person to ask.
 pub fn monolith(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
     for variable in OTHERS {

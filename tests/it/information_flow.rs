@@ -3,7 +3,7 @@
 
 use crate::fixture::{Fixture, calls, says};
 
-/// What stands between two lines of the page.
+/// The text between two lines of the page.
 fn between<'p>(page: &'p str, first: &str, last: &str) -> &'p str {
     let (_, rest) = page.split_once(first).unwrap();
     rest.split_once(last).unwrap().0

@@ -197,7 +197,7 @@ fn a_form_that_shows_a_password_is_refused_wherever_it_stands() {
     check("grant_type=password&username=u&q=${parameters.a}", 0);
 }
 
-/// What stands in a command or a template is masked in the line that an error shows, and in what it advises.
+/// A secret in a command or a template is masked in the line that an error shows, and in what it advises.
 #[test]
 fn an_error_shows_no_secret_of_a_command_or_a_template() {
     let server = json!({"command": "npx -y srv --token tok4444secret"});

@@ -60,7 +60,7 @@ impl Harness {
         }
     }
 
-    /// Drives a run that nobody kills to its end.
+    /// Drives a run to its end without a kill.
     fn finish(&self, way: Way, run_id: &RunId, durability: &str) {
         let mut last = self.drive_in(way, run_id, durability);
         let left = last.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -103,7 +103,7 @@ fn a_server_that_only_talks_ends_every_case_as_its_contract_allows() {
 
 #[test]
 fn a_server_that_is_not_there_is_a_typed_end_and_exit_3() {
-    // Nobody listens on a port that was just given back.
+    // No process listens on a port that was just given back.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);

@@ -137,7 +137,7 @@ fn files_that_are_no_model_and_names_that_are_not_stored_end_before_the_first_in
     fs::write(folder.path().join("m.gguf"), &whole[..20]).unwrap();
     check(&[file], "m.gguf: it is cut off");
     fs::write(folder.path().join("m.gguf"), &whole).unwrap();
-    // Where nobody states a window and the file cannot tell it, the file is still what is wrong.
+    // If the contract states no window and the file shows none, the file is still what is wrong.
     let unstated = CONTRACT.replace(", context_window: 2048", "");
     assert_ne!(unstated, CONTRACT);
     fs::write(folder.path().join("contract.yaml"), unstated).unwrap();
@@ -559,7 +559,7 @@ fn a_file_that_llama_cpp_aborts_on_is_refused_with_its_words_and_a_good_one_is_t
     assert!(!tried.exists(), "what did not pass is not noted");
     fs::copy(&model, &path).unwrap();
     for _ in 0..2 {
-        // What the model then makes of the task is its own affair.
+        // What the model then makes of the task does not matter here.
         let (_, result) = run(&folder, &[file], &[]);
         assert_eq!(result["counters"]["inferences"], 2, "{result}");
         assert_eq!(fs::read_dir(&tried).unwrap().count(), 1);

@@ -127,7 +127,7 @@ fn a_store_that_others_can_write_is_refused_and_so_are_public_keys() {
             &["delete", "r", "--yes", "--store", "kept/runs.db"],
             &expect,
         );
-        // Whoever only reads it is no worse off.
+        // A process that only reads it is no worse off.
         fixture.ok(&["show", "r", "--store", "kept/runs.db"]);
         mode(path, closed);
         // A reader has made the files beside it with the mode that it had then.

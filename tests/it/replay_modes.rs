@@ -146,7 +146,7 @@ fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
         printed.out
     );
 
-    // Another request: nobody knows what the model would have said.
+    // Another request: no entry shows what the model would have answered.
     fixture.write("other.yaml", &format!("{CONTRACT}system: Be brief.\n"));
     let (code, report) = fixture.json(&["replay", "r1", "--contract", "other.yaml"]);
     assert_eq!((code, &report["outcome"]), (6, &Value::Null), "{report}");

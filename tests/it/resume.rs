@@ -111,7 +111,7 @@ fn a_run_has_one_process_at_a_time() {
     harness.refuses(&["delete", "r1", "--yes"], 1, &expect);
     child.kill().unwrap();
     child.wait().unwrap();
-    // The system has dropped the lock with the process, so nobody is in the way.
+    // The system has dropped the lock with the process, so no process is in the way.
     let mut next = harness
         .command(&["resume", "r1"], "normal")
         .spawn()
@@ -222,7 +222,7 @@ fn a_locked_file_is_a_typed_end() {
 struct Disk(PathBuf);
 
 impl Disk {
-    /// None where this user may not mount.
+    /// `None` if this user may not mount.
     fn mount(folder: &Path, size: &str) -> Option<Self> {
         let mounted = mount(
             &[

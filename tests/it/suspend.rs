@@ -97,7 +97,7 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
     assert_eq!(count(|event| *event == EventKind::Suspended), 20);
     assert_eq!(count(|event| matches!(event, EventKind::EffectLost(_))), 0);
     fixture.ok(&["verify", "r1", "--open"]);
-    // However often it was left, and whoever looks.
+    // However often it was left, and whichever command looks.
     let listed = fixture.ok(&["list"]);
     let expect = "suspended (monolith approve r1), waits for an approval";
     assert!(listed.contains(expect), "{listed}");

@@ -294,7 +294,7 @@ fn interrupt(child: &Child) {
     }
 }
 
-/// Each command hangs in a write that nobody reads, so nothing but the second interrupt can end it. That this takes less than a second
+/// Each command hangs in a write that is not read, so nothing but the second interrupt can end it. That this takes less than a second
 /// is the sum of the two waits in between, which the compiler holds to it.
 #[cfg(target_os = "linux")]
 #[test]

@@ -65,7 +65,7 @@ impl Fixture {
         }
     }
 
-    /// How a run ended; none where it is open.
+    /// How a run ended; `None` if it is open.
     fn end_of(&self, run: &str) -> Option<String> {
         let mut reader = StoreReader::open(&self.path("home/runs.db")).unwrap();
         let stored = reader.read_run(&named(run)).unwrap();

@@ -10,7 +10,7 @@ use super::{asks, prompt, tree::tree};
 use crate::browser::{body, opened, printed};
 use crate::fixture::{Fixture, says};
 
-/// What stands before each run of the tree, and its name.
+/// The text before each run of the tree, and its name.
 const DRAWN: [&str; 3] = ["lead ", "└─ lead.1 ", "   └─ lead.1.1 "];
 
 /// The files of a folder, sorted.

@@ -69,7 +69,7 @@ fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves
     assert_eq!(place(&driven.1), over.1);
 }
 
-/// How the process ends; none where it is still there after a minute.
+/// How the process ends; `None` if it is still there after a minute.
 fn ends_soon(mut child: Child) -> Option<i32> {
     let pid = Pid::from_child(&child);
     let (ended, end) = std::sync::mpsc::channel();

@@ -2,7 +2,7 @@
 //! shows must be what the page says, but for what varies (times, ids, hashes).
 //!
 //! - `page`: a page as files, commands and what they show.
-//! - `same`: two texts compared without what varies, and what stands for what in them.
+//! - `same`: two texts compared without what varies, and which ids in them correspond.
 //! - `model`: a model server on loopback that gives the answers of a page.
 //! - `player`: a page, played.
 //! - `named`: commands that are only named.

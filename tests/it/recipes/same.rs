@@ -48,7 +48,7 @@ fn ids(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// What stands for the ids of a page in this run of it.
+/// The ids in this run of a page, by those that the page shows.
 #[derive(Default)]
 pub struct Names(BTreeMap<String, String>);
 

@@ -67,7 +67,7 @@ fn t10_clock_lies_fail() {
         &["verify", "r-2", "--pin", "forged.note", "--witness", &key],
         "tampered",
     );
-    // A beginning that is yet to come, for whoever verifies.
+    // A beginning that is yet to come, for the one who verifies.
     scene.sql("DELETE FROM checkpoints");
     scene.rewrite("r-2", |entries| {
         let begun = "\"started_unix_ms\":1";
@@ -157,7 +157,7 @@ fn t11_split_view_fail() {
     assert_eq!(code, 4, "{err}");
 }
 
-/// Nothing finds it: whoever has the machine and its key can record what did not happen. So no level says otherwise.
+/// Nothing finds it: the holder of the machine and its key can record what did not happen. So no level says otherwise.
 #[test]
 fn t13_recorder_lies_fail() {
     let scene = Scene::new();
@@ -235,7 +235,7 @@ fn t14_erased_fail() {
     assert!(list.contains(", imported"), "{list}");
     let out = scene.ok(&[&["import", "erased.jsonl"], &there[..]].concat());
     assert!(out.starts_with("already here: run r-2, "), "{out}");
-    // Whoever removes bytes without a key that is known proves nothing by it.
+    // Bytes that are removed without a known key prove nothing.
     scene.ok(&[&["key", "rotate"][..]].concat());
     scene.sql("DELETE FROM tombstones WHERE run = 2");
     scene.finds_at(&["verify", "r-2"], "missing_blob", "entries 2");
@@ -342,7 +342,7 @@ fn t16_two_writers_fail() {
     }
     drop(lock);
     drop(store);
-    // A second writer that asks nobody: its row of the same number is refused by the table, any other by verification.
+    // A second writer that claims no run: its row of the same number is refused by the table, any other by verification.
     let second = "INSERT INTO entries SELECT run, seq, state, event, action, hash FROM entries WHERE run = 1 AND seq = 2";
     let same = scene.store().execute(second, []);
     let code = same.unwrap_err().sqlite_error_code();

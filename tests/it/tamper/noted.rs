@@ -70,7 +70,7 @@ fn a_witness_lifts_the_level_of_what_it_has_seen_and_by_its_own_key_alone() {
     };
     level("r-2", &key, "L3");
     level("r-2", &other, "L2");
-    // The head is older than the run: nobody has vouched for it.
+    // The head is older than the run: no witness has vouched for it.
     scene.run("r-4");
     level("r-4", &key, "L1");
     level("r-2", &key, "L3");

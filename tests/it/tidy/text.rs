@@ -159,7 +159,7 @@ fn link_targets(text: &str) -> Vec<(usize, &str)> {
     targets
 }
 
-/// The path from the root that `target` means in a document of `folder`; none where it leaves the root.
+/// The path from the root that `target` means in a document of `folder`; `None` if it leaves the root.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     let (mut parts, target) = match target.strip_prefix('/') {
         Some(from_root) => (Vec::new(), from_root),

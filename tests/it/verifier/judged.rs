@@ -1,4 +1,4 @@
-//! What a transcript is worth to whoever has keys, heads noted earlier and witnesses: the exported page judges it as the
+//! What a transcript is worth to a reader who has keys, heads noted earlier and witnesses: the exported page judges it as the
 //! library does.
 
 use std::sync::Arc;

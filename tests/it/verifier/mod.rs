@@ -200,7 +200,7 @@ fn missing_and_changed_blobs_are_found_by_both_verifiers() {
     check(&cases, false);
 }
 
-/// What no hash shows, because whoever changed it computed all hashes anew.
+/// What no hash shows, because the forger computed all hashes anew.
 #[test]
 fn what_was_forged_and_hashed_anew_breaks_a_rule_for_both_verifiers() {
     let cases = forge::cases(&golden("core.valid_call"));
@@ -208,7 +208,7 @@ fn what_was_forged_and_hashed_anew_breaks_a_rule_for_both_verifiers() {
     check(&cases, false);
 }
 
-/// What stands under a key of an entry is of that key's type for all verifiers.
+/// The value under a key of an entry is of that key's type for all verifiers.
 #[test]
 fn values_of_another_type_are_judged_alike_by_all_verifiers() {
     let names = ["core.valid_call", "approval.given"];

@@ -12,7 +12,7 @@ use super::damage::{Case, lines};
 use super::signed::{checkpoint, entries, key};
 use super::{compare, golden};
 
-/// A signature line of somebody whom nobody here knows.
+/// A signature line of a key that is not known here.
 fn line(name: &str) -> String {
     format!("— {name} {}\n", BASE64.encode([7; 68]))
 }

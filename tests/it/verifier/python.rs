@@ -37,7 +37,7 @@ pub fn install(name: &str, pins: &Path) -> Result<PathBuf, String> {
         return Ok(ready);
     }
     fs::create_dir_all(home).unwrap();
-    // Installed aside and renamed: whoever comes second finds all of it, or installs for itself.
+    // Installed aside and renamed: a second process finds all of it, or installs for itself.
     let fresh = tempfile::tempdir_in(home).unwrap();
     let pip = Command::new("python3")
         .args(["-m", "pip", "install", "--quiet", "--only-binary=:all:"])

@@ -282,7 +282,7 @@ pub(super) fn erased(bytes: &[u8]) -> Vec<Case> {
     cases
 }
 
-/// What nobody known has signed says nothing, and breaks nothing.
+/// A signature by an unknown key proves nothing, and breaks nothing.
 pub(super) fn by_others(bytes: &[u8]) -> Vec<Case> {
     let seal = line(&checkpoint(bytes, entries(bytes) as u64), &stranger());
     vec![Case::whole("signed by a stranger", [bytes, &seal].concat())]

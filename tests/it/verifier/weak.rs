@@ -1,4 +1,4 @@
-//! Signatures of RFC 8032 that only a lenient verifier takes: whoever takes them cannot say that one text has one signature.
+//! Signatures of RFC 8032 that only a lenient verifier takes: one that takes them cannot claim that one text has one signature.
 
 use std::ops::{Add, Mul};
 
@@ -54,7 +54,7 @@ fn not_canonical(mut signature: [u8; 64]) -> [u8; 64] {
     signature
 }
 
-/// A file whose seal is signed so, by whoever has the key.
+/// A file whose seal is signed so, by the holder of the key.
 pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
     let secret = SigningKey::from_bytes(&[1; 32]);
     let note = checkpoint(bytes, entries(bytes) as u64).sign(&key());

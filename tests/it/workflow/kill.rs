@@ -241,7 +241,7 @@ fn a_killed_workflow_repeats_nothing_and_its_tree_verifies() {
     harness.write_workflow();
     assert!(Path::new(&harness.path().join("w.json")).is_file());
     let (mut hits, mut workflows) = (Hits::default(), 0);
-    // A kill may fall into two of the three at once, and into none where what it waited for has just ended.
+    // A kill may fall into two of the three at once, and into none if what it waited for has just ended.
     while hits.killed < wanted || hits.least() < wanted / 6 {
         harness.kill_workflow(workflows, &mut hits);
         workflows += 1;
