@@ -78,7 +78,10 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
     let action = entry.action;
     let event = || event(view, entry);
     match (action.from, action.to) {
-        (State::Precheck, State::Terminate) => failed_check(action).unwrap_or_else(event),
+        (State::Precheck, State::Terminate) => failed_check(action)
+            .or_else(|| Some(event()).filter(|event| !event.is_empty()))
+            .or_else(|| Some(action.predicate?.name.describe().to_owned()))
+            .unwrap_or_default(),
         (State::Precheck, _) => {
             let policy = match view.contract().tool_policy {
                 ToolPolicy::Required => "required",

@@ -388,6 +388,32 @@ fn a_failed_check_names_the_line_of_what_it_is_about_and_no_other() {
 }
 
 #[test]
+fn a_check_warns_of_a_budget_that_the_first_request_exceeds_and_the_run_says_so() {
+    let fixture = Fixture::new();
+    let budget = |tokens: u8| {
+        let contract = format!(
+            "task: Say hello.\nmax_tokens_consumed: {tokens}\ntargets: [{{provider: demo, model: script}}]\n\
+             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n"
+        );
+        fixture.write("c.yaml", &contract);
+    };
+    fixture.write("s.jsonl", &says("Hello."));
+    budget(2);
+    let check = ["contract", "check", "c.yaml"];
+    let expect = "max_tokens_consumed is 2, and the first request has 3 tokens before its answer: no model would be asked";
+    let left = fixture.ends(&check, 0);
+    assert!(left.err.contains(expect), "{}", left.err);
+    let (_, report) = fixture.json(&check);
+    assert_eq!(report["warnings"], json!([expect]));
+    let (_, shown) = Terminal::start(fixture.command(&["run", "c.yaml"])).end();
+    let line = "PRECHECK → TERMINATE   the next request would exceed a budget";
+    assert!(shown.contains(line), "{shown}");
+    budget(3);
+    let (_, report) = fixture.json(&check);
+    assert_eq!(report["warnings"], json!([]));
+}
+
+#[test]
 fn a_page_is_not_printed_on_a_terminal() {
     let fixture = Fixture::new();
     fixture.script("", &[&says("Hello.")]);

@@ -126,7 +126,8 @@ impl CheckReport {
     ) -> Self {
         let mut exit = unmet.first().map_or(Exit::OK, Exit::from);
         let mut checks = Vec::new();
-        for check in dry_precheck(preview) {
+        let begun = dry_precheck(preview);
+        for check in begun.checks {
             let down = down_detail(preview, &check);
             let not_known = not_known(preview, &check).filter(|_| down.is_none());
             if !check.ok && not_known.is_none() && exit == Exit::OK {
@@ -163,7 +164,10 @@ impl CheckReport {
                 .collect(),
             unsent: unsent(preview),
             unmatched: preview.unmatched.iter().map(|u| u.place.clone()).collect(),
-            warnings: contract_warnings(&preview.contract),
+            warnings: contract_warnings(&preview.contract)
+                .into_iter()
+                .chain(begun.over_budget)
+                .collect(),
         }
     }
 

@@ -2,19 +2,29 @@
 
 use std::sync::Arc;
 
+use crate::cli::ui::numbers::{counted, grouped};
 use crate::contract::{ExecutionContract, way_without_tools};
 use crate::driver::Preview;
 use crate::kernel::{
-    Check, CheckName, Effect, Event, EventKind, Fold, Probed, ProbedTarget, RunStarted,
+    Check, CheckName, Effect, Event, EventKind, Fold, OutcomeCode, Probed, ProbedTarget, Run,
+    RunStarted,
 };
 use crate::message::RunId;
 
-/// The checks of PRECHECK, as the machine itself performs them at the start of a run. No model is asked: the last check, whether
-/// one answers, is left out.
-pub(in crate::cli) fn dry_precheck(preview: &Preview) -> Vec<Check> {
+/// What the beginning of a run comes to, as the machine itself decides it. No model is asked.
+#[derive(Default)]
+pub(super) struct DryPrecheck {
+    /// The checks of PRECHECK but for the last, whether a model answers.
+    pub(super) checks: Vec<Check>,
+    /// Why no model would be asked although every check holds; `None` if one would be.
+    pub(super) over_budget: Option<String>,
+}
+
+/// Takes the machine through PRECHECK without a run.
+pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
     let contract: &ExecutionContract = &preview.contract;
     let Ok(run_id) = RunId::try_from("check".to_owned()) else {
-        return Vec::new();
+        return DryPrecheck::default();
     };
     let started = RunStarted {
         addresses: Vec::new(),
@@ -52,12 +62,33 @@ pub(in crate::cli) fn dry_precheck(preview: &Preview) -> Vec<Check> {
             Effect::Append(entries) => Some(entries),
             _ => None,
         });
-    entries
+    let checks = entries
         .flatten()
         .flat_map(|entry| entry.action.checks)
         .filter(|check| check.name != CheckName::Backend)
         .map(|check| with_way(contract, check))
-        .collect()
+        .collect();
+    DryPrecheck {
+        checks,
+        over_budget: fold.run().and_then(over_budget),
+    }
+}
+
+/// What a budget leaves no room for: the first request, without its answer.
+fn over_budget(run: &Run) -> Option<String> {
+    let contract = run.contract();
+    let prompt = counted(run.next_prompt_tokens(), "token");
+    match run.outcome()?.code {
+        OutcomeCode::MaxTokens => Some(format!(
+            "max_tokens_consumed is {}, and the first request has {prompt} before its answer: no model would be asked",
+            grouped(contract.max_tokens_consumed.0)
+        )),
+        OutcomeCode::MaxCost => Some(format!(
+            "max_cost_micro_usd is {}, and the first request, {prompt} before its answer, costs more: no model would be asked",
+            grouped(contract.max_cost_micro_usd.as_ref()?.0)
+        )),
+        _ => None,
+    }
 }
 
 /// The check with what an author may write instead, where a tool has a schema that cannot be used.

@@ -7,14 +7,17 @@ use crate::kernel::CheckName;
 
 /// The checks that fail, and why; not those that fail for a context window that is not known, which is unmet already.
 pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
-    let failed = dry_precheck(preview).into_iter();
+    let failed = dry_precheck(preview).checks.into_iter();
     let failed = failed.filter(|check| !check.ok && !awaits_window(preview, check));
     failed.map(|check| (check.name, check.detail)).collect()
 }
 
 /// The checks that fail whatever servers offer that were not started, and why.
 pub(in crate::cli) fn known_failures(preview: &Preview) -> Vec<(CheckName, String)> {
-    let failed = dry_precheck(preview).into_iter().filter(|check| !check.ok);
+    let failed = dry_precheck(preview)
+        .checks
+        .into_iter()
+        .filter(|check| !check.ok);
     let failed = failed.filter_map(|check| match down_detail(preview, &check) {
         Some(detail) => Some((check.name, detail)),
         None => not_known(preview, &check)

@@ -262,7 +262,7 @@ fn report_check(
             push_places(&mut out, &places);
         }
     }
-    out.push_str("later   whether a model answers: the ninth check, which a run begins with\n");
+    out.push_str("later   whether a model answers: a run asks it at its start\n");
     for below in &report.checks_below {
         let verdict = app.screen.paint_out(Style::Bad, "FAILED");
         let (of, detail) = (line(&below.file), line(&below.detail));
