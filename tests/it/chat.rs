@@ -159,6 +159,30 @@ fn what_is_waited_for_is_named_until_it_is_there() {
     assert_eq!(terminal.end().0, 1);
 }
 
+#[test]
+fn a_start_that_was_waited_for_says_how_long_it_took() {
+    let fixture = Fixture::new();
+    let (monolith, go) = (env!("CARGO_BIN_EXE_monolith"), fixture.path("go"));
+    let starts = format!(
+        "until [ -e {} ]; do sleep 0.05; done; exec {monolith} __slow-tool",
+        go.display()
+    );
+    let servers = format!("tools: {{mcp: {{late: {{command: sh, args: [-c, '{starts}']}}}}}}\n");
+    fixture.script(&servers, &[&says("One.")]);
+    let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml"]));
+    terminal.until("starting tool servers: late");
+    std::fs::write(&go, "").unwrap();
+    terminal
+        .until("ready after ")
+        .until("the run begins at 0.000s");
+    assert_eq!(terminal.end().0, 0);
+    let (_, shown) = on_a_terminal(&fixture, &["run", "c.yaml"], &[]);
+    assert!(
+        !shown.contains("ready after"),
+        "it was not waited for: {shown}"
+    );
+}
+
 /// A chat whose model answers with these lines.
 fn chat(fixture: &Fixture, more: &str, lines: &[&str]) -> Terminal {
     fixture.script(more, lines);

@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use super::super::awaited::waiting;
-use super::Following;
+use super::{Cursor, Following};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::narration::Transition;
+use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::Style;
 use crate::kernel::{EntryDraft, EventKind, Run};
 use crate::telemetry::verbose_lines;
@@ -29,6 +30,7 @@ impl Following {
         if !self.screen.is_watched() && !self.verbose {
             return;
         }
+        self.report_start(entry);
         self.wipe();
         if let (Some(streamed), Some(view)) = (&mut self.streamed, &self.view) {
             streamed.judge(self.screen, view);
@@ -54,6 +56,18 @@ impl Following {
         }
         self.reported = None;
         self.since = Instant::now();
+    }
+
+    /// Reports how long the start took, if it was shown as waited for: the times of the entries begin after it.
+    fn report_start(&mut self, entry: Entry<'_>) {
+        if entry.action.seq > 0 || !matches!(self.cursor, Cursor::BehindWhatIsWaitedFor) {
+            return;
+        }
+        let took = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.wipe();
+        let words = format!("ready after {}; the run begins at 0.000s", seconds(took));
+        let words = self.screen.paint(Style::Dim, &words);
+        self.screen.write_err(&format!("{}{words}\n", self.name()));
     }
 
     /// Names what tool servers offer otherwise than when the run was begun: calls of such tools are refused.
