@@ -26,7 +26,7 @@ pub enum AgentOutcome {
     FailedTimeout,
     /// The contract was broken.
     FailedContractViolation,
-    /// Somebody ended the run.
+    /// The run was ended from outside.
     Interrupted,
 }
 

@@ -78,7 +78,7 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         OutcomeCode::ContractMutated => "The contract changed while the run was under way.",
         OutcomeCode::FlowForbidden => "The call would have carried data where it may not go.",
         OutcomeCode::Stop => "Somebody asked the run to stop.",
-        OutcomeCode::Abort => "Somebody ended the run.",
+        OutcomeCode::Abort => "The run was aborted: Ctrl-C twice, or the program that drives it.",
         OutcomeCode::Shutdown => "The process was ended.",
         OutcomeCode::Parent => "The run that delegated this one ended it.",
     }

@@ -16,7 +16,7 @@ pub enum WorkflowClass {
     Compensated,
     /// A compensation failed: something of the workflow is left half undone.
     CompensationFailed,
-    /// Somebody ended it.
+    /// It was aborted.
     Stopped,
 }
 

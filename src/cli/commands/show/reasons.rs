@@ -33,8 +33,8 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
         );
         out.push_str(match decided.predicate.item {
             0 => "PRECHECK performs all its checks; the first that failed gave the code.\n",
-            1 => "Predicates are the rules of the machine, asked in their order; this is the first of all.\n",
-            _ => "Predicates are the rules of the machine, asked in their order; none before this one held.\n",
+            1 => "Predicates are the machine's rules. It asks them in order, and this is the very first.\n",
+            _ => "Predicates are the machine's rules. It asks them in order, and this is the first that held.\n",
         });
         let checks = &view.preflight().checks;
         for check in checks.iter().filter(|_| decided.predicate.item == 0) {
