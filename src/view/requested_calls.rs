@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::contract::{BATCH, ExecutionContract, FlowAction, SessionTool};
+use crate::contract::{
+    BATCH, ExecutionContract, FINAL_REPORT, FlowAction, PROGRESS_REPORT, SessionTool,
+};
 use crate::kernel::FlowRecord;
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, ToolInvocation};
 
@@ -90,6 +92,12 @@ impl RequestedCalls {
         };
         let calls = || self.last.iter();
         !self.last.is_empty() && (!calls().any(is_report) || calls().any(is_unknown))
+    }
+
+    /// Whether one of them is for a tool, and not a report of the session's own.
+    pub(super) fn want_a_tool(&self) -> bool {
+        self.names()
+            .any(|name| ![FINAL_REPORT, PROGRESS_REPORT].contains(&name))
     }
 
     /// The names of the calls, in order; of a batch, those in it.

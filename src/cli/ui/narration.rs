@@ -105,8 +105,12 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
                 let fault = report_fault(view.refused_report(action)?);
                 Some(format!("the final report is refused{fault}"))
             };
-            note.or_else(report)
-                .unwrap_or_else(|| "nothing to execute".to_owned())
+            let nothing = if view.wants_a_tool() {
+                "no call is started"
+            } else {
+                "nothing to execute"
+            };
+            note.or_else(report).unwrap_or_else(|| nothing.to_owned())
         }
         (State::Execute, _) => {
             let mut parts = results(view);

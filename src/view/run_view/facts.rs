@@ -113,6 +113,11 @@ impl RunView {
         &self.approvals
     }
 
+    /// Whether the last message asked for a tool.
+    pub(crate) fn wants_a_tool(&self) -> bool {
+        self.requested.want_a_tool()
+    }
+
     /// How many calls all messages asked for, started or not; a batch counts as one.
     pub(crate) const fn requested_calls(&self) -> u64 {
         self.requested.total()

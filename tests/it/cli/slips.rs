@@ -414,6 +414,20 @@ fn a_check_warns_of_a_budget_that_the_first_request_exceeds_and_the_run_says_so(
 }
 
 #[test]
+fn a_call_that_a_limit_keeps_from_starting_is_not_nothing() {
+    let fixture = Fixture::new();
+    let echo = calls("echo", "{\"text\": \"x\"}");
+    let more = "tools: {builtin: [echo]}\nmax_calls: {run: 1}\n";
+    fixture.script(more, &[&echo, &echo]);
+    let (_, shown) = Terminal::start(fixture.command(&["run", "c.yaml"])).end();
+    assert!(
+        shown.contains("VALIDATE_CALLS → COMMIT   no call is started"),
+        "{shown}"
+    );
+    assert!(!shown.contains("nothing to execute"), "{shown}");
+}
+
+#[test]
 fn a_page_is_not_printed_on_a_terminal() {
     let fixture = Fixture::new();
     fixture.script("", &[&says("Hello.")]);

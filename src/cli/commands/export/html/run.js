@@ -128,8 +128,9 @@ const readRun = (() => {
   }
 
   // What an entry came to that says nothing else, in the words of the terminal.
-  function passed({ from, to }) {
-    if (from === "VALIDATE_CALLS" && to === "COMMIT") return "nothing to execute";
+  function passed({ from, to }, asked) {
+    const isTool = ({ name }) => !["agent__final_report", "agent__progress_report"].includes(name);
+    if (from === "VALIDATE_CALLS" && to === "COMMIT") return [...asked.values()].some(isTool) ? "no call is started" : "nothing to execute";
     return from === "OBSERVE" ? "observed" : "";
   }
 
@@ -250,7 +251,7 @@ const readRun = (() => {
         counted: at - waited - (since === undefined ? 0 : at - since),
         took: at - before, tokens: total - usedTokens, total,
         states: action.kind === "transition" ? `${action.from} → ${action.to}` : action.kind === "seal" ? "seal" : action.to,
-        what: [said.text, ...more].filter(Boolean).join(" · ") || passed(action),
+        what: [said.text, ...more].filter(Boolean).join(" · ") || passed(action, asked),
         chip: said.chip ?? mark.chip, tone, quiet: !event && !action.predicate && !mark.chip && action.kind !== "seal",
         // A decision: where a rule fired, an answer was judged, a call ended, or somebody intervened.
         decision: Boolean(action.predicate || action.kind === "seal" || action.kind === "start" || said.chip ||
