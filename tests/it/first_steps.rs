@@ -242,6 +242,11 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
         printed.contains("start Ollama, llama-server or LM Studio"),
         "{printed}"
     );
+    let one_line = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        one_line.contains("{type: scripted, file: script.jsonl}"),
+        "{printed}"
+    );
 }
 
 #[test]

@@ -340,6 +340,18 @@ fn thanks_to_a_demo_are_refused_in_a_whole_sentence_with_the_contract_where_it_i
 }
 
 #[test]
+fn a_line_of_a_script_in_another_form_is_refused_with_one_that_is_taken() {
+    let fixture = Fixture::new();
+    fixture.script("", &[r#"{"content": "hello"}"#]);
+    let left = fixture.ends(&["run", "c.yaml"], 4);
+    let example = r#"{"response": {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}}"#;
+    assert!(left.err.contains(example), "{}", left.err);
+    assert!(left.err.contains("docs/contract-file.md"), "{}", left.err);
+    fixture.script("", &[example]);
+    assert!(fixture.ok(&["run", "c.yaml"]).contains("hello"));
+}
+
+#[test]
 fn a_server_that_init_cannot_use_is_explained() {
     let fixture = Fixture::new();
     let none = ["--ollama", "none", "--lm-studio", "none"];

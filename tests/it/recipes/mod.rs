@@ -47,6 +47,7 @@ pages! {
     mcp: "docs/recipes/mcp.md",
     own_model: "docs/recipes/own-model.md",
     readme: "README.md",
+    without_a_model: "docs/recipes/without-a-model.md",
 }
 
 #[test]

@@ -151,6 +151,9 @@ impl Advice for DriverError {
             Self::ScriptUnreadable { .. } => {
                 "a relative path begins in the folder of the contract file"
             }
+            Self::Script { .. } => {
+                "a line is a response as a provider sends it, {\"response\": {\"choices\": [{\"message\": {\"content\": \"hello\"}, \"finish_reason\": \"stop\"}]}}, or a fault, {\"fault\": \"refused\"}; every key: docs/contract-file.md, Scripts"
+            }
             Self::NoTask => "monolith run FILE \"…\"",
             _ => return None,
         };

@@ -226,7 +226,7 @@ pub(in crate::cli) fn ways_out() -> String {
     };
     format!(
         "start Ollama, llama-server or LM Studio, elsewhere with --ollama, --llama-server or --lm-studio URL; or name any server that speaks as OpenAI does: monolith init --base-url URL; or {embedded}; or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
-         OPENROUTER_API_KEY. monolith demo needs none of them"
+         OPENROUTER_API_KEY. monolith demo needs none of them, nor does a provider {{type: scripted, file: script.jsonl}}, which a script answers for (docs/recipes/without-a-model.md)"
     )
 }
 
