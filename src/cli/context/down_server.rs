@@ -47,14 +47,34 @@ pub(in crate::cli) fn for_server(
         );
     }
     if fault.detail.contains(SILENT) {
-        return format!(
-            "`command` of tools.mcp.{shown} starts and does not answer as a tool server: correct it or its `args`, or give it more time with `total_timeout_ms`"
-        );
+        return silent(&shown, &fault.detail);
     }
     if fault.detail.contains(NOT_STARTED[0]) || fault.detail.contains(NOT_STARTED[1]) {
         return format!("install what `command` of tools.mcp.{shown} names, or correct it");
     }
     format!("correct what was wrong with tools.mcp.{shown}")
+}
+
+/// What helps where a program starts and is silent. Past the longest that is waited, no contract gives it more time.
+fn silent(server: &str, detail: &str) -> String {
+    let more = if is_longest_wait(detail) {
+        "; where it fetches a package first (npx, uvx), start it once by hand, and the package is stored"
+    } else {
+        ", or give it more time with `total_timeout_ms`"
+    };
+    format!(
+        "`command` of tools.mcp.{server} starts and does not answer as a tool server: correct it or its `args`{more}"
+    )
+}
+
+/// Whether a fault says that the longest wait is over: `no answer within N ms (… at most N)`.
+fn is_longest_wait(detail: &str) -> bool {
+    let after = |words: &str| {
+        let (_, rest) = detail.split_once(words)?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()
+    };
+    let (waited, longest) = (after("no answer within "), after(", at most "));
+    waited.is_some() && waited == longest
 }
 
 /// The scopes that a fault says are lacking, as an option.
@@ -68,4 +88,23 @@ fn scope(detail: &str) -> String {
     scopes.map_or_else(String::new, |scopes| {
         format!(" --scope {}", typed_word(scopes))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_time_is_advised_only_where_a_contract_can_give_it() {
+        let check = |waited_ms: u64, expect: &str, not: &str| {
+            let detail = format!(
+                "failed to initialise: no answer within {waited_ms} ms (total_timeout_ms allows it, at most 60000); it wrote \"at most 1\""
+            );
+            let help = silent("near", &detail);
+            assert!(help.contains(expect), "{help}");
+            assert!(!help.contains(not), "{help}");
+        };
+        check(600, "total_timeout_ms", "by hand");
+        check(60_000, "start it once by hand", "total_timeout_ms");
+    }
 }
