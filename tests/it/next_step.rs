@@ -439,6 +439,23 @@ fn a_demo_run_of_another_build_is_no_bug() {
     );
 }
 
+#[test]
+fn a_file_in_a_folder_that_is_not_there_comes_with_the_command_that_makes_the_folder() {
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("hi")]);
+    fixture.ok(&["run", "c.yaml"]);
+    let check = |file: &str, expect: &str| {
+        let left = fixture.ends(&["export", "last", "-o", file], 1);
+        assert!(left.err.contains(expect), "{}", left.err);
+    };
+    check("out/x.jsonl", "the folder out is not there: mkdir -p out\n");
+    check("my runs/a/x.html", "mkdir -p 'my runs/a'\n");
+    let left = fixture.ends(&["export", "last", "-o", "s.jsonl/x.jsonl"], 1);
+    assert!(!left.err.contains("mkdir"), "{}", left.err);
+    std::fs::create_dir(fixture.path("out")).unwrap();
+    fixture.ok(&["export", "last", "-o", "out/x.jsonl"]);
+}
+
 /// Everything that a contract names by a relative path lies beside the contract, wherever the caller stands and whatever the
 /// workspace is.
 #[cfg(unix)]

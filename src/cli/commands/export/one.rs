@@ -65,7 +65,7 @@ pub(super) fn export_one(
             return Err(SystemFault::FileExists { path: path.clone() }.into());
         }
         Some(path) => {
-            let left_out = write_file(&app.cwd.join(path), write)?;
+            let left_out = write_file(app, path, write)?;
             let place = line(&path.display().to_string());
             app.screen
                 .note(&format!("wrote run {} to {place}", args.run));
@@ -111,14 +111,16 @@ fn write_out(
 
 /// Writes beside the file first, so that a failed export leaves what was there.
 fn write_file(
-    path: &Path,
+    app: &App,
+    given: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
 ) -> Result<usize, CliError> {
     let refuse = |fault: io::Error| SystemFault::CannotWrite {
-        path: path.to_owned(),
+        path: given.to_owned(),
         reason: fault.to_string(),
     };
-    let mut new = NewFile::over_file(path, PRIVATE).map_err(refuse)?;
+    let path = app.cwd.join(given);
+    let mut new = NewFile::over_file(&path, PRIVATE).map_err(refuse)?;
     let mut out = BufWriter::new(new.file());
     let left_out = write(&mut out)?;
     out.flush().map_err(refuse)?;

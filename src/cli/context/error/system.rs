@@ -1,10 +1,12 @@
 //! Faults of the system, and of the person at the terminal.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::context::error::advice::{Advice, OUR_BUG};
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::shell_word;
+use crate::cli::ui::escape::line;
 use crate::message::RunId;
 
 /// The system, or the person at the terminal, does not let the command go on.
@@ -151,9 +153,9 @@ impl Advice for SystemFault {
             Self::ResultsUnwritten { .. } => {
                 "the runs that were open are suspended: monolith resume --all goes on; monolith list has all of them"
             }
+            Self::CannotWrite { path, .. } => return missing_folder(path),
             Self::NoContracts { .. }
             | Self::UnreadableList { .. }
-            | Self::CannotWrite { .. }
             | Self::CurrentFolder { .. }
             | Self::Runtime { .. }
             | Self::Randomness { .. }
@@ -161,6 +163,24 @@ impl Advice for SystemFault {
         };
         Some(text.to_owned())
     }
+}
+
+/// How the folder of a file is made, where it is missing and can be made.
+fn missing_folder(path: &Path) -> Option<String> {
+    let folder = path.parent()?;
+    if folder.as_os_str().is_empty() || folder.exists() {
+        return None;
+    }
+    let above = folder.ancestors().find(|above| above.exists());
+    if above.is_some_and(|above| !above.is_dir()) {
+        return None;
+    }
+    let shown = folder.display().to_string();
+    Some(format!(
+        "the folder {} is not there: mkdir -p {}",
+        line(&shown),
+        shell_word(&shown)
+    ))
 }
 
 /// The output cannot be written.
