@@ -82,7 +82,9 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
     let printed = fixture.ok(&["list", "--open"]);
     assert!(printed.contains(", waits for an approval"), "{printed}");
     assert!(printed.contains("s+ "), "time goes on: {printed}");
-    fixture.ends(&["approve", "r1", "--yes"], 4);
+    let printed = fixture.ends(&["approve", "r1", "--yes"], 4).printed();
+    assert!(printed.contains(&command), "{printed}");
+    assert!(printed.contains("--yes goes with --arguments"), "{printed}");
     let printed = fixture
         .ends(&["approve", "r1", "--yes", "--arguments", "00000000"], 4)
         .printed();

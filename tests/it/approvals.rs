@@ -432,3 +432,27 @@ fn an_answer_holds_across_a_kill_and_for_the_arguments_that_were_shown_alone() {
     assert!(verified.contains("1 signed by anna+"), "{verified}");
     place.ok(&["replay", "r1"]);
 }
+
+#[test]
+fn who_answers_for_the_wrong_run_is_sent_to_the_one_that_waits() {
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("hi")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "idle"]);
+    let help = |expect: &str| {
+        let left = fixture.ends(&["approve", "idle"], 4);
+        assert!(left.err.contains(expect), "{}", left.err);
+    };
+    help("monolith approvals\n");
+    let rules = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
+    fixture.script(rules, &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")]);
+    let hash = fixture.left_waiting("first");
+    help("first waits: monolith approve first\n");
+    let left = fixture.ends(&["deny", "idle"], 4);
+    let expect = "first waits: monolith deny first\n";
+    assert!(left.err.contains(expect), "{}", left.err);
+    fixture.left_waiting("second");
+    help("monolith approvals\n");
+    // One that is answered waits for no person.
+    fixture.ok(&["approve", "first", "--yes", "--arguments", &hash]);
+    help("second waits: monolith approve second\n");
+}

@@ -56,7 +56,7 @@ pub(in crate::cli) struct AnswerArgs {
     /// Do not ask (needs --arguments)
     ///
     /// --arguments says which call is meant.
-    #[arg(long, requires = "arguments")]
+    #[arg(long)]
     pub(in crate::cli) yes: bool,
     /// Answer only the call with this hash
     ///

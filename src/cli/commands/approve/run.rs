@@ -5,6 +5,7 @@ use std::path::Path;
 use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
 use crate::cli::commands::drive::{agreed, answering, shown};
+use crate::cli::commands::list::waits;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::verdict;
 use crate::cli::context::ask;
@@ -17,7 +18,7 @@ use crate::cli::ui::command::typed_word;
 use crate::cli::ui::escape::{json, line};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
-use crate::store::{Answer, StoreError, StoreReader};
+use crate::store::{Answer, RunFilter, StoreError, StoreReader};
 
 /// Fewer digits of a hash could be another one's, too.
 const LEAST_DIGITS: usize = 8;
@@ -51,7 +52,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         let Some((waiting, call)) = below.first() else {
             return refuse(
                 "none of its calls waits for an approval",
-                Some(app.hint("approvals")),
+                Some(elsewhere(app, args.verb())),
             );
         };
         let why = format!(
@@ -110,18 +111,20 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         }
         Some(_) | None => {}
     }
-    if !args.answer.yes {
+    if !args.answer.yes || args.answer.arguments.is_none() {
         let question = question(app, &call, &run_id, &reader)?;
         let what = if approved { "allow" } else { "refuse" };
-        let typed = ask::answer(
-            app,
-            &format!("{question}{}  {what} it? [y/N] ", proposed(&answer)),
-        )?;
+        let (typed, why) = if args.answer.yes {
+            (None, "--yes goes with --arguments, the hash of the call")
+        } else {
+            let asked = format!("{question}{}  {what} it? [y/N] ", proposed(&answer));
+            (ask::answer(app, &asked)?, "it was not confirmed")
+        };
         let Some(typed) = typed else {
             app.screen.write_err(&question);
             let command = unasked(&run_id, args, order);
             let help = format!("`{}` {what}s it", app.hint(&command));
-            return refuse("it was not confirmed", Some(help));
+            return refuse(why, Some(help));
         };
         if !agreed(&typed) {
             let (other, refuses) = if approved {
@@ -155,6 +158,43 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         next_step(app, &reader, &run_id)?
     ))?;
     Ok(Exit::OK)
+}
+
+/// How to answer the one call of the store that waits; where it is not one, how to list them.
+fn elsewhere(app: &App, verb: &str) -> String {
+    match waiting(app).as_deref() {
+        Ok([(run_id, call)]) => {
+            let name = app.brief_name(run_id.as_str());
+            let command = app.hint(&call.answering(verb, &name));
+            format!("{name} waits: {command}")
+        }
+        Ok(_) | Err(_) => app.hint("approvals"),
+    }
+}
+
+/// The calls of the store that wait for a person and have no answer.
+fn waiting(app: &App) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
+    let mut found = Vec::new();
+    let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) else {
+        return Ok(found);
+    };
+    let mut runs = Vec::new();
+    index.each_row(RunFilter::Open, |row| {
+        let row = row.ok().filter(|row| waits(&mut reader, row));
+        runs.extend(row.map(|row| row.run_id));
+        true
+    })?;
+    for run_id in runs {
+        let own = app.reader()?.map(|own| WaitingCall::of(&run_id, own));
+        let Some(call) = own.transpose()?.flatten() else {
+            continue;
+        };
+        let asked = (call.order.call, call.order.arguments_hash);
+        if reader.answer_to(&run_id, asked)?.is_none() {
+            found.push((run_id, call));
+        }
+    }
+    Ok(found)
 }
 
 /// Leaves the answer for the run, in the place of the one that was found, as long as the run waits with that call: it may have been left and
