@@ -330,6 +330,10 @@ fn a_run_that_did_not_begin_for_its_servers_names_the_file_to_continue_under() {
         "tools: {mcp: {near: {command: ./nope}}}\n",
         "install what `command` of tools.mcp.near names, or correct it",
     );
+    check(
+        "tools: {mcp: {near: {command: '~/bin/nope'}}}\n",
+        "`~` is not expanded in `command` of tools.mcp.near: write the whole path",
+    );
 }
 
 /// Something else than a model's API answers: what it sent is no model's fault, and a page is not quoted.

@@ -50,9 +50,20 @@ pub(in crate::cli) fn for_server(
         return silent(&shown, &fault.detail);
     }
     if fault.detail.contains(NOT_STARTED[0]) || fault.detail.contains(NOT_STARTED[1]) {
-        return format!("install what `command` of tools.mcp.{shown} names, or correct it");
+        let command = terms.and_then(|terms| terms.command.as_deref());
+        return not_started(&shown, command.unwrap_or_default());
     }
     format!("correct what was wrong with tools.mcp.{shown}")
+}
+
+/// What helps where no program is found or started by that command.
+fn not_started(server: &str, command: &str) -> String {
+    if command.starts_with('~') {
+        return format!(
+            "`~` is not expanded in `command` of tools.mcp.{server}: write the whole path"
+        );
+    }
+    format!("install what `command` of tools.mcp.{server} names, or correct it")
 }
 
 /// What helps where a program starts and is silent. Past the longest that is waited, no contract gives it more time.
@@ -93,6 +104,17 @@ fn scope(detail: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tilde_is_said_not_to_be_the_home() {
+        let check = |command: &str, expect: &str| {
+            let help = not_started("near", command);
+            assert!(help.contains(expect), "{help}");
+        };
+        check("~/venv/bin/x", "`~` is not expanded");
+        check("~/venv/bin/x", "write the whole path");
+        check("./nope", "install what `command` of tools.mcp.near names");
+    }
 
     #[test]
     fn more_time_is_advised_only_where_a_contract_can_give_it() {
