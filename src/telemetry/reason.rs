@@ -5,7 +5,7 @@ use super::provider_refusal::{keyless, last_request, misled, of_address, unsure_
 use super::sentence::sentence;
 use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
-use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
+use crate::kernel::{AgentOutcome, BringUpFault, Check, CheckName, OutcomeCode, ProbedTarget};
 use crate::message::{RunId, amount};
 use crate::view::{
     Activity, ApprovalEnd, Approvals, CallEnd, LastRequest, Offence, Preflight, Request,
@@ -235,13 +235,16 @@ fn failed_check(view: &RunView, failed: &Check) -> String {
         CheckName::Tools => {
             let run = view.run_id().map_or("last", RunId::as_str);
             let rest = format!("; monolith show {run} --full has them");
-            let faults = bring_up.iter();
-            let faults = faults.map(|fault| {
-                let detail = with_short_log(&fault.detail, &rest);
-                format!("{}: {detail}", fault.server)
-            });
-            let details = std::iter::once(failed.detail.clone()).chain(faults);
-            details.collect::<Vec<String>>().join("; ")
+            let mut details: Vec<String> = failed.detail.split("; ").map(str::to_owned).collect();
+            for BringUpFault { detail, server } in bring_up {
+                let detail = with_short_log(detail, &rest);
+                let down = format!("the tool server `{server}` is not available");
+                match details.iter_mut().find(|known| **known == down) {
+                    Some(known) => *known = format!("{down}: {detail}"),
+                    None => details.push(format!("{server}: {detail}")),
+                }
+            }
+            details.join("; ")
         }
         _ => failed.detail.clone(),
     }

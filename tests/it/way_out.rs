@@ -336,6 +336,22 @@ fn a_run_that_did_not_begin_for_its_servers_names_the_file_to_continue_under() {
     );
 }
 
+/// Each server has one clause, its cause in it.
+#[test]
+fn a_server_that_did_not_come_up_is_named_once_with_its_cause() {
+    let fixture = Fixture::new();
+    fixture.script(
+        "tools: {mcp: {near: {command: no-near}, far: {command: no-far}}}\n",
+        &[&says("Here.")],
+    );
+    let left = fixture.ends(&["run", "c.yaml", "--run-id", "r", "--json"], 3);
+    let message = left.document()["error"].to_string();
+    let expect = "the tool server `far` is not available: failed to find the command \\\"no-far\\\"; \
+                  the tool server `near` is not available: failed to find the command \\\"no-near\\\"";
+    assert!(message.contains(expect), "{message}");
+    assert!(!message.contains("far: failed"), "{message}");
+}
+
 /// Something else than a model's API answers: what it sent is no model's fault, and a page is not quoted.
 #[test]
 fn a_web_server_in_the_place_of_a_models_is_named_with_what_the_address_lacks() {
