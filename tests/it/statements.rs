@@ -220,8 +220,9 @@ fn what_a_tool_server_says_of_itself_is_recorded_and_shown() {
     assert_eq!(said[0]["instructions"], "Ask\nme.");
     let protocol = said[0]["protocol"].as_str().unwrap();
     let shown = fixture.ok(&["show", "r"]);
-    let line =
-        format!("server    t says: telling 1\\u{{1b}}[31m protocol {protocol}, instructions \"");
+    let line = format!(
+        "server    t says: telling 1\\u{{1b}}[31m protocol {protocol}, instructions \"Ask me.\""
+    );
     assert!(
         shown.contains(&line) && !shown.contains('\u{1b}'),
         "{shown}"

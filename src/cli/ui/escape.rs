@@ -68,6 +68,29 @@ pub(in crate::cli) fn brief(text: &str, most: usize) -> String {
     line(&short)
 }
 
+/// The same of a text of several lines, whose breaks are blanks.
+pub(in crate::cli) fn flowing(text: &str, most: usize) -> String {
+    brief(&unbroken(text), most)
+}
+
+/// The same between quotation marks, those in the text escaped.
+pub(in crate::cli) fn quoted(text: &str, most: usize) -> String {
+    let text = unbroken(text);
+    let mut short: String = text.chars().take(most).collect();
+    if text.chars().nth(most).is_some() {
+        short.push('…');
+    }
+    line(&format!("{short:?}"))
+}
+
+/// A text with a blank for each break of its lines.
+fn unbroken(text: &str) -> String {
+    let lines = text.split(['\n', '\r']);
+    let lines = lines.map(|line| line.trim_matches([' ', '\t']));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
 /// Whether a text holds characters that a terminal does not show.
 pub(in crate::cli) fn hides(text: &str) -> bool {
     text.chars()
@@ -158,5 +181,17 @@ mod tests {
     fn a_cut_is_marked_and_never_inside_a_character() {
         assert_eq!(brief("äöü", 2), "äö…");
         assert_eq!(brief("äöü", 3), "äöü");
+    }
+
+    #[test]
+    fn a_break_of_lines_is_a_blank_where_lines_are_made_one() {
+        let check = |text: &str, most: usize, plain: &str, in_quotes: &str| {
+            assert_eq!(flowing(text, most), plain);
+            assert_eq!(quoted(text, most), in_quotes);
+        };
+        check("# A\r\n\n  b\n", 9, "# A b", "\"# A b\"");
+        check("ab\ncd", 4, "ab c…", "\"ab c…\"");
+        check("a\tb\u{1b}", 9, "a\\tb\\u{1b}", "\"a\\tb\\u{1b}\"");
+        check("a\"\u{3164}", 9, "a\"\\u{3164}", "\"a\\\"\\u{3164}\"");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::cli::ui::escape::{brief, line};
+use crate::cli::ui::escape::{brief, line, quoted};
 use crate::cli::ui::narration::target_name;
 use crate::message::NamedText;
 use crate::view::RunView;
@@ -51,7 +51,7 @@ fn lines(view: &RunView) -> String {
         let name = text(&said.server);
         let _ = write!(out, "server    {name} says: {}", words.join(" "));
         if let Some(instructions) = &said.instructions {
-            let _ = write!(out, ", instructions {:?}", text(instructions));
+            let _ = write!(out, ", instructions {}", quoted(instructions, MOST_CHARS));
         }
         let _ = writeln!(out, "{}", since(server.seq));
     }

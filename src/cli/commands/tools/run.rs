@@ -14,7 +14,7 @@ use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::reach::of_agent;
-use crate::cli::ui::escape::{brief, line};
+use crate::cli::ui::escape::{brief, flowing, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{
@@ -226,7 +226,7 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
                 out,
                 "  {}{offered}  {}  {}",
                 screen.paint_out(Style::Good, &line(&tool.name)),
-                brief(&tool.description, DESCRIPTION_CHARS),
+                flowing(&tool.description, DESCRIPTION_CHARS),
                 screen.paint_out(
                     Style::Dim,
                     &format!(
@@ -289,7 +289,7 @@ fn parameters(out: &mut String, schema: &Value) {
             "    {}{mark}: {}  {}",
             line(name),
             brief(&kind, 40),
-            brief(says, DESCRIPTION_CHARS)
+            flowing(says, DESCRIPTION_CHARS)
         );
         let _ = writeln!(out, "{}", text.trim_end());
     }
