@@ -26,6 +26,10 @@ use crate::message::Digest;
 
 /// Characters of a description that one line shows.
 const DESCRIPTION_CHARS: usize = 100;
+/// Characters of a type, or of one value of an argument.
+const KIND_CHARS: usize = 40;
+/// Characters of all values of an argument.
+const VALUES_CHARS: usize = 72;
 /// Hexadecimal digits of a pin that one line shows.
 const PIN_DIGITS: usize = 12;
 
@@ -278,19 +282,83 @@ fn parameters(out: &mut String, schema: &Value) {
     let required = schema["required"].as_array();
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        let kind = match &property["type"] {
-            Value::String(kind) => kind.clone(),
-            Value::Null => "any".to_owned(),
-            other => other.to_string(),
-        };
         let mark = if is_required(name) { "" } else { "?" };
         let says = property["description"].as_str().unwrap_or_default();
         let text = format!(
             "    {}{mark}: {}  {}",
             line(name),
-            brief(&kind, 40),
+            kind_of(property),
             flowing(says, DESCRIPTION_CHARS)
         );
         let _ = writeln!(out, "{}", text.trim_end());
+    }
+}
+
+/// The values that an argument may have, as far as they fit; else its type. It is escaped.
+fn kind_of(property: &Value) -> String {
+    if let Some(only) = property.get("const") {
+        return short(only);
+    }
+    if let Some(values) = property["enum"].as_array().filter(|all| !all.is_empty()) {
+        let mut kind = String::new();
+        for (at, value) in values.iter().enumerate() {
+            let value = short(value);
+            if at > 0 && kind.chars().count() + value.chars().count() > VALUES_CHARS {
+                kind.push_str(" | …");
+                break;
+            }
+            let bar = if at > 0 { " | " } else { "" };
+            kind.push_str(bar);
+            kind.push_str(&value);
+        }
+        return kind;
+    }
+    match &property["type"] {
+        Value::String(kind) => brief(kind, KIND_CHARS),
+        Value::Null => "any".to_owned(),
+        other => brief(&other.to_string(), KIND_CHARS),
+    }
+}
+
+/// A value as JSON, cut where it is long.
+fn short(value: &Value) -> String {
+    brief(&value.to_string(), KIND_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_argument_is_shown_with_the_values_that_it_may_have() {
+        let check = |property: Value, expect: &str| {
+            let mut out = String::new();
+            let schema = json!({"properties": {"at": property}, "required": ["at"]});
+            parameters(&mut out, &schema);
+            assert_eq!(out, format!("    at: {expect}\n"));
+        };
+        check(
+            json!({"type": "string", "description": "Where\nit is"}),
+            "string  Where it is",
+        );
+        check(json!({}), "any");
+        check(json!({"type": ["string", "null"]}), "[\"string\",\"null\"]");
+        let cities = json!({"type": "string", "enum": ["New York", "Chicago", "Los Angeles"]});
+        check(cities, "\"New York\" | \"Chicago\" | \"Los Angeles\"");
+        check(
+            json!({"enum": [1, null], "description": "How"}),
+            "1 | null  How",
+        );
+        check(json!({"const": "a\u{1b}\nb"}), "\"a\\u001b\\nb\"");
+        let many: Vec<usize> = (10..99).collect();
+        let shown = (10..25).map(|n| n.to_string()).collect::<Vec<_>>();
+        check(json!({"enum": many}), &format!("{} | …", shown.join(" | ")));
+        let long = "x".repeat(99);
+        check(
+            json!({"enum": [long, 1]}),
+            &format!("\"{}… | 1", "x".repeat(39)),
+        );
     }
 }
