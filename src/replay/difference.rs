@@ -72,8 +72,11 @@ impl fmt::Display for Attribution {
 /// One place where the recording and the replay are not the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The entry's number.
+    /// The entry's number; of what is in no entry, a number that holds its place among the others.
     pub seq: u64,
+    /// Whether it is in no entry: in the header of a file, or in a table of the store.
+    #[serde(skip)]
+    pub is_outside: bool,
     /// The state after the entry, as recorded; absent where nothing is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
@@ -98,6 +101,7 @@ impl Difference {
         let location = line.or_else(|| flaw.table.map(|table| format!(" (table {table})")));
         Self {
             seq: flaw.seq.unwrap_or(entries),
+            is_outside: flaw.seq.is_none(),
             state: None,
             step_id: None,
             pointer: format!("/{}", flaw.field.replace('.', "/")),
@@ -110,15 +114,14 @@ impl Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_outside {
+            let state = self.state.map(|s| format!(" ({s})")).unwrap_or_default();
+            write!(f, "entry {}{state}: ", self.seq)?;
+        }
         write!(
             f,
-            "entry {}{}: {} differs ({}): recorded {}, replayed {}",
-            self.seq,
-            self.state.map(|s| format!(" ({s})")).unwrap_or_default(),
-            self.pointer,
-            self.attribution,
-            self.expected,
-            self.actual
+            "{} differs ({}): recorded {}, replayed {}",
+            self.pointer, self.attribution, self.expected, self.actual
         )
     }
 }

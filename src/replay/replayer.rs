@@ -137,6 +137,7 @@ impl Replayer {
         if stated != computed {
             self.differ(Difference {
                 seq: 0,
+                is_outside: true,
                 state: None,
                 step_id: None,
                 pointer: "/contract/contract_hash".to_owned(),
@@ -183,6 +184,7 @@ impl Replayer {
     fn differ_unknown(&mut self, pointer: String, recorded: &str, known: &str) {
         self.differ(Difference {
             seq: 0,
+            is_outside: true,
             state: None,
             step_id: None,
             pointer,
@@ -293,6 +295,7 @@ impl Replayer {
             );
             self.differ(Difference {
                 seq: self.entries,
+                is_outside: false,
                 state: None,
                 step_id: None,
                 pointer: String::new(),
@@ -432,6 +435,7 @@ impl Replayer {
         let step_id = entry.decode_action().ok().map(|action| action.step_id);
         self.differ(Difference {
             seq: entry.seq,
+            is_outside: false,
             state: Some(entry.state),
             step_id,
             pointer: pointer.to_owned(),

@@ -456,6 +456,33 @@ fn a_file_in_a_folder_that_is_not_there_comes_with_the_command_that_makes_the_fo
     fixture.ok(&["export", "last", "-o", "out/x.jsonl"]);
 }
 
+/// What is wrong with the header is in no entry.
+#[test]
+fn a_change_of_an_exports_header_is_not_said_to_be_in_an_entry() {
+    let fixture = Fixture::new();
+    fixture.script("system: You are in Tokyo.\n", &[&says("hi")]);
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let whole = fixture.ok(&["export", "r"]);
+    let (header, rest) = whole.split_once('\n').unwrap();
+    let changed = format!("{}\n{rest}", header.replace("Tokyo", "Kyoto"));
+    fixture.write("t.jsonl", &changed);
+    let left = fixture.ends(&["replay", "t.jsonl"], 7);
+    let first = left.out.lines().nth(1).unwrap();
+    let expect = "  /contract/contract_id differs (tampered): ";
+    assert!(
+        first.starts_with(expect) && first.ends_with(" (line 1)"),
+        "{}",
+        left.out
+    );
+    let expect = "not the same: 2 differences outside the entries, ";
+    assert!(left.out.starts_with(expect), "{}", left.out);
+    assert!(!left.out.contains("entry 6"), "{}", left.out);
+    let (_, report) = fixture.json(&["replay", "t.jsonl"]);
+    let first = &report["first_difference"];
+    assert_eq!(first["seq"], report["entries"]);
+    assert!(first.get("is_outside").is_none(), "{first}");
+}
+
 /// Everything that a contract names by a relative path lies beside the contract, wherever the caller stands and whatever the
 /// workspace is.
 #[cfg(unix)]

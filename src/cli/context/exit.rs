@@ -95,6 +95,7 @@ mod tests {
     fn replay(attribution: Attribution) -> ReplayReport {
         let difference = Difference {
             seq: 3,
+            is_outside: false,
             state: None,
             step_id: None,
             pointer: "/hash".to_owned(),

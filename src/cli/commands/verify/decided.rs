@@ -145,6 +145,7 @@ mod tests {
         ] {
             let found = Difference {
                 seq: 2,
+                is_outside: false,
                 state: None,
                 step_id: None,
                 pointer: pointer.to_owned(),

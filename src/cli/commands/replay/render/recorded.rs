@@ -39,6 +39,19 @@ fn list_first(out: &mut String, differences: &[Difference]) {
     }
 }
 
+/// How many there are, those that are in no entry by themselves.
+fn differences(all: &[Difference]) -> String {
+    let outside = all.iter().filter(|one| one.is_outside).count();
+    if outside == 0 {
+        return counted(all.len(), "difference");
+    }
+    let within = grouped((all.len() - outside).try_into().unwrap_or(u64::MAX));
+    format!(
+        "{} outside the entries, {within}",
+        counted(outside, "difference")
+    )
+}
+
 /// The report for people.
 pub(in crate::cli) fn report_text(app: &App, report: &ReplayReport) -> String {
     if report.open {
@@ -50,7 +63,7 @@ pub(in crate::cli) fn report_text(app: &App, report: &ReplayReport) -> String {
         format!("{same}: {entries} decided again, byte for byte as recorded\n")
     } else {
         let other = app.screen.paint_out(Style::Bad, "not the same");
-        let count = counted(report.differences.len(), "difference");
+        let count = differences(&report.differences);
         format!("{other}: {count} in {entries}\n")
     };
     list_first(&mut out, &report.differences);
