@@ -218,6 +218,7 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
         assert!(printed.contains(expect), "{printed}");
     };
     check(&[], 4, "--yes takes the first");
+    check(&[], 4, "Which model is to answer?");
     check(
         &["--use", "nothing"],
         4,

@@ -175,7 +175,7 @@ fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, C
     if ways.len() == 1 || args.yes {
         return Ok(ways.swap_remove(0));
     }
-    let mut list = String::from("What is to answer?\n");
+    let mut list = String::from("Which model is to answer?\n");
     for (at, way) in ways.iter().take(MOST_SHOWN).enumerate() {
         let _ = writeln!(list, "  {}  {}", at + 1, line(&way.what));
     }
