@@ -163,6 +163,10 @@ fn init_writes_a_contract_for_the_server_that_runs_here_and_it_passes_the_check(
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(written.contains("type: ollama"), "{written}");
     assert!(written.contains("context_window: 32768"), "{written}");
+    assert!(
+        written.contains("# or: monolith run FILE \"…\"\n"),
+        "{written}"
+    );
     let (code, printed) = output_of(monolith(&folder).args(["contract", "check", "agent.yaml"]));
     assert_eq!(code, 0, "{printed}");
 

@@ -49,7 +49,7 @@ pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
     let _ = writeln!(out, "system: You answer from the files of this folder.");
     let _ = writeln!(
         out,
-        "task: {}   # or: monolith run FILE --task \"…\"",
+        "task: {}   # or: monolith run FILE \"…\"",
         quoted(task)
     );
     out.push_str("tool_policy: required            # no success without a tool call that was really made; optional lets it be\n");
