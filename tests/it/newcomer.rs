@@ -394,6 +394,9 @@ fn what_ended_in_time_is_listed_by_a_word_and_other_words_are_refused_shortly() 
     };
     assert!(listed("protocol") && listed("failed"));
     assert!(!listed("timeout") && !listed("budget"));
+    // What a model's silence ends in is another word.
+    let help = fixture.ok(&["list", "--help"]);
+    assert!(help.contains("attempts_exhausted"), "{help}");
     let left = fixture.ends(&["list", "--outcome", "foo"], 4);
     assert!(!left.err.contains("may be meant"), "{}", left.err);
     let left = fixture.ends(&["list", "--limit", "x"], 4);

@@ -21,7 +21,7 @@ pub(in crate::cli) struct ListArgs {
     /// Only runs that ended so: failed, step_timeout
     ///
     /// `completed` or `failed`; what failed: preflight, protocol, validation, budget, timeout or contract; a class such as
-    /// COMPLETED_WITH_TOOLS, or a code such as step_timeout.
+    /// COMPLETED_WITH_TOOLS, or a code such as step_timeout. A model that did not answer in time used up its attempts: attempts_exhausted.
     #[arg(long, value_name = "CLASS|CODE", value_parser = outcome, conflicts_with = "open")]
     pub(in crate::cli) outcome: Option<String>,
     /// Only runs begun since 2026-11-20, or 12h ago
