@@ -1,7 +1,8 @@
 //! SIGTERM: a process leaves its run, and another one goes on with it. Against the binary.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use monolith::{EventKind, RunId, SealedEntry, StoreReader};
@@ -216,6 +217,68 @@ fn without_waiting_a_run_that_needs_an_approval_is_suspended_at_once() {
         fixture.ends(&["resume", "r1", "--no-wait"], 0).out,
         "said\n"
     );
+}
+
+/// A contract whose model calls a tool that never answers.
+fn hanging(more: &str) -> Fixture {
+    let fixture = Fixture::new();
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    let terms = format!(
+        "tool_policy: required\n{more}\
+         tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}]}}}}}}\n",
+        server.display()
+    );
+    fixture.script(&terms, &[&calls("odd__never", "{}"), &says("I tried.")]);
+    fixture
+}
+
+/// Resuming such a run may spend it: its author learns that before.
+#[test]
+fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped 1 case: python3 is not here");
+        return;
+    }
+    let lost = "he result of odd__never is lost: resume does not make the call again, \
+                for its tool is not in `idempotent`; the model is given that its effect is unknown";
+    let check = |idempotent: &str, killed: bool| {
+        let is_lost = idempotent.is_empty();
+        let fixture = hanging(idempotent);
+        let mut child = fixture.drives(&["run", "c.yaml", "--run-id", "r1", "--grace", "0"]);
+        fixture.has_events(&mut child, 3);
+        let began = Instant::now();
+        while !fixture
+            .run(&["show", "r1"])
+            .out
+            .contains("     no result yet")
+        {
+            assert!(began.elapsed() < SOON, "the call does not run");
+        }
+        let running = fixture.run(&["show", "r1"]).out;
+        assert!(!running.contains("result lost"), "{running}");
+        if killed {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        } else {
+            terminate(&child);
+            let left = left(child);
+            assert_eq!(left.code, 8, "{}", left.printed());
+            assert_eq!(left.err.contains(lost), is_lost, "{}", left.err);
+        }
+        let shown = fixture.ok(&["show", "r1"]);
+        assert_eq!(shown.contains("     result lost"), is_lost, "{shown}");
+        assert_eq!(shown.contains("     no result yet"), !is_lost, "{shown}");
+        assert_eq!(shown.contains(lost), is_lost, "{shown}");
+        assert!(
+            shown.contains("Go on with it: monolith resume r1"),
+            "{shown}"
+        );
+        fixture
+    };
+    drop(check("idempotent: [odd__never]\n", false));
+    for killed in [false, true] {
+        check("", killed).ends(&["resume", "r1"], 1);
+    }
 }
 
 /// A run that has ended has its result: asked to go on with it, monolith says it again.

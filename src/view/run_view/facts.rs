@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::RunView;
 use crate::contract::{AgentLink, ExecutionContract};
-use crate::kernel::{Action, ClosingReason, Counters, EntryKind, FlowRecord, Outcome, Run, State};
+use crate::kernel::{
+    Action, ClosingReason, Counters, EntryKind, FlowRecord, LostEffect, Outcome, Run, State,
+};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
 use crate::view::activity::Activity;
 use crate::view::decision::Decision;
@@ -106,6 +108,22 @@ impl RunView {
     /// Whether a process left the run, to be gone on with, and no process has since.
     pub(crate) const fn is_suspended(&self) -> bool {
         self.suspended
+    }
+
+    /// The calls under way whose result is lost if no process drives the run, and which the contract does not let run again; `run` is the
+    /// machine after the last entry. What a call waits for that a person answers is not lost.
+    pub(crate) fn lost_calls(&self, run: &Run) -> Vec<(CallSeq, &Call)> {
+        let awaited = run.awaited().map(|order| order.call);
+        let unresolved = run.unresolved().into_iter();
+        let lost = unresolved.filter_map(|effect| {
+            let LostEffect::Call(number) = effect else {
+                return None;
+            };
+            let call = self.call(number)?;
+            let runs_again = self.contract.idempotent.contains(&call.name);
+            (!runs_again && Some(number) != awaited).then_some((number, call))
+        });
+        lost.collect()
     }
 
     /// The calls that wait for a person or did.

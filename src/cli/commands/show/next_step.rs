@@ -1,7 +1,7 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::cli::commands::drive::{approve_hint, calls_below};
+use crate::cli::commands::drive::{approve_hint, calls_below, lost_calls, lost_words};
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::begun_below::is_continued;
@@ -62,7 +62,12 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
             let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
             let goes_on = app.brief_name(goes_on.as_str());
             let resume = app.hint(&format!("resume {goes_on}"));
-            format!("{answer}Go on with it: {resume}\n")
+            let machine = run.view.machine();
+            let lost = machine.map(|machine| lost_calls(&run.view, machine));
+            let lost = lost_words(&lost.unwrap_or_default());
+            let lost = lost.map(|lost| format!("{}.\n", lost.replacen("the ", "The ", 1)));
+            let lost = lost.unwrap_or_default();
+            format!("{answer}{lost}Go on with it: {resume}\n")
         }
         Some(RunStatus::Running { .. }) => {
             format!("{answer}Watch it: {}\n", hint("show", " --follow"))

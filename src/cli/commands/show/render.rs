@@ -51,6 +51,10 @@ pub(in crate::cli) fn overview(
     } else {
         "no result"
     };
+    let machine = view.machine();
+    let machine = machine.filter(|_| run.status == Some(RunStatus::Died));
+    let lost = machine.map(|machine| view.lost_calls(machine));
+    let lost = lost.unwrap_or_default();
     let awaited = view.approvals().awaited().filter(|_| is_open);
     for (number, call) in view.calls() {
         let waits = awaited.filter(|(waiting, _)| waiting == number);
@@ -72,6 +76,8 @@ pub(in crate::cli) fn overview(
                 None => format!("waits for an approval of {bound}"),
             }
         });
+        let is_lost = lost.iter().any(|(lost, _)| lost == number);
+        let none = if is_lost { "result lost" } else { none };
         let ended = ended(call).or(waits).unwrap_or_else(|| none.to_owned());
         let arguments = brief(&call.arguments, 200);
         let name = if call.name.is_empty() {
