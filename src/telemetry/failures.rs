@@ -61,7 +61,7 @@ pub(super) fn of_execution(execution: &Execution) -> Option<String> {
         Some(CallEnd::ToolChanged { detail }) => {
             format!("the server no longer offers this tool: {detail}")
         }
-        Some(CallEnd::Lost) => "interrupted, effect unknown".to_owned(),
+        Some(CallEnd::Lost { .. }) => "interrupted, effect unknown".to_owned(),
     })
 }
 

@@ -98,7 +98,10 @@ pub(crate) enum CallEnd {
         detail: String,
     },
     /// Its process ended first: whether the tool acted is not known.
-    Lost,
+    Lost {
+        /// Whether that process had suspended the run.
+        suspended: bool,
+    },
     /// The machine gave up what was in flight.
     GivenUp,
 }

@@ -194,9 +194,14 @@ impl Calls {
     }
 
     /// The call was lost with its process.
-    pub(super) fn lost(&mut self, activities: &mut Activities, call: CallSeq, at_ms: u64) {
+    pub(super) fn lost(
+        &mut self,
+        activities: &mut Activities,
+        (call, suspended): (CallSeq, bool),
+        at_ms: u64,
+    ) {
         if let Some(known) = self.all.get_mut(&call) {
-            known.end(activities, CallEnd::Lost, at_ms);
+            known.end(activities, CallEnd::Lost { suspended }, at_ms);
         }
     }
 

@@ -97,6 +97,8 @@ pub struct RunView {
     /// The workflow and the step that the run stands below, joined by a colon, where the caller knows it.
     step_path: Option<String>,
     suspended: bool,
+    /// Whether the process before the last one had suspended the run.
+    was_suspended: bool,
     turns: Turns,
     usage: UsageTotals,
     work_changes: WorkChanges,
@@ -155,6 +157,7 @@ impl RunView {
             start: None,
             step_path: None,
             suspended: false,
+            was_suspended: false,
             turns: Turns::default(),
             usage: UsageTotals::default(),
             work_changes: WorkChanges::default(),
@@ -341,7 +344,8 @@ impl RunView {
                 self.end_request(*lost, RequestEnd::Lost);
             }
             EventKind::EffectLost(LostEffect::Call(lost)) => {
-                self.calls.lost(&mut self.activities, *lost, self.at_ms);
+                let lost = (*lost, self.was_suspended);
+                self.calls.lost(&mut self.activities, lost, self.at_ms);
             }
             EventKind::TimerFired
             | EventKind::StopRequested
@@ -351,7 +355,7 @@ impl RunView {
             | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait) => {}
             EventKind::Suspended => self.suspended |= action.kind != EntryKind::Ignored,
             EventKind::Resumed(resumed) => {
-                self.suspended = false;
+                self.was_suspended = std::mem::take(&mut self.suspended);
                 let (addresses, introduced) = (&resumed.addresses, &resumed.tool_servers);
                 self.servers.take(self.entries, addresses, introduced);
                 self.servers.differ(self.entries, &resumed.bring_up);

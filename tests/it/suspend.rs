@@ -276,8 +276,16 @@ fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() 
         fixture
     };
     drop(check("idempotent: [odd__never]\n", false));
-    for killed in [false, true] {
-        check("", killed).ends(&["resume", "r1"], 1);
+    for (killed, why) in [
+        (
+            false,
+            "the run was suspended, and its time of grace ran out",
+        ),
+        (true, "the process that drove the run ended"),
+    ] {
+        let ended = check("", killed).ends(&["resume", "r1"], 1).err;
+        let why = format!("{why} in the middle of odd__never, and nothing recorded says");
+        assert!(ended.contains(&why), "{ended}");
     }
 }
 

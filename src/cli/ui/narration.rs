@@ -368,7 +368,7 @@ pub(in crate::cli) fn call_end(end: &CallEnd) -> String {
             format!("not started: the tool is not the pinned one{joint}{detail}")
         }
         CallEnd::NotBegun { detail } => format!("no run was begun: {}", brief(detail, 400)),
-        CallEnd::Lost => "lost with its process".to_owned(),
+        CallEnd::Lost { .. } => "lost with its process".to_owned(),
     }
 }
 

@@ -98,7 +98,7 @@ fn a_lost_call_that_is_started_again_has_two_executions() {
     let executions = call(&view, 1).executions.iter();
     let ends = executions.map(|e| (e.number, e.began_at_ms, e.ended_at_ms, e.end.clone()));
     let expect = [
-        (0, 0, Some(4), Some(CallEnd::Lost)),
+        (0, 0, Some(4), Some(CallEnd::Lost { suspended: false })),
         (1, 4, Some(9), Some(CallEnd::TimedOut)),
     ];
     assert_eq!(ends.collect::<Vec<_>>(), expect);

@@ -118,7 +118,7 @@ fn of_call(call: &Call) -> Option<Cow<'static, str>> {
         }
         CallEnd::Malformed { .. } => remedy(OutcomeCode::ToolEnvelope)?,
         CallEnd::ToolChanged { .. } => remedy(OutcomeCode::ToolChanged)?,
-        CallEnd::Lost => return Some(Cow::Owned(of_lost(&call.name))),
+        CallEnd::Lost { suspended } => return Some(Cow::Owned(of_lost(&call.name, *suspended))),
         CallEnd::Cancelled => {
             "it was cancelled before its result was there: `monolith continue RUN \"…\"` asks again"
         }
@@ -127,10 +127,15 @@ fn of_call(call: &Call) -> Option<Cow<'static, str>> {
 }
 
 /// The same of a call whose process ended first.
-fn of_lost(name: &str) -> String {
+fn of_lost(name: &str, suspended: bool) -> String {
     let name = line(name);
+    let what = if suspended {
+        "the run was suspended, and its time of grace ran out"
+    } else {
+        "the process that drove the run ended"
+    };
     format!(
-        "the process that drove the run ended in the middle of {name}, and nothing recorded says what that did: look first; `monolith continue RUN \"…\"` asks again. `idempotent: [{name}]` lets `resume` make such a call a second time"
+        "{what} in the middle of {name}, and nothing recorded says what that did: look first; `monolith continue RUN \"…\"` asks again. `idempotent: [{name}]` lets `resume` make such a call a second time"
     )
 }
 
@@ -302,10 +307,19 @@ mod tests {
                 "{end:?}: {help:?}"
             );
         };
-        check(CallEnd::Lost, Some("`idempotent: [b__slow]` lets `resume`"));
+        let lost = |suspended| CallEnd::Lost { suspended };
+        check(lost(false), Some("`idempotent: [b__slow]` lets `resume`"));
         check(
-            CallEnd::Lost,
+            lost(false),
             Some("`monolith continue RUN \"…\"` asks again"),
+        );
+        check(
+            lost(false),
+            Some("the process that drove the run ended in the middle of b__slow, "),
+        );
+        check(
+            lost(true),
+            Some("the run was suspended, and its time of grace ran out in the middle of b__slow, "),
         );
         check(
             CallEnd::Cancelled,
