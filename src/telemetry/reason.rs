@@ -169,7 +169,8 @@ fn offences(view: &RunView) -> Option<String> {
             } else {
                 ""
             };
-            format!("{name} {shown}{cut}: asked for {times} times, max_identical_calls: {limit}")
+            let times = self::times(*times);
+            format!("{name} {shown}{cut}: asked for {times}, max_identical_calls: {limit}")
         }
     });
     brief(named)
@@ -197,17 +198,21 @@ fn blank_answers(view: &RunView) -> String {
     }
 }
 
+/// How often that is, in words.
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
 /// What the model answered with where no final report ever came.
 fn no_report(view: &RunView) -> String {
     let requests = view.requests().values();
     let answers = requests.filter(|request| request.is_ok() && !request.is_beside());
     let (blank, text): (Vec<_>, Vec<_>) = answers.partition(|request| request.is_blank());
-    let times = |count: usize| match count {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        count => format!("{count} times"),
-    };
-    match (blank.len(), text.len()) {
+    match (blank.len() as u64, text.len() as u64) {
         (blank, 0) => format!(
             "no report came: the model answered with nothing, {}",
             times(blank)

@@ -79,9 +79,11 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
         OutcomeCode::MaxCost => {
             "more money: `monolith continue RUN \"…\" --contract FILE --set max_cost_micro_usd=MORE`"
         }
-        OutcomeCode::MaxCalls => "a higher limit in `max_calls`, or a task that needs fewer calls",
+        OutcomeCode::MaxCalls => {
+            "a task that needs fewer calls, or more of them: `monolith continue RUN \"…\" --contract FILE --set max_calls=MORE`"
+        }
         OutcomeCode::IdenticalCalls => {
-            "say in the system prompt what to do when a call brings nothing new; `max_identical_calls` allows more"
+            "say in the system prompt what to do when a call brings nothing new, or allow more of them: `monolith continue RUN \"…\" --contract FILE --set max_identical_calls=MORE`"
         }
         OutcomeCode::Context => {
             "a model with a larger context window, or a task that reads less at once"

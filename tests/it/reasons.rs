@@ -79,7 +79,7 @@ fn a_call_that_breaks_the_contract_is_named_with_the_key_that_it_breaks() {
     check(
         "max_identical_calls: 1\n",
         &[&again, &again],
-        "(echo {\"text\":\"x\"}: asked for 2 times, max_identical_calls: 1)",
+        "(echo {\"text\":\"x\"}: asked for twice, max_identical_calls: 1)",
     );
 }
 

@@ -390,3 +390,38 @@ fn a_terminal_that_cannot_wipe_a_line_is_shown_none_that_changes() {
     assert!(shown("xterm").contains("\u{1b}[2K"));
     assert!(!shown("dumb").contains('\u{1b}'));
 }
+
+/// What is printed works, whichever limit was reached.
+#[test]
+fn a_limit_of_calls_has_a_command_with_a_higher_one() {
+    let call = calls("echo", "{\"text\":\"x\"}");
+    let check = |terms: &str, set: &str| {
+        let fixture = Fixture::new();
+        let lines = [call.as_str(), &call, &call, &says("Done.")];
+        fixture.script(
+            &format!("tool_policy: optional\ntools: {{builtin: [echo]}}\n{terms}"),
+            &lines,
+        );
+        let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+        let command = format!("monolith continue r \"…\" --contract c.yaml --set {set}");
+        for shown in fixture.advice(&ended) {
+            // Nothing stands behind it that would be copied with it.
+            let (_, rest) = shown.split_once(&command).expect(&shown);
+            assert!(rest.starts_with(['\n', ';']), "{shown}");
+        }
+        fixture.write("s.jsonl", &[says("Done.").as_str(); 12].join("\n"));
+        let again = ["continue", "r", "On.", "--contract", "c.yaml", "--set", set];
+        fixture.ends(&again, 0);
+    };
+    check("max_calls: 1\n", "max_calls=2");
+    check("max_calls: 0\n", "max_calls=1");
+    check(
+        "max_calls: {run: 1, per_tool: {echo: 9}}\n",
+        "max_calls.run=2",
+    );
+    check(
+        "max_calls: {per_tool: {echo: 1}}\n",
+        "max_calls.per_tool.echo=2",
+    );
+    check("max_identical_calls: 1\n", "max_identical_calls=2");
+}

@@ -28,6 +28,9 @@ const STEP_OF_TOKENS: u64 = 1_000;
 /// The share of a limit of answers by which another one is higher at least, as its divisor.
 const LEAST_SHARE: u64 = 10;
 
+/// How the key of a limit of one tool begins.
+const CALLS_OF_TOOL: &str = "max_calls.per_tool.";
+
 /// The command that goes on with a run under its own contract, in a remedy.
 const CONTINUE: &str = "continue RUN \"…\"";
 
@@ -93,6 +96,7 @@ pub(in crate::cli) fn way_out(
             }))
         });
         let what = what.or_else(|| not_executed(view, outcome.code));
+        let what = what.or_else(|| more_calls(view, outcome.code).map(Cow::Owned));
         what.or_else(|| remedy(outcome.code).map(Cow::Borrowed))
     };
     let text = missing_proof(app, view, run_id, typed_at)
@@ -101,6 +105,28 @@ pub(in crate::cli) fn way_out(
         changes_file: is_of_contract(outcome.code),
         text,
     })
+}
+
+/// What helps where limits of calls are for single tools, too: the one that was reached, where that is known. In the form of a [`remedy`].
+fn more_calls(view: &RunView, code: OutcomeCode) -> Option<String> {
+    let limits = &view.contract().max_calls;
+    if code != OutcomeCode::MaxCalls || limits.per_tool.is_empty() {
+        return None;
+    }
+    let mut tools = limits.per_tool.keys();
+    let key = match (limits.run, tools.next(), tools.next()) {
+        (Some(run), ..) if view.requested_calls() > run => Some("max_calls.run".to_owned()),
+        (None, Some(tool), None) => Some(format!("{CALLS_OF_TOOL}{tool}")),
+        _ => None,
+    };
+    Some(key.map_or_else(
+        || "a task that needs fewer calls, or higher limits in `max_calls`".to_owned(),
+        |key| {
+            format!(
+                "a task that needs fewer calls, or more of them: `monolith continue RUN \"…\" --contract FILE --set {key}=MORE`"
+            )
+        },
+    ))
 }
 
 /// Whether a run that ended so goes on once the contract file is corrected.
@@ -191,6 +217,12 @@ fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
         "llm_timeout_ms" => contract.llm_timeout_ms,
         key if key.ends_with(".max_output_tokens") => return more_output(app, view, run_id),
         "max_cost_micro_usd" => contract.max_cost_micro_usd.as_ref()?.0,
+        "max_calls" | "max_calls.run" => contract.max_calls.run?,
+        key if key.starts_with(CALLS_OF_TOOL) => {
+            let tool = key.trim_start_matches(CALLS_OF_TOOL);
+            *contract.max_calls.per_tool.get(tool)?
+        }
+        "max_identical_calls" => contract.max_identical_calls?,
         "max_inferences" => contract.max_inferences,
         "max_tokens_consumed" => contract.max_tokens_consumed.0,
         "max_turns" => contract.max_turns.into(),
@@ -202,6 +234,9 @@ fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
     let twice = limit.saturating_mul(2);
     Some(match key {
         "max_tokens_consumed" => twice.max(needed_tokens(app, view, run_id)),
+        "max_calls" | "max_calls.run" => twice.max(view.requested_calls()),
+        // None may have been allowed.
+        key if key.starts_with("max_") => twice.max(1),
         _ => twice,
     })
 }
