@@ -126,10 +126,10 @@ pub(crate) const fn request_remedy(recorded: LastRequest) -> &'static str {
             "the model answers with nothing: a chat template or a `text_profile` that is not the model's, or a budget of thinking that takes all of `max_output_tokens`, does that; `monolith doctor --contract FILE` asks the server. More turns change nothing"
         }
         LastRequest::CutAtLimit => {
-            "the answer was cut at `max_output_tokens` of the target. More of them: `monolith continue RUN \"…\" --contract FILE --set targets.TARGET.sampling.max_output_tokens=MORE`, or ask for a shorter answer"
+            "the answer was cut at `max_output_tokens` of the target. Ask for a shorter answer, or allow more of them: `monolith continue RUN \"…\" --contract FILE --set targets.TARGET.sampling.max_output_tokens=MORE`"
         }
         LastRequest::CutByServer => {
-            "the server cut the answer at a limit of its own: give the server a higher one, or state `max_output_tokens` at the target. Then `monolith continue RUN \"…\" --contract FILE`, or ask for a shorter answer"
+            "the server cut the answer at a limit of its own: ask for a shorter answer, give the server a higher one, or state `max_output_tokens` at the target. Then `monolith continue RUN \"…\" --contract FILE`"
         }
         LastRequest::CutShort => {
             "the server's answer broke off, or is none of its protocol: its log says why, and `monolith doctor --contract FILE` asks it. Once it answers whole: `monolith continue RUN \"…\"`"
@@ -144,7 +144,7 @@ pub(crate) const fn request_remedy(recorded: LastRequest) -> &'static str {
             "the model was slower than `llm_timeout_ms` allows. More time: `monolith continue RUN \"…\" --contract FILE --set llm_timeout_ms=MORE`"
         }
         LastRequest::TooLarge => {
-            "the server takes less than `context_window: WINDOW` of the target lets through: correct that, or give the server a larger context. Then `monolith continue RUN \"…\" --contract FILE`, or a task that reads less at once"
+            "the server takes less than `context_window: WINDOW` of the target lets through: correct that, give the server a larger context, or take a task that reads less at once. Then `monolith continue RUN \"…\" --contract FILE`"
         }
         // Only a run sends the key, so `doctor` cannot list the models.
         LastRequest::UnknownModel => {
@@ -154,7 +154,7 @@ pub(crate) const fn request_remedy(recorded: LastRequest) -> &'static str {
 }
 
 /// The same of an answer that was cut at a limit which is as high as `context_window` of the target lets it be.
-pub(crate) const CUT_AT_WINDOW: &str = "the answer was cut at `max_output_tokens` of the target, which is as high as `context_window: WINDOW` lets it be: raise that where the model has more. Then `monolith continue RUN \"…\" --contract FILE`, or ask for a shorter answer";
+pub(crate) const CUT_AT_WINDOW: &str = "the answer was cut at `max_output_tokens` of the target, which is as high as `context_window: WINDOW` lets it be: ask for a shorter answer, or raise that where the model has more. Then `monolith continue RUN \"…\" --contract FILE`";
 
 #[cfg(test)]
 mod tests {
@@ -223,6 +223,20 @@ mod tests {
             rows.collect::<String>()
         );
         assert!(PAGE.contains(&table), "the page should hold:\n{table}");
+    }
+
+    /// A command with a comma at its end is copied with it.
+    #[test]
+    fn nothing_is_stuck_to_the_end_of_a_command() {
+        let requests = variants::<LastRequest>().into_iter().map(request_remedy);
+        let all = codes().into_iter().filter_map(remedy).chain(requests);
+        for text in all.chain([CUT_AT_WINDOW]) {
+            let pieces: Vec<&str> = text.split('`').collect();
+            let mut commands = pieces
+                .windows(2)
+                .filter(|two| two[0].starts_with("monolith "));
+            assert!(commands.all(|two| !two[1].starts_with(',')), "{text}");
+        }
     }
 
     #[test]

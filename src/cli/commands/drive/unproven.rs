@@ -52,7 +52,7 @@ pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Cow<'sta
         let refused = view.last_refusal()?;
         if refused.contains(DENIED.0) && refused.ends_with(DENIED.1) {
             return Some(Cow::Borrowed(
-                "a rule in `approval` denies that call: change the rule, then `monolith continue RUN \"…\" --contract FILE`, or ask for what the rules allow",
+                "a rule in `approval` denies that call: ask for what the rules allow, or change the rule, then `monolith continue RUN \"…\" --contract FILE`",
             ));
         }
         let is_invalid = [NOT_VALID, NOT_VALID_FOR_AGENT].iter().any(|why| refused.contains(why));
@@ -114,7 +114,7 @@ fn of_call(call: &Call) -> Option<Cow<'static, str>> {
             "look why the tool server ended: `monolith doctor --contract FILE` starts it. Once it stays: `monolith continue RUN \"…\"`"
         }
         CallEnd::TimedOut => {
-            "more time for the tool: `monolith continue RUN \"…\" --contract FILE --set tool_timeout_ms=MORE`, or a task for which it needs less"
+            "a task for which the tool needs less time, or more time for it: `monolith continue RUN \"…\" --contract FILE --set tool_timeout_ms=MORE`"
         }
         CallEnd::Malformed { .. } => remedy(OutcomeCode::ToolEnvelope)?,
         CallEnd::ToolChanged { .. } => remedy(OutcomeCode::ToolChanged)?,
@@ -325,7 +325,12 @@ mod tests {
             CallEnd::Cancelled,
             Some("`monolith continue RUN \"…\"` asks again"),
         );
-        check(CallEnd::TimedOut, Some("--set tool_timeout_ms=MORE"));
+        check(
+            CallEnd::TimedOut,
+            Some(
+                "or more time for it: `monolith continue RUN \"…\" --contract FILE --set tool_timeout_ms=MORE`",
+            ),
+        );
         let lost = |detail: &str| CallEnd::ConnectionLost {
             detail: detail.to_owned(),
         };
