@@ -252,6 +252,17 @@ fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
         assert!(left.err.contains(why), "{}", left.err);
         assert!(left.err.contains("c.yaml:5:12"), "{}", left.err);
     }
+    // Here the file is as it was.
+    contract(waits);
+    let left = fixture.ends(&["resume", "r1", "--set", "max_turns=3"], 4);
+    for part in [
+        "resume run r1: the file with --set gives another contract: /max_turns is 3",
+        "leave out --set max_turns=3: a run goes on under the contract that it was begun with",
+        "monolith continue r1 \"…\" --set max_turns=3 begins another one",
+    ] {
+        assert!(left.err.contains(part), "{part}: {}", left.err);
+    }
+    assert!(!left.err.contains("put the file back"), "{}", left.err);
     // A value that the file does not have has no line.
     contract(&waits.replace("max_turns: 4", "system: Be brief.\nmax_turns: 4"));
     fixture.write(

@@ -134,8 +134,7 @@ fn a_call_that_a_rule_denies_names_the_rules() {
     );
     let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
     for shown in fixture.advice(&ended) {
-        let help =
-            "a rule in `approval` denies that call: ask for what the rules allow, or change the rule, then monolith continue r";
+        let help = "a rule in `approval` denies that call: ask for what the rules allow, or change the rule, then monolith continue r";
         assert!(shown.contains("approval.0 of the contract"), "{shown}");
         assert!(shown.contains(help) && !shown.contains(NO_CALL), "{shown}");
     }

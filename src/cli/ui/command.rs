@@ -35,6 +35,14 @@ pub(in crate::cli) fn typed_word(text: &str) -> String {
     }
 }
 
+/// An option and its value, as they are typed behind other words.
+pub(in crate::cli) fn typed_again(typed: &str) -> String {
+    match typed.split_once(' ') {
+        Some((option, value)) => format!(" {option} {}", typed_word(value)),
+        None => format!(" {typed}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

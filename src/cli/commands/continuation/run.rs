@@ -22,7 +22,7 @@ use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets::without_secrets;
 use crate::cli::context::source::Source;
-use crate::cli::ui::command::typed_word;
+use crate::cli::ui::command::typed_again;
 use crate::contract::ContractSpec;
 use crate::driver::{self, Continuation};
 use crate::message::{AgentMessage, Digest, Role, RunId};
@@ -147,14 +147,6 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, CliError> {
         without_changes,
         way_on,
     })
-}
-
-/// An option and its value, as they are typed.
-fn typed_again(typed: &str) -> String {
-    match typed.split_once(' ') {
-        Some((option, value)) => format!(" {option} {}", typed_word(value)),
-        None => format!(" {typed}"),
-    }
 }
 
 /// Begins the run that goes on from the other one, and brings it to its end, on that runtime or on one of its own.

@@ -146,6 +146,16 @@ impl Broken {
         self.placed(|fault| file.located(fault))
     }
 
+    /// The same of a run that is resumed with these changes; `once_ended` is the command that takes them once it has ended.
+    pub(in crate::cli) fn located_as_resumed(
+        self,
+        file: &ContractFile,
+        changes: &[String],
+        once_ended: impl Fn(&str) -> String,
+    ) -> Self {
+        self.placed(|fault| file.located_as_resumed(fault, changes, once_ended))
+    }
+
     /// The same of a run that continues another one; `way_on` is what the caller may do where the file has changed since.
     pub(in crate::cli) fn located_as_changed(
         self,

@@ -146,6 +146,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         return end_orphan(app, &store, reopened, args.end_terms());
     }
     let begun = reopened.invocation().cloned();
+    let changes = args.sets.clone();
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoContractFile {
         run_id: run_id.clone(),
@@ -165,7 +166,11 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
     let driven = drive_to_the_end(None, &store, &live, args.leaving, prepare);
-    driven.map_err(|broken| broken.located(&file))
+    driven.map_err(|broken| {
+        let name = app.brief_name(run_id.as_str());
+        let again = |typed: &str| app.hint(&format!("continue {name} \"…\"{typed}"));
+        broken.located_as_resumed(&file, &changes, again)
+    })
 }
 
 /// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.

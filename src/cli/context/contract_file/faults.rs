@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::ContractFile;
 use crate::cli::context::as_typed::as_typed;
-use crate::cli::context::contract_values::{faults_of, path_of};
+use crate::cli::context::contract_values::{faults_of, is_kept, path_of};
 use crate::cli::context::error::{Advice as _, CliError, may_hold_secret};
-use crate::cli::ui::command::{typed_word, unkept};
+use crate::cli::ui::command::{typed_again, typed_word, unkept};
 use crate::contract::{
     ContractSpec, ExecutionContract, FactoryError, KNOBS, SpecErrors, TermFault, ValueOrigin,
 };
@@ -72,6 +72,40 @@ impl ContractFile {
         match self.place_of(&fault, Some(unkept(way_on))) {
             Some(place) => CliError::Located(Box::new(fault), place),
             None => CliError::ChangedFile(Box::new(fault), way_on.to_owned()),
+        }
+    }
+
+    /// The same of a run that is resumed with these changes beside those that it was begun with. `once_ended` is the command that takes
+    /// them, as they are typed, once the run has ended.
+    pub(in crate::cli) fn located_as_resumed(
+        &self,
+        mut fault: DriverError,
+        changes: &[String],
+        once_ended: impl Fn(&str) -> String,
+    ) -> CliError {
+        let changes = changes.iter().filter(|set| is_kept(set));
+        let typed: String = changes.map(|set| typed_again(&as_typed(set))).collect();
+        if typed.is_empty() {
+            return self.located(fault);
+        }
+        let help = match &mut fault {
+            DriverError::OtherContract {
+                file: None,
+                has_sets,
+                pointer,
+                ..
+            } if !may_hold_secret(pointer) => {
+                *has_sets = true;
+                let again = once_ended(&typed);
+                format!(
+                    "leave out{typed}: a run goes on under the contract that it was begun with. Once it has ended, {again} begins another one"
+                )
+            }
+            _ => return self.located(fault),
+        };
+        match self.place_of(&fault, Some(unkept(&help))) {
+            Some(place) => CliError::Located(Box::new(fault), place),
+            None => CliError::ChangedFile(Box::new(fault), help),
         }
     }
 
