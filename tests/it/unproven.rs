@@ -424,3 +424,27 @@ fn a_limit_of_calls_has_a_command_with_a_higher_one() {
     );
     check("max_identical_calls: 1\n", "max_identical_calls=2");
 }
+
+/// What a command would name is no file.
+#[test]
+fn a_run_of_a_typed_prompt_whose_server_is_down_has_advice_that_works_without_a_file() {
+    let fixture = Fixture::new();
+    let run = [
+        "run",
+        "--models",
+        "ollama/foo",
+        "sys",
+        "task",
+        "--run-id",
+        "r",
+    ];
+    let mut command = fixture.command(&run);
+    let ended = command.env("OLLAMA_HOST", "http://127.0.0.1:9");
+    let ended = ended.output().unwrap();
+    for shown in fixture.advice(&Left::from(ended)) {
+        let way = "start the server of providers.ollama, or correct its `base_url` in \
+                   .ai-agent.json; monolith doctor looks for the model servers of this machine";
+        assert!(shown.contains(way), "{shown}");
+        assert!(!shown.contains("--contract"), "{shown}");
+    }
+}

@@ -35,7 +35,7 @@ use known::{Known, Reading};
 /// What the contract of a folder may be called; where there are several, the first one is it.
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
 /// What an override begins with that is such a prompt.
-const PROMPT_KEPT: &str = "agent.prompt=";
+pub(in crate::cli) const PROMPT_KEPT: &str = "agent.prompt=";
 /// What the file of pins is called that lies beside `NAME.yaml`: `NAME.pins.json`.
 const PINS_EXTENSION: &str = "pins.json";
 /// How much of it is read: more than definitions of tools take in a contract.

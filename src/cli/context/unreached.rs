@@ -3,16 +3,18 @@
 use crate::cli::ui::escape::line;
 use crate::contract::ProviderType;
 
-/// What helps where no server answers at the address of a provider of that type. The server of a company cannot be started here.
+/// What helps where no server answers at the address of a provider of that type; `key` is where the address is written. The server of a
+/// company cannot be started here.
 pub(in crate::cli) fn unreached(
     provider: &str,
     at: Option<(ProviderType, &str)>,
+    key: &str,
     is_set: impl Fn(&str) -> bool,
 ) -> String {
     let company = at.and_then(|(kind, address)| Some((address, kind.key_env_at(address)?)));
     let Some((address, variable)) = company else {
         let provider = line(provider);
-        return format!("start the server of providers.{provider}, or correct its `base_url`");
+        return format!("start the server of providers.{provider}, or correct its {key}");
     };
     let key = if is_set(variable) {
         String::new()
@@ -30,7 +32,7 @@ mod tests {
     fn the_server_of_a_company_is_not_to_be_started() {
         let check = |address: Option<&str>, is_set: bool, expect: &str| {
             let at = address.map(|address| (ProviderType::Openai, address));
-            assert_eq!(unreached("far", at, |_| is_set), expect);
+            assert_eq!(unreached("far", at, "`base_url`", |_| is_set), expect);
         };
         let own = "start the server of providers.far, or correct its `base_url`";
         check(None, false, own);

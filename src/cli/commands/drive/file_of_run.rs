@@ -1,6 +1,7 @@
 //! The file that a run was begun with, and what is typed to go on under it once it is changed. Reads no file.
 
 use crate::cli::context::app::App;
+use crate::cli::context::contract_file::PROMPT_KEPT;
 use crate::cli::ui::command::typed_word;
 use crate::message::RunId;
 use crate::store::StoreReader;
@@ -14,6 +15,8 @@ pub(super) struct FileOfRun {
     is_workflow: bool,
     /// Whether it is known.
     is_known: bool,
+    /// Whether it is a system prompt in the place of a file.
+    is_prompt: bool,
     /// What was changed of its values, as options of a command.
     sets: String,
     /// As the caller would name it; `FILE` where it is not known.
@@ -34,23 +37,41 @@ impl FileOfRun {
             })
         });
         let is_known = found.is_some();
-        let unknown = || (("FILE".to_owned(), String::new()), false);
-        let ((word, sets), is_workflow) = found.unwrap_or_else(unknown);
+        let unknown = || Begun {
+            is_prompt: false,
+            sets: String::new(),
+            word: "FILE".to_owned(),
+        };
+        let (begun, is_workflow) = found.unwrap_or_else(|| (unknown(), false));
         Self {
             is_workflow,
             is_known,
-            sets,
-            word,
+            is_prompt: begun.is_prompt,
+            sets: begun.sets,
+            word: begun.word,
         }
+    }
+
+    /// Whether there is no file that a command could name.
+    pub(super) const fn is_prompt(&self) -> bool {
+        self.is_prompt
+    }
+
+    /// Whether its providers may be defined in `.ai-agent.json`, and not in itself.
+    pub(super) fn is_agent(&self) -> bool {
+        self.is_prompt || self.word.trim_end_matches('\'').ends_with(".ai")
     }
 
     /// The file to name where the run is continued under it; `None` if it is not known, or is no contract.
     pub(super) fn into_contract_file(self) -> Option<String> {
-        (self.is_known && !self.is_workflow).then_some(self.word)
+        (self.is_known && !self.is_workflow && !self.is_prompt).then_some(self.word)
     }
 
     /// A command of these words. One that judges the file judges it as the run had it, with the values that were changed.
     pub(super) fn hint(&self, app: &App, words: &str) -> String {
+        if self.is_prompt {
+            return app.hint(&self.without_file(words));
+        }
         let judges = ["contract check ", "doctor ", "tools "];
         if judges.iter().any(|begin| words.starts_with(begin)) {
             app.hint(&format!("{words}{}", self.sets))
@@ -64,7 +85,12 @@ impl FileOfRun {
         let name = app.brief_name(run_id.as_str());
         let words = format!("continue {name} \"…\" --contract {} --set {set}", self.word);
         self.of_step(app, &words)
-            .unwrap_or_else(|| app.hint(&words))
+            .unwrap_or_else(|| self.hint(app, &words))
+    }
+
+    /// The words of a command without the option that names the file.
+    fn without_file(&self, words: &str) -> String {
+        words.replace(&format!(" --contract {}", self.word), "")
     }
 
     /// What takes the pins of its servers anew.
@@ -96,14 +122,27 @@ impl FileOfRun {
     }
 }
 
-/// The file with which that run was begun by its own name, and what was changed of its values.
-fn begun_with(app: &App, reader: &StoreReader, run_id: &RunId) -> Option<(String, String)> {
+/// With what a run was begun.
+struct Begun {
+    is_prompt: bool,
+    sets: String,
+    word: String,
+}
+
+/// With what that run was begun by its own name.
+fn begun_with(app: &App, reader: &StoreReader, run_id: &RunId) -> Option<Begun> {
     let begun = reader.invocation(run_id).ok()??;
     let file = begun.contract_file.strip_prefix(&app.cwd);
     let file = file.unwrap_or(&begun.contract_file);
+    let mut sets = begun.sets.iter();
+    let is_prompt = sets.any(|set| set.starts_with(PROMPT_KEPT));
     let sets = begun.sets.iter();
     // What follows from the choice of an agent was typed by no one.
     let sets = sets.filter(|set| !OF_AGENT.iter().any(|begin| set.starts_with(begin)));
     let sets = sets.map(|set| format!(" --set {}", typed_word(set)));
-    Some((typed_word(&file.display().to_string()), sets.collect()))
+    Some(Begun {
+        is_prompt,
+        sets: sets.collect(),
+        word: typed_word(&file.display().to_string()),
+    })
 }

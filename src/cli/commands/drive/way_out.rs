@@ -291,6 +291,9 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
     let (run_id, _) = at;
     let file = FileOfRun::of(app, run_id);
     let asks = |what: String| {
+        if file.is_prompt() {
+            return what;
+        }
         let doctor = file.hint(app, &format!("doctor --contract {}", file.word));
         format!("{what}; {doctor} asks the server")
     };
@@ -308,7 +311,7 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
                     Some(asks(format!("correct `base_url` of providers.{provider}")))
                 }
                 (None, Some(provider)) => {
-                    let text = asks(reach_it(app, view, provider));
+                    let text = asks(reach_it(app, view, &file, provider));
                     let goes_on = went_away(view).map(|_| goes_on(app, view, at));
                     Some(format!("{text}{}", goes_on.unwrap_or_default()))
                 }
@@ -319,7 +322,7 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
             let targets = view.contract().targets.iter();
             let mut targets = targets.zip(&view.preflight().probed);
             let silent = targets.find(|(_, probed)| !probed.responsive);
-            silent.map(|(target, _)| asks(reach_it(app, view, &target.provider)))
+            silent.map(|(target, _)| asks(reach_it(app, view, &file, &target.provider)))
         }
         OutcomeCode::ToolUnavailable => {
             let faults = &view.preflight().bring_up;
@@ -368,12 +371,23 @@ fn goes_on(app: &App, view: &RunView, (run_id, typed_at): (&RunId, TypedAt<'_>))
 }
 
 /// What helps where no server answers at the address of a provider.
-fn reach_it(app: &App, view: &RunView, provider: &str) -> String {
+fn reach_it(app: &App, view: &RunView, file: &FileOfRun, provider: &str) -> String {
     let terms = view.contract().providers.get(provider);
     let at = terms.and_then(|terms| Some((terms.provider_type, terms.base_url.as_deref()?)));
-    unreached(provider, at, |variable| {
+    let key = if file.is_agent() {
+        "`base_url` in .ai-agent.json"
+    } else {
+        "`base_url`"
+    };
+    let text = unreached(provider, at, key, |variable| {
         app.environment.get(variable).is_some()
-    })
+    });
+    if file.is_prompt() {
+        let doctor = app.hint("doctor");
+        format!("{text}; {doctor} looks for the model servers of this machine")
+    } else {
+        text
+    }
 }
 
 /// What helps where a script has no line left, as that of the demo after its one task.

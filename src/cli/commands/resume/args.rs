@@ -24,10 +24,10 @@ pub(in crate::cli) struct ResumeArgs {
     /// It has what a contract does not hold: keys, headers, variables. By default it is the one that the run was begun with.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Give again a value that is not recorded, as of a header
+    /// Give again a value that is not recorded
     ///
     /// A run goes on under the contract that it was begun with: a change of that, such as max_turns=3, is refused. What a contract
-    /// does not hold may differ, such as providers.NAME.headers.x-team=a. It may be given several times.
+    /// does not hold may differ, such as the value of a header: providers.NAME.headers.x-team=a. It may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
     /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with

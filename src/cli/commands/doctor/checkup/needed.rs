@@ -297,6 +297,7 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
                 unreached(
                     provider,
                     Some((terms.provider_type, &recorded_url(address))),
+                    "`base_url`",
                     |_| true,
                 ),
             ));
