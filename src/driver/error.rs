@@ -262,7 +262,7 @@ pub enum DriverError {
     /// The author: the file gives another contract than the one under which the run was begun.
     #[error(
         "resume run {run_id}: {} gives another contract{}: {pointer} is {given}, and the run was begun with {recorded}",
-        named(file.as_deref(), *has_sets),
+        named(file.as_deref()),
         for_agent(agent.as_deref())
     )]
     OtherContract {
@@ -270,8 +270,6 @@ pub enum DriverError {
         agent: Option<Box<str>>,
         /// The file, where it is not the one that the caller named.
         file: Option<Box<Path>>,
-        /// Whether the caller changes values of it, which may be the difference.
-        has_sets: bool,
         /// The run.
         run_id: RunId,
         /// Where the two documents first differ.
@@ -447,14 +445,25 @@ impl DriverError {
 
 impl DriverError {
     /// The fault of a run below the one that the caller asked for, whose contract that file gives.
-    pub(in crate::driver) fn of_file(mut self, path: Option<PathBuf>) -> Self {
-        if let Self::OtherContract {
-            file: file @ None, ..
-        } = &mut self
-        {
-            *file = path.map(PathBuf::into_boxed_path);
+    pub(in crate::driver) fn of_file(self, path: Option<PathBuf>) -> Self {
+        match self {
+            Self::OtherContract {
+                agent,
+                file: None,
+                run_id,
+                pointer,
+                recorded,
+                given,
+            } => Self::OtherContract {
+                agent,
+                file: path.map(PathBuf::into_boxed_path),
+                run_id,
+                pointer,
+                recorded,
+                given,
+            },
+            other => other,
         }
-        self
     }
 
     /// The fault of a run below that one, with which it goes on.
@@ -466,12 +475,8 @@ impl DriverError {
     }
 }
 
-fn named(file: Option<&Path>, has_sets: bool) -> String {
-    match file {
-        Some(file) => file.display().to_string(),
-        None if has_sets => "the file with --set".to_owned(),
-        None => "the file".to_owned(),
-    }
+fn named(file: Option<&Path>) -> String {
+    file.map_or_else(|| "the file".to_owned(), |file| file.display().to_string())
 }
 
 fn for_agent(agent: Option<&str>) -> String {

@@ -256,7 +256,7 @@ fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
     contract(waits);
     let left = fixture.ends(&["resume", "r1", "--set", "max_turns=3"], 4);
     for part in [
-        "resume run r1: the file with --set gives another contract: /max_turns is 3",
+        "the file gives another contract: /max_turns is 3 with --set max_turns=3, and the run was",
         "leave out --set max_turns=3: a run goes on under the contract that it was begun with",
         "monolith continue r1 \"…\" --set max_turns=3 begins another one",
     ] {

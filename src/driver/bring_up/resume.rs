@@ -142,7 +142,6 @@ pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
         } => DriverError::OtherContract {
             agent: agent.map(String::into_boxed_str),
             file: None,
-            has_sets: false,
             run_id,
             pointer: pointer.into(),
             recorded: recorded.into(),

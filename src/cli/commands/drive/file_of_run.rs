@@ -1,5 +1,7 @@
 //! The file that a run was begun with, and what is typed to go on under it once it is changed. Reads no file.
 
+use std::path::Path;
+
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::PROMPT_KEPT;
 use crate::cli::ui::command::typed_word;
@@ -59,7 +61,8 @@ impl FileOfRun {
 
     /// Whether its providers may be defined in `.ai-agent.json`, and not in itself.
     pub(super) fn is_agent(&self) -> bool {
-        self.is_prompt || self.word.trim_end_matches('\'').ends_with(".ai")
+        let file = Path::new(self.word.trim_end_matches('\''));
+        self.is_prompt || file.extension().is_some_and(|form| form == "ai")
     }
 
     /// The file to name where the run is continued under it; `None` if it is not known, or is no contract.

@@ -91,11 +91,11 @@ impl ContractFile {
         let help = match &mut fault {
             DriverError::OtherContract {
                 file: None,
-                has_sets,
                 pointer,
+                given,
                 ..
             } if !may_hold_secret(pointer) => {
-                *has_sets = true;
+                *given = format!("{given} with{typed}").into_boxed_str();
                 let again = once_ended(&typed);
                 format!(
                     "leave out{typed}: a run goes on under the contract that it was begun with. Once it has ended, {again} begins another one"
