@@ -74,7 +74,7 @@ impl fmt::Display for Attribution {
 pub struct Difference {
     /// The entry's number; of what is in no entry, a number that holds its place among the others.
     pub seq: u64,
-    /// Whether it is in no entry: in the header of a file, or in a table of the store.
+    /// Whether it is in no entry: in another line of a file, or in another table of the store.
     #[serde(skip)]
     pub is_outside: bool,
     /// The state after the entry, as recorded; absent where nothing is recorded.

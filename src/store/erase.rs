@@ -86,7 +86,7 @@ pub(crate) enum EraseError {
         /// The other runs.
         others: Vec<RunId>,
     },
-    /// The person who changed the store: an entry cannot be read.
+    /// A change of the store: an entry cannot be read.
     #[error("read entry {seq} of run {run_id}: {flaw}")]
     Entry {
         /// The run.

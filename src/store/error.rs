@@ -106,7 +106,7 @@ pub enum StoreError {
         /// The format that this build writes.
         current: i32,
     },
-    /// The person who changed the file: no build ever wrote that format.
+    /// A change of the file: no build ever wrote that format.
     #[error("open {}: no build knows its format {found}", path.display())]
     UnknownFormat {
         /// The file.
@@ -150,7 +150,7 @@ pub enum StoreError {
         /// The table, the column or its type.
         what: String,
     },
-    /// The person who changed the file: it no longer holds what was written.
+    /// A change of the file: it no longer holds what was written.
     #[error("read {}: {reason}", path.display())]
     Corrupt {
         /// The file.

@@ -79,7 +79,7 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
         self.close();
     }
 
-    /// Takes the log of writes into the file, if no connection hinders it. SQLite does so when the last connection is closed, but not where that is one
+    /// Takes the log of writes into the file, if no other connection hinders it. SQLite does so when the last connection is closed, but not where that is one
     /// that only reads; and what is left beside the file cannot be read from where nothing may be written.
     fn close(&self) {
         if self.poison.get().is_some() {

@@ -20,7 +20,7 @@ pub(crate) enum ImportError {
         /// What the system said.
         reason: String,
     },
-    /// The person who changed the file: it does not verify.
+    /// A change of the file: it does not verify.
     #[error("import {}: it does not verify", path.display())]
     NotVerified {
         /// The file.

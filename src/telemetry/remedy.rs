@@ -83,7 +83,7 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
             "a task that needs fewer calls, or more of them: `monolith continue RUN \"…\" --contract FILE --set max_calls=MORE`"
         }
         OutcomeCode::IdenticalCalls => {
-            "say in the system prompt what to do when a call brings nothing new, or allow more of them: `monolith continue RUN \"…\" --contract FILE --set max_identical_calls=MORE`"
+            "say in the system prompt what to do when a call brings nothing new, or allow more identical calls: `monolith continue RUN \"…\" --contract FILE --set max_identical_calls=MORE`"
         }
         OutcomeCode::Context => {
             "a model with a larger context window, or a task that reads less at once"
@@ -126,7 +126,7 @@ pub(crate) const fn request_remedy(recorded: LastRequest) -> &'static str {
             "the model answers with nothing: a chat template or a `text_profile` that is not the model's, or a budget of thinking that takes all of `max_output_tokens`, does that; `monolith doctor --contract FILE` asks the server. More turns change nothing"
         }
         LastRequest::CutAtLimit => {
-            "the answer was cut at `max_output_tokens` of the target. Ask for a shorter answer, or allow more of them: `monolith continue RUN \"…\" --contract FILE --set targets.TARGET.sampling.max_output_tokens=MORE`"
+            "the answer was cut at `max_output_tokens` of the target. Ask for a shorter answer, or allow more tokens: `monolith continue RUN \"…\" --contract FILE --set targets.TARGET.sampling.max_output_tokens=MORE`"
         }
         LastRequest::CutByServer => {
             "the server cut the answer at a limit of its own: ask for a shorter answer, give the server a higher one, or state `max_output_tokens` at the target. Then `monolith continue RUN \"…\" --contract FILE`"
@@ -154,7 +154,7 @@ pub(crate) const fn request_remedy(recorded: LastRequest) -> &'static str {
 }
 
 /// The same of an answer that was cut at a limit which is as high as `context_window` of the target lets it be.
-pub(crate) const CUT_AT_WINDOW: &str = "the answer was cut at `max_output_tokens` of the target, which is as high as `context_window: WINDOW` lets it be: ask for a shorter answer, or raise that where the model has more. Then `monolith continue RUN \"…\" --contract FILE`";
+pub(crate) const CUT_AT_WINDOW: &str = "the answer was cut at `max_output_tokens` of the target, which is as high as `context_window: WINDOW` lets it be: ask for a shorter answer, or raise the window where the model has a larger one. Then `monolith continue RUN \"…\" --contract FILE`";
 
 #[cfg(test)]
 mod tests {

@@ -96,8 +96,9 @@ impl RequestedCalls {
 
     /// Whether one of them is for a tool, and not a report of the session's own.
     pub(super) fn want_a_tool(&self) -> bool {
-        self.names()
-            .any(|name| ![FINAL_REPORT, PROGRESS_REPORT].contains(&name))
+        let is_report = |name: &str| [FINAL_REPORT, PROGRESS_REPORT].contains(&name);
+        let mut calls = self.last.iter();
+        calls.any(|call| call.batch.is_some() || !is_report(&call.name))
     }
 
     /// The names of the calls, in order; of a batch, those in it.

@@ -256,7 +256,7 @@ fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
     contract(waits);
     let left = fixture.ends(&["resume", "r1", "--set", "max_turns=3"], 4);
     for part in [
-        "the file gives another contract: /max_turns is 3 with --set max_turns=3, and the run was",
+        "the file gives another contract: /max_turns is 3, and the run was begun with",
         "leave out --set max_turns=3: a run goes on under the contract that it was begun with",
         "monolith continue r1 \"…\" --set max_turns=3 begins another one",
     ] {
@@ -273,6 +273,10 @@ fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
     );
     let left = fixture.ends(&["resume", "r1"], 4);
     assert!(left.err.contains("/require_approval"), "{}", left.err);
+    // What is set is not what differs.
+    let left = fixture.ends(&["resume", "r1", "--set", "max_turns=4"], 4);
+    assert!(left.err.contains("/require_approval"), "{}", left.err);
+    assert!(!left.err.contains("leave out --set"), "{}", left.err);
     assert!(!left.err.contains("c.yaml:"), "{}", left.err);
 }
 

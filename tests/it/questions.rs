@@ -215,6 +215,14 @@ fn a_call_whose_server_waited_is_lost_with_the_process() {
         let (mut run, _) = waiting(&fixture);
         run.kill().unwrap();
         run.wait().unwrap();
+        // The question went with the process, and so did the call.
+        let left = fixture.ok(&["show", "r1"]);
+        assert!(left.contains("     result lost"), "{left}");
+        assert!(
+            left.contains("resume does not make the call again"),
+            "{left}"
+        );
+        assert!(!left.contains("monolith approve"), "{left}");
         fixture.run(resume);
         let said = fixture.ok(&["show", "r1"]);
         assert!(

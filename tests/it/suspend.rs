@@ -277,10 +277,7 @@ fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() 
     };
     drop(check("idempotent: [odd__never]\n", false));
     for (killed, why) in [
-        (
-            false,
-            "the run was suspended, and its time of grace ran out",
-        ),
+        (false, "the run was suspended, and its process left"),
         (true, "the process that drove the run ended"),
     ] {
         let ended = check("", killed).ends(&["resume", "r1"], 1).err;

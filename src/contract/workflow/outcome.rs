@@ -16,7 +16,7 @@ pub enum WorkflowClass {
     Compensated,
     /// A compensation failed: something of the workflow is left half undone.
     CompensationFailed,
-    /// It was aborted.
+    /// It was stopped or aborted.
     Stopped,
 }
 

@@ -110,18 +110,17 @@ impl RunView {
         self.suspended
     }
 
-    /// The calls under way whose result is lost if no process drives the run, and which the contract does not let run again; `run` is the
-    /// machine after the last entry. What a call waits for that a person answers is not lost.
+    /// The calls of this run under way whose result is lost if no process drives it, and which a resume does not make again; `run` is the
+    /// machine after the last entry. A question that a server put within its call is lost with it; an approval is not.
     pub(crate) fn lost_calls(&self, run: &Run) -> Vec<(CallSeq, &Call)> {
-        let awaited = run.awaited().map(|order| order.call);
         let unresolved = run.unresolved().into_iter();
         let lost = unresolved.filter_map(|effect| {
             let LostEffect::Call(number) = effect else {
                 return None;
             };
             let call = self.call(number)?;
-            let runs_again = self.contract.idempotent.contains(&call.name);
-            (!runs_again && Some(number) != awaited).then_some((number, call))
+            let runs_again = !run.is_stopping() && self.contract.idempotent.contains(&call.name);
+            (!runs_again).then_some((number, call))
         });
         lost.collect()
     }
@@ -129,6 +128,11 @@ impl RunView {
     /// The calls that wait for a person or did.
     pub(crate) const fn approvals(&self) -> &Approvals {
         &self.approvals
+    }
+
+    /// How many calls the last message asked for, those in a batch one by one.
+    pub(crate) fn last_requested(&self) -> u64 {
+        self.requested.names().count() as u64
     }
 
     /// Whether the last message asked for a tool.

@@ -400,7 +400,7 @@ fn a_check_warns_of_a_budget_that_the_first_request_exceeds_and_the_run_says_so(
     fixture.write("s.jsonl", &says("Hello."));
     budget(2);
     let check = ["contract", "check", "c.yaml"];
-    let expect = "max_tokens_consumed is 2, and the first request has 3 tokens before its answer: no model would be asked";
+    let expect = "max_tokens_consumed is 2, and the first request needs more before its answer: no model would be asked";
     let left = fixture.ends(&check, 0);
     assert!(left.err.contains(expect), "{}", left.err);
     let (_, report) = fixture.json(&check);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cli::ui::numbers::{counted, grouped};
+use crate::cli::ui::numbers::grouped;
 use crate::contract::{ExecutionContract, way_without_tools};
 use crate::driver::Preview;
 use crate::kernel::{
@@ -74,21 +74,21 @@ pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
     }
 }
 
-/// What a budget leaves no room for: the first request, without its answer.
+/// The budget that leaves no room for the first request.
 fn over_budget(run: &Run) -> Option<String> {
     let contract = run.contract();
-    let prompt = counted(run.next_prompt_tokens(), "token");
-    match run.outcome()?.code {
-        OutcomeCode::MaxTokens => Some(format!(
-            "max_tokens_consumed is {}, and the first request has {prompt} before its answer: no model would be asked",
-            grouped(contract.max_tokens_consumed.0)
-        )),
-        OutcomeCode::MaxCost => Some(format!(
-            "max_cost_micro_usd is {}, and the first request, {prompt} before its answer, costs more: no model would be asked",
-            grouped(contract.max_cost_micro_usd.as_ref()?.0)
-        )),
-        _ => None,
-    }
+    let (key, limit) = match run.outcome()?.code {
+        OutcomeCode::MaxTokens => ("max_tokens_consumed", contract.max_tokens_consumed.0),
+        OutcomeCode::MaxCost => {
+            let limit = contract.max_cost_micro_usd.as_ref()?;
+            ("max_cost_micro_usd", limit.0)
+        }
+        _ => return None,
+    };
+    let limit = grouped(limit);
+    Some(format!(
+        "{key} is {limit}, and the first request needs more before its answer: no model would be asked"
+    ))
 }
 
 /// The check with what an author may write instead, where a tool has a schema that cannot be used.

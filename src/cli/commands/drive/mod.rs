@@ -49,6 +49,8 @@ pub(in crate::cli) use self::report::{
     held_back, report, report_end, report_message, with_withheld,
 };
 pub(in crate::cli) use self::typed_at::TypedAt;
-pub(in crate::cli) use self::unanswered::{answering, approve_hint, calls_below, waits_unanswered};
+pub(in crate::cli) use self::unanswered::{
+    answering, approve_hint, calls_below, refused_now, waits_unanswered,
+};
 pub(in crate::cli) use self::unproven::proof_rule;
 pub(in crate::cli) use self::way_out::way_out;

@@ -130,7 +130,7 @@ fn of_call(call: &Call) -> Option<Cow<'static, str>> {
 fn of_lost(name: &str, suspended: bool) -> String {
     let name = line(name);
     let what = if suspended {
-        "the run was suspended, and its time of grace ran out"
+        "the run was suspended, and its process left"
     } else {
         "the process that drove the run ended"
     };
@@ -319,7 +319,7 @@ mod tests {
         );
         check(
             lost(true),
-            Some("the run was suspended, and its time of grace ran out in the middle of b__slow, "),
+            Some("the run was suspended, and its process left in the middle of b__slow, "),
         );
         check(
             CallEnd::Cancelled,

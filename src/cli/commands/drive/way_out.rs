@@ -115,7 +115,9 @@ fn more_calls(view: &RunView, code: OutcomeCode) -> Option<String> {
     }
     let mut tools = limits.per_tool.keys();
     let key = match (limits.run, tools.next(), tools.next()) {
-        (Some(run), ..) if view.requested_calls() > run => Some("max_calls.run".to_owned()),
+        (Some(run), ..) if view.counters().calls.saturating_add(view.last_requested()) > run => {
+            Some("max_calls.run".to_owned())
+        }
         (None, Some(tool), None) => Some(format!("{CALLS_OF_TOOL}{tool}")),
         _ => None,
     };
@@ -219,7 +221,7 @@ fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
         "max_cost_micro_usd" => contract.max_cost_micro_usd.as_ref()?.0,
         "max_calls" | "max_calls.run" => contract.max_calls.run?,
         key if key.starts_with(CALLS_OF_TOOL) => {
-            let tool = key.trim_start_matches(CALLS_OF_TOOL);
+            let tool = key.strip_prefix(CALLS_OF_TOOL)?;
             *contract.max_calls.per_tool.get(tool)?
         }
         "max_identical_calls" => contract.max_identical_calls?,
@@ -234,7 +236,15 @@ fn more(app: &App, view: &RunView, run_id: &RunId, key: &str) -> Option<u64> {
     let twice = limit.saturating_mul(2);
     Some(match key {
         "max_tokens_consumed" => twice.max(needed_tokens(app, view, run_id)),
-        "max_calls" | "max_calls.run" => twice.max(view.requested_calls()),
+        "max_calls" | "max_calls.run" => {
+            let wanted = view.counters().calls.saturating_add(view.last_requested());
+            twice.max(wanted)
+        }
+        // As many as the last message asked for, all alike, would be allowed.
+        "max_identical_calls" => twice.max(limit.saturating_add(view.last_requested())),
+        key if key.starts_with(CALLS_OF_TOOL) => {
+            twice.max(limit.saturating_add(view.last_requested()))
+        }
         // None may have been allowed.
         key if key.starts_with("max_") => twice.max(1),
         _ => twice,

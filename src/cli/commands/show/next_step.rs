@@ -1,11 +1,12 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::cli::commands::drive::{approve_hint, calls_below, lost_calls, lost_words};
+use crate::cli::commands::drive::{approve_hint, calls_below, lost_calls, lost_words, refused_now};
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::begun_below::is_continued;
 use crate::cli::context::run_status::RunStatus;
+use crate::kernel::Run;
 use crate::message::RunId;
 
 /// The commands for a run of the store; empty if there is nothing to do. `why` is set where it was asked why the run ended.
@@ -43,7 +44,13 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
             app.brief_name(run_id.as_str())
         ))
     };
+    let machine = run.view.machine();
+    let awaited = machine.and_then(Run::awaited);
+    let died = run.status == Some(RunStatus::Died);
+    let is_over = died && awaited.is_some_and(|order| refused_now(&order).is_some());
     let answer = match run.approval.map(ApprovalStatus::answer) {
+        // A question that its server put within the call went with the process.
+        _ if is_over => String::new(),
         None => String::new(),
         Some(None) => format!(
             "Answer it: {}\n",
@@ -62,7 +69,6 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
             let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
             let goes_on = app.brief_name(goes_on.as_str());
             let resume = app.hint(&format!("resume {goes_on}"));
-            let machine = run.view.machine();
             let lost = machine.map(|machine| lost_calls(&run.view, machine));
             let lost = lost_words(&lost.unwrap_or_default());
             let lost = lost.map(|lost| format!("{}.\n", lost.replacen("the ", "The ", 1)));

@@ -77,6 +77,7 @@ pub(in crate::cli) fn overview(
             }
         });
         let is_lost = lost.iter().any(|(lost, _)| lost == number);
+        let waits = waits.filter(|_| !is_lost);
         let none = if is_lost { "result lost" } else { none };
         let ended = ended(call).or(waits).unwrap_or_else(|| none.to_owned());
         let arguments = brief(&call.arguments, 200);

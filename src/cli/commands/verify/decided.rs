@@ -37,9 +37,9 @@ pub(super) fn decide_again(
         found.into_iter().next().and_then(|found| {
             let kind = kind_of(&found)?;
             Some(FirstBad {
-                seq: Some(found.seq),
+                seq: (!found.is_outside).then_some(found.seq),
                 line: None,
-                table: Some("entries"),
+                table: (!found.is_outside).then_some("entries"),
                 field: found.pointer.trim_start_matches('/').replace('/', "."),
                 expected: found.actual,
                 actual: found.expected,

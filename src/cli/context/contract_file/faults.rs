@@ -79,30 +79,28 @@ impl ContractFile {
     /// them, as they are typed, once the run has ended.
     pub(in crate::cli) fn located_as_resumed(
         &self,
-        mut fault: DriverError,
+        fault: DriverError,
         changes: &[String],
         once_ended: impl Fn(&str) -> String,
     ) -> CliError {
+        let DriverError::OtherContract {
+            file: None,
+            pointer,
+            ..
+        } = &fault
+        else {
+            return self.located(fault);
+        };
         let changes = changes.iter().filter(|set| is_kept(set));
+        let changes = changes.filter(|set| changes_at(set, pointer));
         let typed: String = changes.map(|set| typed_again(&as_typed(set))).collect();
         if typed.is_empty() {
             return self.located(fault);
         }
-        let help = match &mut fault {
-            DriverError::OtherContract {
-                file: None,
-                pointer,
-                given,
-                ..
-            } if !may_hold_secret(pointer) => {
-                *given = format!("{given} with{typed}").into_boxed_str();
-                let again = once_ended(&typed);
-                format!(
-                    "leave out{typed}: a run goes on under the contract that it was begun with. Once it has ended, {again} begins another one"
-                )
-            }
-            _ => return self.located(fault),
-        };
+        let again = once_ended(&typed);
+        let help = format!(
+            "leave out{typed}: a run goes on under the contract that it was begun with. Once it has ended, {again} begins another one"
+        );
         match self.place_of(&fault, Some(unkept(&help))) {
             Some(place) => CliError::Located(Box::new(fault), place),
             None => CliError::ChangedFile(Box::new(fault), help),
@@ -236,4 +234,12 @@ fn of_layer(path: &str, origin: &ValueOrigin) -> String {
     let names = KNOBS.iter().filter(|(_, knob)| *knob == path);
     let names: Vec<String> = names.map(|(name, _)| format!("defaults.{name}")).collect();
     format!("{origin} ({})", names.join(" or "))
+}
+
+/// Whether a change that a caller types, `key.of.it=value`, is at that place of the contract, above it or below it.
+fn changes_at(set: &str, pointer: &str) -> bool {
+    let (path, _) = set.split_once('=').unwrap_or((set, ""));
+    let keys = path.split('.');
+    let place = pointer.split('/').skip(1);
+    keys.zip(place).all(|(key, at)| key == at)
 }

@@ -168,7 +168,7 @@ impl Advice for SystemFault {
 /// How the folder of a file is made, where it is missing and can be made.
 fn missing_folder(path: &Path) -> Option<String> {
     let folder = path.parent()?;
-    if folder.as_os_str().is_empty() || folder.exists() {
+    if folder.as_os_str().is_empty() || !matches!(folder.try_exists(), Ok(false)) {
         return None;
     }
     let above = folder.ancestors().find(|above| above.exists());

@@ -16,10 +16,10 @@ pub(in crate::cli) enum TranscriptFault {
     /// The caller: no such file.
     #[error("read the transcript {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
-    /// The person who changed the file.
+    /// A change of the file.
     #[error("read the transcript {}: {fault}", path.display())]
     Line { path: PathBuf, fault: LineError },
-    /// The person who changed the file.
+    /// A change of the file.
     #[error("read the transcript {}: it does not begin with its contract", path.display())]
     NoHeader { path: PathBuf },
     /// The caller: a file of another kind.
@@ -68,7 +68,7 @@ pub(in crate::cli) enum TranscriptFault {
         by: String,
         reason: String,
     },
-    /// The person who changed the transcript.
+    /// A change of the transcript.
     #[error("read entry {seq}: {flaw}")]
     Entry { seq: u64, flaw: Flaw },
     /// The caller: the run has no such entry.
