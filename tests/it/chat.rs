@@ -172,15 +172,8 @@ fn a_start_that_was_waited_for_says_how_long_it_took() {
     let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml"]));
     terminal.until("starting tool servers: late");
     std::fs::write(&go, "").unwrap();
-    terminal
-        .until("ready after ")
-        .until("the run begins at 0.000s");
+    terminal.until("ready after ").until("; the run begins");
     assert_eq!(terminal.end().0, 0);
-    let (_, shown) = on_a_terminal(&fixture, &["run", "c.yaml"], &[]);
-    assert!(
-        !shown.contains("ready after"),
-        "it was not waited for: {shown}"
-    );
 }
 
 /// A chat whose model answers with these lines.

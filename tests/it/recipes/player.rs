@@ -252,7 +252,11 @@ impl Player<'_> {
             let by_shell = line.contains(": line 1: ") && line.contains(" Killed ");
             if by_shell { "Killed".to_owned() } else { line }
         };
-        lines.into_iter().map(killed).collect()
+        // Only a slow machine shows how long a start took.
+        let lines = lines
+            .into_iter()
+            .filter(|line| !line.starts_with("ready after "));
+        lines.map(killed).collect()
     }
 
     fn judge(&mut self, command: &str, at: &Range<usize>, shown: &[String]) {

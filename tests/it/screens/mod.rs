@@ -191,7 +191,9 @@ fn lines(shown: &str) -> Vec<String> {
             }
         }
     }
-    let mut all: Vec<String> = all.iter().map(|line| line.trim_end().to_owned()).collect();
+    // Only a slow machine shows how long a start took.
+    let all = all.iter().filter(|line| !line.contains("ready after "));
+    let mut all: Vec<String> = all.map(|line| line.trim_end().to_owned()).collect();
     while all.last().is_some_and(String::is_empty) {
         all.pop();
     }

@@ -65,7 +65,7 @@ impl Following {
         }
         let took = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.wipe();
-        let words = format!("ready after {}; the run begins at 0.000s", seconds(took));
+        let words = format!("ready after {}; the run begins", seconds(took));
         let words = self.screen.paint(Style::Dim, &words);
         self.screen.write_err(&format!("{}{words}\n", self.name()));
     }
