@@ -3,9 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::contract::{
-    BATCH, ExecutionContract, FINAL_REPORT, FlowAction, PROGRESS_REPORT, SessionTool,
-};
+use crate::contract::{BATCH, ExecutionContract, FlowAction, SessionTool};
 use crate::kernel::FlowRecord;
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, ToolInvocation};
 
@@ -78,27 +76,20 @@ impl RequestedCalls {
     /// Whether what VALIDATE_CALLS notes of them is a refusal. Beside the session's own reports it may note what those say, and
     /// only a name that is no tool is a refusal for certain.
     pub(super) fn are_refused(&self, contract: &ExecutionContract) -> bool {
-        let is_report = |call: &RequestedCall| {
-            let own = contract.session_tool(&call.name);
-            matches!(
-                own,
-                Some(SessionTool::FinalReport | SessionTool::ProgressReport)
-            )
-        };
         let is_unknown = |call: &RequestedCall| {
             let mut exposed = contract.exposed_tools();
             contract.session_tool(&call.name).is_none()
                 && !exposed.any(|tool| tool.name == call.name)
         };
         let calls = || self.last.iter();
-        !self.last.is_empty() && (!calls().any(is_report) || calls().any(is_unknown))
+        !self.last.is_empty()
+            && (!calls().any(|call| is_report(contract, call)) || calls().any(is_unknown))
     }
 
     /// Whether one of them is for a tool, and not a report of the session's own.
-    pub(super) fn want_a_tool(&self) -> bool {
-        let is_report = |name: &str| [FINAL_REPORT, PROGRESS_REPORT].contains(&name);
+    pub(super) fn want_a_tool(&self, contract: &ExecutionContract) -> bool {
         let mut calls = self.last.iter();
-        calls.any(|call| call.batch.is_some() || !is_report(&call.name))
+        calls.any(|call| call.batch.is_some() || !is_report(contract, call))
     }
 
     /// The names of the calls, in order; of a batch, those in it.
@@ -133,6 +124,15 @@ impl RequestedCalls {
         requested.awaited = Some(call);
         Some(requested)
     }
+}
+
+/// Whether it is a report of the session's own.
+fn is_report(contract: &ExecutionContract, call: &RequestedCall) -> bool {
+    let own = contract.session_tool(&call.name);
+    matches!(
+        own,
+        Some(SessionTool::FinalReport | SessionTool::ProgressReport)
+    )
 }
 
 /// A call, or those that a batch holds. What cannot be read is never started.

@@ -100,23 +100,30 @@ impl WaitingCall {
     /// The calls that wait in a run or a workflow, and in the runs below it, each with its run; those that were answered already are left
     /// out.
     pub(in crate::cli) fn below(app: &App, run_id: &RunId) -> Result<Vec<(RunId, Self)>, CliError> {
-        let mut found = Vec::new();
         let Some(mut reader) = app.reader()? else {
-            return Ok(found);
+            return Ok(Vec::new());
         };
         let below = reader.runs_below(run_id)?;
-        for run_id in std::iter::once(run_id.clone()).chain(below) {
+        Self::unanswered(app, std::iter::once(run_id.clone()).chain(below))
+    }
+
+    /// The calls that wait in these runs, each with its run; those that were answered already are left out.
+    pub(in crate::cli) fn unanswered(
+        app: &App,
+        runs: impl IntoIterator<Item = RunId>,
+    ) -> Result<Vec<(RunId, Self)>, CliError> {
+        let mut found = Vec::new();
+        let Some(reader) = app.reader()? else {
+            return Ok(found);
+        };
+        for run_id in runs {
             if !reader.is_open(&run_id)? || reader.is_workflow(&run_id)? {
                 continue;
             }
-            let Some(call) = app
-                .reader()?
-                .map(|own| Self::of(&run_id, own))
-                .transpose()?
-            else {
+            let own = app.reader()?.map(|own| Self::of(&run_id, own));
+            let Some(call) = own.transpose()?.flatten() else {
                 continue;
             };
-            let Some(call) = call else { continue };
             let asked = (call.order.call, call.order.arguments_hash);
             if reader.answer_to(&run_id, asked)?.is_none() {
                 found.push((run_id, call));

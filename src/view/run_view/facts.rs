@@ -110,8 +110,8 @@ impl RunView {
         self.suspended
     }
 
-    /// The calls of this run under way whose result is lost if no process drives it, and which a resume does not make again; `run` is the
-    /// machine after the last entry. A question that a server put within its call is lost with it; an approval is not.
+    /// The calls of this run under way whose result is lost if no process drives it, and whose tool the contract does not let run again;
+    /// `run` is the machine after the last entry. A question that a server put within its call is lost with it; an approval is not.
     pub(crate) fn lost_calls(&self, run: &Run) -> Vec<(CallSeq, &Call)> {
         let unresolved = run.unresolved().into_iter();
         let lost = unresolved.filter_map(|effect| {
@@ -119,7 +119,7 @@ impl RunView {
                 return None;
             };
             let call = self.call(number)?;
-            let runs_again = !run.is_stopping() && self.contract.idempotent.contains(&call.name);
+            let runs_again = self.contract.idempotent.contains(&call.name);
             (!runs_again).then_some((number, call))
         });
         lost.collect()
@@ -137,7 +137,7 @@ impl RunView {
 
     /// Whether the last message asked for a tool.
     pub(crate) fn wants_a_tool(&self) -> bool {
-        self.requested.want_a_tool()
+        self.requested.want_a_tool(&self.contract)
     }
 
     /// How many calls all messages asked for, started or not; a batch counts as one.

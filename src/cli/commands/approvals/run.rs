@@ -5,12 +5,11 @@ use serde::Serialize;
 use super::args::ApprovalsArgs;
 use super::render::listed;
 use super::waiting::Waiting;
-use crate::cli::commands::list::{name_damaged, waits};
+use crate::cli::commands::list::{name_damaged, waiting_runs};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
-use crate::store::RunFilter;
 
 #[derive(Serialize)]
 struct Inbox {
@@ -19,17 +18,7 @@ struct Inbox {
 
 /// `monolith approvals`.
 pub(in crate::cli) fn approvals(app: &App, args: &ApprovalsArgs) -> Result<Exit, CliError> {
-    let (mut runs, mut damaged) = (Vec::new(), Vec::new());
-    if let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) {
-        index.each_row(RunFilter::Open, |row| {
-            match row {
-                Ok(row) if waits(&mut reader, &row) => runs.push(row.run_id),
-                Ok(_) => {}
-                Err(row) => damaged.push(row),
-            }
-            true
-        })?;
-    }
+    let (runs, damaged) = waiting_runs(app)?;
     let path = app.store_path()?;
     let mut found = Vec::new();
     // The newest run comes first in the store; who waits longest is answered first.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
 use crate::cli::commands::drive::{agreed, answering, shown};
-use crate::cli::commands::list::waits;
+use crate::cli::commands::list::waiting_runs;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::verdict;
 use crate::cli::context::ask;
@@ -18,7 +18,7 @@ use crate::cli::ui::command::typed_word;
 use crate::cli::ui::escape::{json, line};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
-use crate::store::{Answer, RunFilter, StoreError, StoreReader};
+use crate::store::{Answer, StoreError, StoreReader};
 
 /// Fewer digits of a hash could be another one's, too.
 const LEAST_DIGITS: usize = 8;
@@ -162,7 +162,8 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
 
 /// How to answer the one call of the store that waits; where it is not one, how to list them.
 fn elsewhere(app: &App, verb: &str) -> String {
-    match waiting(app).as_deref() {
+    let waiting = waiting_runs(app).and_then(|(runs, _)| WaitingCall::unanswered(app, runs));
+    match waiting.as_deref() {
         Ok([(run_id, call)]) => {
             let name = app.brief_name(run_id.as_str());
             let command = app.hint(&call.answering(verb, &name));
@@ -170,31 +171,6 @@ fn elsewhere(app: &App, verb: &str) -> String {
         }
         Ok(_) | Err(_) => app.hint("approvals"),
     }
-}
-
-/// The calls of the store that wait for a person and have no answer.
-fn waiting(app: &App) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
-    let mut found = Vec::new();
-    let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) else {
-        return Ok(found);
-    };
-    let mut runs = Vec::new();
-    index.each_row(RunFilter::Open, |row| {
-        let row = row.ok().filter(|row| waits(&mut reader, row));
-        runs.extend(row.map(|row| row.run_id));
-        true
-    })?;
-    for run_id in runs {
-        let own = app.reader()?.map(|own| WaitingCall::of(&run_id, own));
-        let Some(call) = own.transpose()?.flatten() else {
-            continue;
-        };
-        let asked = (call.order.call, call.order.arguments_hash);
-        if reader.answer_to(&run_id, asked)?.is_none() {
-            found.push((run_id, call));
-        }
-    }
-    Ok(found)
 }
 
 /// Leaves the answer for the run, in the place of the one that was found, as long as the run waits with that call: it may have been left and

@@ -2,12 +2,14 @@
 
 use super::held::HeldEntries;
 use crate::agent::{WorkflowAction, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind};
+use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
+use crate::cli::context::error::CliError;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
 use crate::kernel::Counters;
 use crate::message::{CallSeq, Digest, RunId};
-use crate::store::{DamagedRow, Lineage, RunReader, RunRow, StoreError, StoreReader};
+use crate::store::{DamagedRow, Lineage, RunFilter, RunReader, RunRow, StoreError, StoreReader};
 use crate::transcript::SealedWorkflowEntry;
 use crate::view::{Approvals, RunOutline};
 
@@ -162,8 +164,24 @@ fn event_of(entry: Result<SealedWorkflowEntry, StoreError>) -> Option<WorkflowEv
     entry.ok()?.decode_event().ok().flatten()
 }
 
+/// The open runs of the store of which a call waits for a person, newest first, and the rows that cannot be read.
+pub(in crate::cli) fn waiting_runs(app: &App) -> Result<(Vec<RunId>, Vec<DamagedRow>), CliError> {
+    let (mut runs, mut damaged) = (Vec::new(), Vec::new());
+    if let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) {
+        index.each_row(RunFilter::Open, |row| {
+            match row {
+                Ok(row) if waits(&mut reader, &row) => runs.push(row.run_id),
+                Ok(_) => {}
+                Err(row) => damaged.push(row),
+            }
+            true
+        })?;
+    }
+    Ok((runs, damaged))
+}
+
 /// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
-pub(in crate::cli) fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
+fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
     found(reader, row).map_or(true, |found| found.approval.is_some())
 }
 

@@ -9,6 +9,6 @@ mod run;
 mod tree;
 
 pub(in crate::cli) use self::args::ListArgs;
-pub(in crate::cli) use self::found::waits;
+pub(in crate::cli) use self::found::waiting_runs;
 pub(in crate::cli) use self::render::forked_from;
 pub(in crate::cli) use self::run::{list, name_damaged};

@@ -48,12 +48,17 @@ pub(super) fn decide_again(
         })
     };
     report.not_checked.retain(|note| note != NOT_DECIDED);
-    let detail = match found.as_ref().and_then(|found| found.seq) {
-        None => "its machine decides the same again".to_owned(),
-        Some(seq) => format!("entry {seq} is not what its machine decides"),
-    };
-    report.add("decisions", detail, found);
+    report.add("decisions", detail(found.as_ref()), found);
     Ok(())
+}
+
+/// What the check came to, in words.
+fn detail(found: Option<&FirstBad>) -> String {
+    match found.map(|found| found.seq) {
+        None => "its machine decides the same again".to_owned(),
+        Some(None) => "what its machine decides by does not hold, or is not known here".to_owned(),
+        Some(Some(seq)) => format!("entry {seq} is not what its machine decides"),
+    }
 }
 
 /// What is wrong with a run that has that difference; `None` if another build may write it otherwise. A response that is kept is read by the
@@ -155,5 +160,24 @@ mod tests {
             };
             assert_eq!(kind_of(&found), expected, "{found}");
         }
+    }
+
+    #[test]
+    fn a_flaw_that_is_in_no_entry_is_not_taken_for_none() {
+        let flaw = |seq| FirstBad {
+            seq,
+            line: None,
+            table: None,
+            field: "contract.semantics_version".to_owned(),
+            expected: "one".to_owned(),
+            actual: "other".to_owned(),
+            kind: FlawKind::UnknownVersion,
+        };
+        let check = |found: Option<&FirstBad>, expect: &str| {
+            assert!(detail(found).contains(expect), "{found:?}");
+        };
+        check(None, "decides the same again");
+        check(Some(&flaw(None)), "does not hold, or is not known here");
+        check(Some(&flaw(Some(2))), "entry 2 is not what");
     }
 }
