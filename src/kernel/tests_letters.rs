@@ -39,10 +39,11 @@ pub(super) const LIFE: &[Letter] = &[
     Letter::StaleApproval,
     Letter::StaleDenial,
     Letter::LostOtherInference,
-    Letter::StaleAnswer,
-    Letter::StaleFailure,
     Letter::Started,
 ];
+/// What comes for a request that is over. Its tokens count, so each state has a twin behind it: the two variants with the most states
+/// are walked without.
+pub(super) const STALE: &[Letter] = &[Letter::StaleAnswer, Letter::StaleFailure];
 pub(super) const LATE: &[Letter] = &[
     ReturnsAt(Response::Text, When::PastStep),
     ReturnsAt(Response::Text, When::PastTotal),

@@ -62,7 +62,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant {
         name: "required, strict: life",
         terms: || small(ToolPolicy::Required),
-        letters: &[BASE, LIFE, LATE, &[Returns(Response::ReadWrite)]],
+        letters: &[BASE, LIFE, STALE, LATE, &[Returns(Response::ReadWrite)]],
     },
     Variant {
         name: "required, proof of success: tools",
@@ -118,12 +118,12 @@ pub(super) const VARIANTS: &[Variant] = &[
             max_turns: 1,
             ..small(ToolPolicy::Optional)
         },
-        letters: &[BASE, PROSE, CALLS, WRONG, FAULTS, LIFE, LATE],
+        letters: &[BASE, PROSE, CALLS, WRONG, FAULTS, LIFE, STALE, LATE],
     },
     Variant {
         name: "forbidden",
         terms: || small(ToolPolicy::Forbidden),
-        letters: &[BASE, PROSE, CALLS, WRONG, LIFE, LATE],
+        letters: &[BASE, PROSE, CALLS, WRONG, LIFE, STALE, LATE],
     },
     Variant {
         name: "forbidden, two targets: faults",
@@ -211,7 +211,7 @@ pub(super) const VARIANTS: &[Variant] = &[
             terms.context_budget.reserved_synthesis = 0;
             terms
         },
-        letters: &[BASE, PROSE, LIFE],
+        letters: &[BASE, PROSE, LIFE, STALE],
     },
     Variant {
         name: "required: a first prompt that does not fit",
@@ -221,7 +221,7 @@ pub(super) const VARIANTS: &[Variant] = &[
             terms.context_budget.reserved_synthesis = 0;
             terms
         },
-        letters: &[BASE, LIFE],
+        letters: &[BASE, LIFE, STALE],
     },
     Variant {
         name: "optional: a target that the first prompt does not fit",
@@ -337,6 +337,7 @@ pub(super) const VARIANTS: &[Variant] = &[
         letters: &[
             BASE,
             LIFE,
+            STALE,
             APPROVALS,
             &[
                 Returns(Response::ReadRead),
@@ -414,7 +415,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant {
         name: "optional: summaries, what is said",
         terms: summaries,
-        letters: &[BASE, PROSE, SUMMARIES, &[Letter::Stop]],
+        letters: &[BASE, PROSE, SUMMARIES, STALE, &[Letter::Stop]],
     },
     Variant {
         name: "optional: summaries by the one target, reports",
@@ -461,7 +462,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant {
         name: "optional: servers that have a model asked",
         terms: sampling,
-        letters: &[BASE, LIFE, SAMPLES],
+        letters: &[BASE, LIFE, STALE, SAMPLES],
     },
     Variant {
         name: "required: approval",
@@ -475,6 +476,7 @@ pub(super) const VARIANTS: &[Variant] = &[
             BASE,
             APPROVALS,
             LIFE,
+            STALE,
             LATE,
             &[
                 Returns(Response::ReadWrite),

@@ -100,9 +100,11 @@ pub(crate) fn both_hold(name: &str, bytes: Vec<u8>) {
 }
 
 pub fn compare(cases: &[Case], open: bool, trusted: &[PublicKey]) {
+    let judged = cases.iter().map(|case| library(case, open, trusted));
+    let judged: Vec<Verdict> = judged.collect();
     let keys: Vec<String> = trusted.iter().map(ToString::to_string).collect();
     if let Some(others) = node::verdicts(cases, &keys, open) {
-        agree("the page", cases, open, trusted, others);
+        agree("the page", cases, &judged, &others);
     }
     let given: Vec<String> = trusted.iter().map(|key| format!("--key={key}")).collect();
     let mut options: Vec<&str> = given.iter().map(String::as_str).collect();
@@ -110,13 +112,14 @@ pub fn compare(cases: &[Case], open: bool, trusted: &[PublicKey]) {
     let Some(others) = python::verdicts(cases, &options) else {
         return;
     };
-    agree("verify.py", cases, open, trusted, others);
+    agree("verify.py", cases, &judged, &others);
 }
 
-fn agree(name: &str, cases: &[Case], open: bool, trusted: &[PublicKey], others: Vec<Verdict>) {
+/// `judged` has what the library says of each case.
+fn agree(name: &str, cases: &[Case], judged: &[Verdict], others: &[Verdict]) {
+    assert_eq!((cases.len(), cases.len()), (judged.len(), others.len()));
     let mut wrong = Vec::new();
-    for (case, other) in cases.iter().zip(others) {
-        let library = library(case, open, trusted);
+    for ((case, library), other) in cases.iter().zip(judged).zip(others) {
         let same_line = match (library.line, other.line) {
             (Some(a), Some(b)) => a == b,
             _ => true,
@@ -124,7 +127,7 @@ fn agree(name: &str, cases: &[Case], open: bool, trusted: &[PublicKey], others: 
         let expected = |verdict: &Verdict| {
             verdict.holds == case.holds && (case.line.is_none() || verdict.line == case.line)
         };
-        if !same_line || !expected(&library) || !expected(&other) {
+        if !same_line || !expected(library) || !expected(other) {
             wrong.push(format!(
                 "{}: expected {} in line {:?}\n  library: {library}\n  {name}: {other}",
                 case.name,
