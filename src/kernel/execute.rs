@@ -263,6 +263,12 @@ impl Machine {
             || self.verdict == Verdict::EnvelopeMalformed
     }
 
+    /// Whether a call of that tool is started once more where its result is lost.
+    pub(super) fn starts_again(&self, tool: &str) -> bool {
+        let idempotent = &self.contract.idempotent;
+        idempotent.iter().any(|name| name == tool) && !self.nothing_starts()
+    }
+
     fn call_lost(
         &mut self,
         batch: &mut Batch,
@@ -279,8 +285,7 @@ impl Machine {
         }
         // A question that its server put within the call is lost with it, and so is what it was answered.
         call.input.take_if(|input| input.resume.is_none());
-        let idempotent = self.contract.idempotent.contains(&call.invocation.name);
-        if idempotent && !self.nothing_starts() {
+        if self.starts_again(&call.invocation.name) {
             if holds(Guard::Suspended, self.suspended) {
                 call.slot = Slot::Approved(lost);
                 self.unpark();

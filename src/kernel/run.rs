@@ -174,6 +174,17 @@ impl Run {
         self.storage().stop_requested
     }
 
+    /// Whether a call of that tool is started once more by a resume that finds its result lost.
+    pub(crate) fn starts_again(&self, tool: &str) -> bool {
+        !self.ends_if_resumed() && self.storage().starts_again(tool)
+    }
+
+    /// Whether the next resume ends it: its processes died as often as `max_resumes` allows, and no process left it in order.
+    pub(crate) fn ends_if_resumed(&self) -> bool {
+        let machine = self.storage();
+        !machine.suspended && machine.counters.resumes >= machine.contract.max_resumes
+    }
+
     /// Whether nothing is issued until the run is resumed.
     #[must_use]
     pub fn is_suspended(&self) -> bool {

@@ -232,6 +232,21 @@ fn hanging(more: &str) -> Fixture {
     fixture
 }
 
+/// Drives the run until its call is under way.
+fn calling(fixture: &Fixture) -> Child {
+    let mut child = fixture.drives(&["run", "c.yaml", "--run-id", "r1", "--grace", "0"]);
+    fixture.has_events(&mut child, 3);
+    let began = Instant::now();
+    while !fixture
+        .run(&["show", "r1"])
+        .out
+        .contains("     no result yet")
+    {
+        assert!(began.elapsed() < SOON, "the call does not run");
+    }
+    child
+}
+
 /// Resuming such a run may spend it: its author learns that before.
 #[test]
 fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() {
@@ -244,16 +259,7 @@ fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() 
     let check = |idempotent: &str, killed: bool| {
         let is_lost = idempotent.is_empty();
         let fixture = hanging(idempotent);
-        let mut child = fixture.drives(&["run", "c.yaml", "--run-id", "r1", "--grace", "0"]);
-        fixture.has_events(&mut child, 3);
-        let began = Instant::now();
-        while !fixture
-            .run(&["show", "r1"])
-            .out
-            .contains("     no result yet")
-        {
-            assert!(began.elapsed() < SOON, "the call does not run");
-        }
+        let mut child = calling(&fixture);
         let running = fixture.run(&["show", "r1"]).out;
         assert!(!running.contains("result lost"), "{running}");
         if killed {
@@ -284,6 +290,41 @@ fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() 
         let why = format!("{why} in the middle of odd__never, and nothing recorded says");
         assert!(ended.contains(&why), "{ended}");
     }
+}
+
+#[test]
+fn a_call_that_a_resume_does_not_repeat_although_it_may_be_repeated_is_said_to_be_lost() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped 2 cases: python3 is not here");
+        return;
+    }
+    let killed = |more: &str, stops: bool| {
+        let fixture = hanging(&format!("idempotent: [odd__never]\n{more}"));
+        let mut child = calling(&fixture);
+        if stops {
+            kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+            fixture.has_events(&mut child, 4);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let shown = fixture.ok(&["show", "r1"]);
+        assert!(shown.contains("     result lost"), "{shown}");
+        (fixture, shown)
+    };
+    let (fixture, spent) = killed("max_resumes: 0\n", false);
+    let expected = "The result of odd__never is lost: resume ends the run, and its effect is unknown.\n\
+                    `max_resumes: 0` allows no more. To end it: monolith resume r1\n";
+    assert!(spent.contains(expected), "{spent}");
+    let ended = fixture.run(&["resume", "r1"]).err;
+    assert!(ended.contains("INTERRUPTED (shutdown)"), "{ended}");
+
+    let (fixture, stopped) = killed("", true);
+    let expected = "The result of odd__never is lost: resume does not make the call again, \
+                    for the run comes to its end; its effect is unknown.\n\
+                    Go on with it: monolith resume r1\n";
+    assert!(stopped.contains(expected), "{stopped}");
+    let ended = fixture.run(&["resume", "r1", "--json"]).out;
+    assert!(ended.contains("effect unknown"), "{ended}");
 }
 
 /// A run that has ended has its result: asked to go on with it, monolith says it again.

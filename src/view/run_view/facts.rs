@@ -110,7 +110,7 @@ impl RunView {
         self.suspended
     }
 
-    /// The calls of this run under way whose result is lost if no process drives it, and whose tool the contract does not let run again;
+    /// The calls of this run under way whose result is lost if no process drives it, and which a resume does not start again;
     /// `run` is the machine after the last entry. A question that a server put within its call is lost with it; an approval is not.
     pub(crate) fn lost_calls(&self, run: &Run) -> Vec<(CallSeq, &Call)> {
         let unresolved = run.unresolved().into_iter();
@@ -119,8 +119,7 @@ impl RunView {
                 return None;
             };
             let call = self.call(number)?;
-            let runs_again = self.contract.idempotent.contains(&call.name);
-            (!runs_again).then_some((number, call))
+            (!run.starts_again(&call.name)).then_some((number, call))
         });
         lost.collect()
     }

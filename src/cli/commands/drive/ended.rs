@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::lost_calls::lost_calls;
+use super::lost_calls::LostCalls;
 use super::unanswered::calls_below;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Ended {
     /// Where the contract file has what kept the run from its first request.
     pub(super) places: Vec<String>,
     /// The calls of a suspended run whose result is lost, and which are not made again.
-    pub(super) lost_calls: Vec<String>,
+    pub(super) lost_calls: LostCalls,
     /// The folder of its snapshots; `None` if none are kept, or its contract was not read.
     pub(super) sessions_dir: Option<PathBuf>,
     /// Whether the answer is on the screen already.
@@ -40,7 +40,7 @@ impl Ended {
     pub(in crate::cli) fn of(run: &Run, view: RunView) -> Self {
         Self {
             result: AgentResult::of_run(run, &view),
-            lost_calls: Vec::new(),
+            lost_calls: LostCalls::default(),
             places: Vec::new(),
             sessions_dir: None,
             shown: false,
@@ -52,7 +52,7 @@ impl Ended {
     /// A run that another process can go on with; `run` where the machine is still there.
     pub(super) fn suspended(run: Option<&Run>, view: RunView) -> Self {
         let machine = run.or_else(|| view.machine());
-        let lost_calls = machine.map(|run| lost_calls(&view, run));
+        let lost_calls = machine.map(|run| LostCalls::of(&view, run));
         Self {
             lost_calls: lost_calls.unwrap_or_default(),
             result: AgentResult::suspended(run, &view),

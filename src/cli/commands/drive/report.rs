@@ -3,7 +3,6 @@
 use super::ended::{Broken, Ended};
 use super::file_of_run::FileOfRun;
 use super::kept::keep;
-use super::lost_calls::lost_words;
 use super::not_begun::{print_result, result_of};
 use super::typed_at::TypedAt;
 use super::unanswered::approve_hint;
@@ -127,7 +126,7 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
     if result.is_suspended() {
         let next = next_of_suspended(app, result.waits_for.as_ref(), run_id);
         let time = seconds(result.counters.elapsed_ms);
-        if let Some(lost) = lost_words(&ended.lost_calls) {
+        if let Some(lost) = ended.lost_calls.words() {
             app.screen.write_err(&format!("note: {lost}\n"));
         }
         let last_line = format!("{time}  suspended   run {run_id}; {next}\n");

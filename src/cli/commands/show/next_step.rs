@@ -1,7 +1,7 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::cli::commands::drive::{approve_hint, calls_below, lost_calls, lost_words, refused_now};
+use crate::cli::commands::drive::{LostCalls, approve_hint, calls_below, refused_now};
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::begun_below::is_continued;
@@ -69,11 +69,16 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
             let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
             let goes_on = app.brief_name(goes_on.as_str());
             let resume = app.hint(&format!("resume {goes_on}"));
-            let lost = machine.map(|machine| lost_calls(&run.view, machine));
-            let lost = lost_words(&lost.unwrap_or_default());
+            let lost = machine.and_then(|machine| LostCalls::of(&run.view, machine).words());
             let lost = lost.map(|lost| format!("{}.\n", lost.replacen("the ", "The ", 1)));
             let lost = lost.unwrap_or_default();
-            format!("{answer}{lost}Go on with it: {resume}\n")
+            let resume = if machine.is_some_and(Run::ends_if_resumed) {
+                let resumes = run.view.contract().max_resumes;
+                format!("`max_resumes: {resumes}` allows no more. To end it: {resume}")
+            } else {
+                format!("Go on with it: {resume}")
+            };
+            format!("{answer}{lost}{resume}\n")
         }
         Some(RunStatus::Running { .. }) => {
             format!("{answer}Watch it: {}\n", hint("show", " --follow"))
