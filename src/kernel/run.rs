@@ -179,10 +179,11 @@ impl Run {
         !self.ends_if_resumed() && self.storage().starts_again(tool)
     }
 
-    /// Whether the next resume ends it: its processes died as often as `max_resumes` allows, and no process left it in order.
+    /// Whether `max_resumes` has the next resume end it. One of a run that was suspended, or is ending, is not counted.
     pub(crate) fn ends_if_resumed(&self) -> bool {
         let machine = self.storage();
-        !machine.suspended && machine.counters.resumes >= machine.contract.max_resumes
+        let is_counted = !machine.suspended && !self.is_ending() && self.outcome().is_none();
+        is_counted && machine.counters.resumes >= machine.contract.max_resumes
     }
 
     /// Whether nothing is issued until the run is resumed.

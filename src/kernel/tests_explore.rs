@@ -10,7 +10,7 @@ use super::tests_alphabet::{Letter, When};
 use super::tests_monitors::Ledger;
 use super::tests_oracle::{Oracle, Reaction};
 use super::tests_variants::{VARIANTS, Variant};
-use super::{Action, Effect, Event, Run, State};
+use super::{Action, AgentOutcome, Effect, Event, EventKind, Run, State};
 use crate::message::Digest;
 
 /// How many letters of each ration a path may hold.
@@ -75,7 +75,19 @@ impl Watched {
     /// Steps with one event and judges what happened.
     pub(super) fn push(&mut self, event: &Event) -> Result<Vec<Effect>, String> {
         let expected = self.oracle.react(event);
+        let goes_on = !self.run.is_ending() && self.run.outcome().is_none();
+        let is_spent = self.run.ends_if_resumed();
         let effects = self.run.step(event.clone());
+        if let EventKind::Resumed(resumed) = &event.event
+            && resumed.contract_hash == self.run.contract().contract_hash()
+            && goes_on
+        {
+            let class = self.run.outcome().map(|outcome| outcome.class);
+            let ends = self.run.is_ending() || class == Some(AgentOutcome::Interrupted);
+            if is_spent != ends {
+                return Err(format!("ends if resumed: {is_spent}, and it did: {ends}"));
+            }
+        }
         self.ledger.step(&self.run, event, &effects)?;
         let seen = Reaction::seen(&effects);
         if seen == expected {

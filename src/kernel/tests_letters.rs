@@ -44,6 +44,16 @@ pub(super) const LIFE: &[Letter] = &[
 /// What comes for a request that is over. Its tokens count, so each state has a twin behind it: the two variants with the most states
 /// are walked without.
 pub(super) const STALE: &[Letter] = &[Letter::StaleAnswer, Letter::StaleFailure];
+/// A server asks a person, and the process may go meanwhile.
+pub(super) const ASKED: &[Letter] = &[
+    Letter::Approved,
+    Letter::Suspended,
+    Letter::Resumed,
+    Letter::LostCall,
+    Returns(Response::ReadWrite),
+    Tool(Does::Asks),
+    Tool(Does::AsksWaiting),
+];
 pub(super) const LATE: &[Letter] = &[
     ReturnsAt(Response::Text, When::PastStep),
     ReturnsAt(Response::Text, When::PastTotal),

@@ -437,12 +437,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "optional: questions of servers",
-        terms: || Terms {
-            idempotent: vec!["write".to_owned()],
-            max_inferences: 3,
-            max_tokens_consumed: BigCount(310),
-            ..small(ToolPolicy::Optional)
-        },
+        terms: questions,
         letters: &[
             BASE,
             APPROVALS,
@@ -458,6 +453,11 @@ pub(super) const VARIANTS: &[Variant] = &[
                 ToolAt(Does::AsksWaiting, When::PastTotal),
             ],
         ],
+    },
+    Variant {
+        name: "optional: questions of servers, and what is late",
+        terms: questions,
+        letters: &[BASE, STALE, ASKED],
     },
     Variant {
         name: "optional: servers that have a model asked",

@@ -235,6 +235,21 @@ fn a_call_whose_server_waited_is_lost_with_the_process() {
     }
 }
 
+#[test]
+fn a_call_that_may_be_made_again_waits_for_no_answer_to_a_question_that_went_with_the_process() {
+    if !python() {
+        return;
+    }
+    let fixture = fixture(OLDER, "{}", "idempotent: [odd__ask_back]\n");
+    let (mut run, _) = waiting(&fixture);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let left = fixture.ok(&["show", "r1"]);
+    assert!(left.contains("     no result yet"), "{left}");
+    assert!(!left.contains("waits for an answer"), "{left}");
+    assert!(left.contains("Go on with it: monolith resume r1"), "{left}");
+}
+
 /// No one is sent to an address, and the address hides nothing.
 #[test]
 fn what_is_to_be_entered_at_an_address_is_declined_and_shown_escaped() {

@@ -255,7 +255,7 @@ fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() 
         return;
     }
     let lost = "he result of odd__never is lost: resume does not make the call again, \
-                for its tool is not in `idempotent`; the model is given that its effect is unknown";
+                for its tool is not in `idempotent`, and records its effect as unknown";
     let check = |idempotent: &str, killed: bool| {
         let is_lost = idempotent.is_empty();
         let fixture = hanging(idempotent);
@@ -312,19 +312,36 @@ fn a_call_that_a_resume_does_not_repeat_although_it_may_be_repeated_is_said_to_b
         (fixture, shown)
     };
     let (fixture, spent) = killed("max_resumes: 0\n", false);
-    let expected = "The result of odd__never is lost: resume ends the run, and its effect is unknown.\n\
-                    `max_resumes: 0` allows no more. To end it: monolith resume r1\n";
+    let expected = "The result of odd__never is lost: resume ends the run, and records its effect as unknown.\n\
+                    `max_resumes: 0` allows no more: monolith resume r1 ends it\n";
     assert!(spent.contains(expected), "{spent}");
     let ended = fixture.run(&["resume", "r1"]).err;
     assert!(ended.contains("INTERRUPTED (shutdown)"), "{ended}");
 
     let (fixture, stopped) = killed("", true);
     let expected = "The result of odd__never is lost: resume does not make the call again, \
-                    for the run comes to its end; its effect is unknown.\n\
+                    for the run comes to its end, and records its effect as unknown.\n\
                     Go on with it: monolith resume r1\n";
     assert!(stopped.contains(expected), "{stopped}");
     let ended = fixture.run(&["resume", "r1", "--json"]).out;
     assert!(ended.contains("effect unknown"), "{ended}");
+}
+
+#[test]
+fn no_answer_is_asked_for_where_the_next_resume_ends_the_run() {
+    let fixture = Fixture::new();
+    let terms = "tools: {builtin: [echo]}\nrequire_approval: [echo]\nmax_resumes: 0\n";
+    fixture.script(terms, &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")]);
+    let mut child = fixture.drives(&["run", "c.yaml", "--run-id", "r1"]);
+    waits(&mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let shown = fixture.ok(&["show", "r1"]);
+    let expected = "`max_resumes: 0` allows no more: monolith resume r1 ends it\n";
+    assert!(shown.contains(expected), "{shown}");
+    assert!(!shown.contains("monolith approve"), "{shown}");
+    let ended = fixture.ends(&["resume", "r1", "--no-wait"], 1).err;
+    assert!(ended.contains("INTERRUPTED (shutdown)"), "{ended}");
 }
 
 /// A run that has ended has its result: asked to go on with it, monolith says it again.

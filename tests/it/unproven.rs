@@ -448,3 +448,45 @@ fn a_run_of_a_typed_prompt_whose_server_is_down_has_advice_that_works_without_a_
         assert!(!shown.contains("--contract"), "{shown}");
     }
 }
+
+#[test]
+fn no_advice_for_a_typed_prompt_takes_the_prompt_for_a_file() {
+    let advice = |more: &[&str], lines: &[&str]| {
+        let fixture = Fixture::new();
+        fixture.script("", lines);
+        let layer = r#"{"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}}"#;
+        fixture.write(".ai-agent.json", layer);
+        let prompt = [
+            "run",
+            "--models",
+            "demo/script",
+            "sys",
+            "task",
+            "--run-id",
+            "r",
+        ];
+        let ended = fixture.run(&[&prompt[..], more].concat());
+        let advice = fixture.advice(&ended);
+        for shown in &advice {
+            assert!(
+                !shown.contains("check sys") && !shown.contains("tools sys"),
+                "{shown}"
+            );
+        }
+        (fixture, advice)
+    };
+    let (fixture, [said, why]) = advice(&["--set", "targets.0.context_window=600"], &[]);
+    let judge = "monolith continue r \"…\" --dry-run has the figures";
+    assert!(said.contains(judge), "{said}");
+    assert!(why.contains(judge), "{why}");
+    let judged = fixture
+        .run(&["continue", "r", "go on", "--dry-run"])
+        .printed();
+    assert!(judged.contains("600"), "{judged}");
+
+    let unknown = calls("nothing", "{}");
+    let (_, [said, why]) = advice(&["--set", "max_invalid_turns=1"], &[&unknown, &unknown]);
+    let offer = "offer it the tool that it asked for, or ask for what its tools can do";
+    assert!(said.contains(offer), "{said}");
+    assert!(why.contains(offer), "{why}");
+}

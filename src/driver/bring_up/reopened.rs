@@ -170,6 +170,13 @@ impl Reopened {
         run.is_some_and(Run::is_stopping)
     }
 
+    /// Whether going on with it ends it, for it was resumed as often as it may be.
+    #[must_use]
+    pub(crate) fn ends_if_resumed(&self) -> bool {
+        let run = self.unfinished.session.run();
+        run.is_some_and(Run::ends_if_resumed)
+    }
+
     /// The call that waits for a person where the transcript ends.
     #[must_use]
     pub(crate) fn awaited(&self) -> Option<CallOrder> {

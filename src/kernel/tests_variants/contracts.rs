@@ -234,6 +234,16 @@ pub(super) fn summaries() -> Terms {
     }
 }
 
+/// The servers of tools may ask a person. What comes late uses the tokens up.
+pub(super) fn questions() -> Terms {
+    Terms {
+        idempotent: vec!["write".to_owned()],
+        max_inferences: 3,
+        max_tokens_consumed: BigCount(310),
+        ..small(ToolPolicy::Optional)
+    }
+}
+
 /// The server of the tools may have a model asked that attempts do not go to.
 pub(super) fn sampling() -> Terms {
     let mut terms = loose(ToolPolicy::Optional);

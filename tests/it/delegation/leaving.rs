@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{asks, lead, prompt};
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Left};
 use crate::harness::{COUNTING_SERVER, Harness, MEETING_SERVER};
 use crate::terminal::Terminal;
 
@@ -294,4 +294,59 @@ fn a_question_that_is_over_keeps_no_other_from_the_terminal() {
     fixture.write("go", "");
     let (code, shown) = terminal.end();
     assert_eq!(code, 0, "{shown}");
+}
+
+/// What a resume spends below a run is known before: its author sees it in the end of the process, and in `show` of the run.
+#[test]
+fn a_call_below_whose_result_is_lost_is_named_above() {
+    if !Harness::has_python() {
+        return;
+    }
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
+    for (killed, idempotent) in [(true, false), (false, false), (true, true)] {
+        let fixture = Fixture::new();
+        let again = if idempotent {
+            "idempotent: [odd__never]\n"
+        } else {
+            ""
+        };
+        let terms = format!(
+            "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: ['{server}']}}}}}}\n{again}"
+        );
+        fixture.agent(
+            "worker",
+            &terms,
+            &asks(&[("odd__never", json!({}))], "Late."),
+        );
+        let calls = asks(&[("agent__worker", prompt("go"))], "Done.");
+        fixture.agent("lead", "agents: [worker.yaml]\n", &calls);
+        let mut command = fixture.command(&lead(&["--grace", "0"]));
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        while !fixture
+            .run(&["show", "lead.1"])
+            .out
+            .contains("     no result yet")
+        {
+            assert!(process.try_wait().unwrap().is_none(), "it ended early");
+        }
+        let lost = "un lead.1: the result of odd__never is lost: resume does not make the call again, \
+                    for its tool is not in `idempotent`, and records its effect as unknown";
+        if killed {
+            signal(&process, Signal::KILL);
+            process.wait().unwrap();
+        } else {
+            signal(&process, Signal::TERM);
+            let left = Left::from(process.wait_with_output().unwrap());
+            assert!(
+                left.err.contains(&format!("note: r{lost}\n")),
+                "{}",
+                left.err
+            );
+        }
+        let shown = fixture.ok(&["show", "lead"]);
+        let expected = format!("R{lost}.\nGo on with it: monolith resume lead\n");
+        assert_eq!(shown.contains(&expected), !idempotent, "{shown}");
+        assert_eq!(shown.contains("is lost"), !idempotent, "{shown}");
+    }
 }

@@ -312,7 +312,7 @@ pub(super) fn stuck() -> Fixture {
     fixture
 }
 
-/// The call of a step whose process was killed: it is not known whether it acted, and `show` and the end of the workflow say so.
+/// The call of a step whose process was killed: its result is lost, and `show` and the end of the workflow say so.
 #[test]
 fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
     if !crate::harness::Harness::has_python() {
@@ -333,7 +333,8 @@ fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
     running.kill().unwrap();
     running.wait().unwrap();
     let shown = fixture.ok(&["show", "w"]);
-    let says = "call 1 of run w.1, fs__meet, was under way when its process ended: whether it was executed is not known";
+    let says = "run w.1: the result of fs__meet is lost: resume does not make the call again, \
+                for its tool is not in `idempotent`, and records its effect as unknown\n";
     assert!(
         shown.contains(says) && shown.contains("monolith resume w"),
         "{shown}"

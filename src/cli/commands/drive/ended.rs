@@ -23,6 +23,8 @@ pub(in crate::cli) struct Ended {
     pub(in crate::cli) result: AgentResult,
     /// Where the contract file has what kept the run from its first request.
     pub(super) places: Vec<String>,
+    /// Whether it has no end, and the next resume ends it.
+    pub(super) is_spent: bool,
     /// The calls of a suspended run whose result is lost, and which are not made again.
     pub(super) lost_calls: LostCalls,
     /// The folder of its snapshots; `None` if none are kept, or its contract was not read.
@@ -40,6 +42,7 @@ impl Ended {
     pub(in crate::cli) fn of(run: &Run, view: RunView) -> Self {
         Self {
             result: AgentResult::of_run(run, &view),
+            is_spent: false,
             lost_calls: LostCalls::default(),
             places: Vec::new(),
             sessions_dir: None,
@@ -54,6 +57,7 @@ impl Ended {
         let machine = run.or_else(|| view.machine());
         let lost_calls = machine.map(|run| LostCalls::of(&view, run));
         Self {
+            is_spent: machine.is_some_and(Run::ends_if_resumed),
             lost_calls: lost_calls.unwrap_or_default(),
             result: AgentResult::suspended(run, &view),
             places: Vec::new(),

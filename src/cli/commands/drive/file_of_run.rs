@@ -19,6 +19,8 @@ pub(super) struct FileOfRun {
     is_known: bool,
     /// Whether it is a system prompt in the place of a file.
     is_prompt: bool,
+    /// The name of the run.
+    run: String,
     /// What was changed of its values, as options of a command.
     sets: String,
     /// As the caller would name it; `FILE` where it is not known.
@@ -49,6 +51,7 @@ impl FileOfRun {
             is_workflow,
             is_known,
             is_prompt: begun.is_prompt,
+            run: app.brief_name(run_id.as_str()),
             sets: begun.sets,
             word: begun.word,
         }
@@ -72,8 +75,11 @@ impl FileOfRun {
 
     /// A command of these words. One that judges the file judges it as the run had it, with the values that were changed.
     pub(super) fn hint(&self, app: &App, words: &str) -> String {
+        if words.starts_with("contract pin ") {
+            return self.pin(app);
+        }
         if self.is_prompt {
-            return app.hint(&self.without_file(words));
+            return self.for_prompt(app, words);
         }
         let judges = ["contract check ", "doctor ", "tools "];
         if judges.iter().any(|begin| words.starts_with(begin)) {
@@ -91,15 +97,23 @@ impl FileOfRun {
             .unwrap_or_else(|| self.hint(app, &words))
     }
 
-    /// The words of a command without the option that names the file.
-    fn without_file(&self, words: &str) -> String {
-        words.replace(&format!(" --contract {}", self.word), "")
+    /// The same where no command can name a file: a run that goes on from this one is judged in its place.
+    fn for_prompt(&self, app: &App, words: &str) -> String {
+        if words.starts_with("contract check ") {
+            app.hint(&format!("continue {} \"…\" --dry-run", self.run))
+        } else if words.starts_with("tools ") {
+            "the documentation of the tools".to_owned()
+        } else {
+            app.hint(&words.replace(&format!(" --contract {}", self.word), ""))
+        }
     }
 
     /// What takes the pins of its servers anew.
     pub(super) fn pin(&self, app: &App) -> String {
         if self.is_workflow {
             format!("take away `pin` in the section `contract` of {}", self.word)
+        } else if self.is_prompt {
+            "a new run takes it as it is".to_owned()
         } else {
             app.hint(&format!("contract pin {}", self.word))
         }

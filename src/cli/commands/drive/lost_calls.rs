@@ -1,7 +1,11 @@
-//! What a person should know before a run is resumed: the calls whose result is lost. Reads nothing.
+//! What a person should know before a run is resumed: the calls whose result is lost, in the run and below it. Changes nothing.
 
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::kernel::Run;
+use crate::message::RunId;
 use crate::view::RunView;
 
 /// The calls of a run whose result is lost if no process drives it, and which a resume does not make again.
@@ -40,26 +44,62 @@ impl LostCalls {
 
     /// What `resume` does about them; `None` if there are none.
     pub(in crate::cli) fn words(&self) -> Option<String> {
-        let several = self.names.len() > 1;
-        let names = self.names.join(", ");
-        let (results_are, the_calls, their, tools_are, effects_are) = if several {
-            ("results", "the calls", "their", "tools are", "effects are")
-        } else {
-            ("result", "the call", "its", "tool is", "effect is")
+        let [calls, tools, effects] = match self.names.len() {
+            0 => return None,
+            1 => ["the call", "its tool is", "its effect"],
+            _ => ["the calls", "their tools are", "their effects"],
         };
-        let is_lost = if several { "are lost" } else { "is lost" };
-        let begin = format!("the {results_are} of {names} {is_lost}: resume");
-        let words = match self.why {
+        let results = match self.names.as_slice() {
+            [name] => format!("the result of {name} is lost"),
+            names => format!("the results of {} are lost", names.join(", ")),
+        };
+        let not_again = format!("resume does not make {calls} again");
+        Some(match self.why {
             NotAgain::NotIdempotent => format!(
-                "{begin} does not make {the_calls} again, for {their} {tools_are} not in `idempotent`; the model is given that {their} {effects_are} unknown"
+                "{results}: {not_again}, for {tools} not in `idempotent`, and records {effects} as unknown"
             ),
             NotAgain::Ending => format!(
-                "{begin} does not make {the_calls} again, for the run comes to its end; {their} {effects_are} unknown"
+                "{results}: {not_again}, for the run comes to its end, and records {effects} as unknown"
             ),
-            NotAgain::Spent => format!("{begin} ends the run, and {their} {effects_are} unknown"),
-        };
-        (!self.names.is_empty()).then_some(words)
+            NotAgain::Spent => {
+                format!("{results}: resume ends the run, and records {effects} as unknown")
+            }
+        })
     }
+
+    /// What `resume` does about them and about those of the open runs below that run, a sentence for each run. What does not read is named
+    /// by `verify`.
+    pub(in crate::cli) fn with_below(
+        &self,
+        app: &App,
+        view: &RunView,
+        run_id: &RunId,
+    ) -> Vec<String> {
+        let mut said = Vec::from_iter(self.words());
+        if !view.contract().agents.is_empty() {
+            said.extend(lost_below(app, run_id).unwrap_or_default());
+        }
+        said
+    }
+}
+
+/// What `resume` does about the lost calls of the open runs below that one, a sentence for each of those runs.
+pub(in crate::cli) fn lost_below(app: &App, run_id: &RunId) -> Result<Vec<String>, CliError> {
+    let Some(mut reader) = app.reader()? else {
+        return Ok(Vec::new());
+    };
+    let mut said = Vec::new();
+    for below in reader.runs_below(run_id)? {
+        if !reader.is_open(&below)? || reader.is_workflow(&below)? {
+            continue;
+        }
+        let Some(own) = app.reader()? else { continue };
+        let view = Source::Run(below.clone(), own).each_step(|_, _, _| Ok(()))?;
+        let lost = view.machine().map(|run| LostCalls::of(&view, run));
+        let lost = lost.and_then(|lost| lost.words());
+        said.extend(lost.map(|lost| format!("run {below}: {lost}")));
+    }
+    Ok(said)
 }
 
 #[cfg(test)]
@@ -75,22 +115,22 @@ mod tests {
         assert_eq!(words(&[], NotAgain::NotIdempotent), "");
         assert_eq!(
             words(&["a"], NotAgain::NotIdempotent),
-            "the result of a is lost: resume does not make the call again, for its tool is not in `idempotent`; \
-             the model is given that its effect is unknown"
+            "the result of a is lost: resume does not make the call again, for its tool is not in `idempotent`, \
+             and records its effect as unknown"
         );
         assert_eq!(
             words(&["a", "b"], NotAgain::NotIdempotent),
             "the results of a, b are lost: resume does not make the calls again, for their tools are not in \
-             `idempotent`; the model is given that their effects are unknown"
+             `idempotent`, and records their effects as unknown"
         );
         assert_eq!(
             words(&["a"], NotAgain::Ending),
-            "the result of a is lost: resume does not make the call again, for the run comes to its end; \
-             its effect is unknown"
+            "the result of a is lost: resume does not make the call again, for the run comes to its end, \
+             and records its effect as unknown"
         );
         assert_eq!(
             words(&["a", "b"], NotAgain::Spent),
-            "the results of a, b are lost: resume ends the run, and their effects are unknown"
+            "the results of a, b are lost: resume ends the run, and records their effects as unknown"
         );
     }
 }

@@ -39,7 +39,7 @@ pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end,
 pub(in crate::cli) use self::kept::{keep, keep_step, keepable, unkeepable};
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
-pub(in crate::cli) use self::lost_calls::LostCalls;
+pub(in crate::cli) use self::lost_calls::{LostCalls, lost_below};
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
 pub(in crate::cli) use self::overwritten::overwritten;

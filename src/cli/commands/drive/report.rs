@@ -124,9 +124,13 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
     };
     let name = app.brief_name(run_id.as_str());
     if result.is_suspended() {
-        let next = next_of_suspended(app, result.waits_for.as_ref(), run_id);
+        let next = if ended.is_spent {
+            format!("{} ends it", app.hint(&format!("resume {name}")))
+        } else {
+            next_of_suspended(app, result.waits_for.as_ref(), run_id)
+        };
         let time = seconds(result.counters.elapsed_ms);
-        if let Some(lost) = ended.lost_calls.words() {
+        for lost in ended.lost_calls.with_below(app, &ended.view, run_id) {
             app.screen.write_err(&format!("note: {lost}\n"));
         }
         let last_line = format!("{time}  suspended   run {run_id}; {next}\n");

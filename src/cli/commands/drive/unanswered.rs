@@ -32,7 +32,8 @@ pub(in crate::cli) fn waits_unanswered(
 }
 
 fn waits(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliError> {
-    let Some(mut reader) = app.reader()?.filter(|_| !reopened.is_stopping()) else {
+    let goes_on = !reopened.is_stopping() && !reopened.ends_if_resumed();
+    let Some(mut reader) = app.reader()?.filter(|_| goes_on) else {
         return Ok(false);
     };
     if reopened.contract().agents.is_empty() {

@@ -357,9 +357,13 @@ fn exact(app: &App, view: &RunView, at: (&RunId, TypedAt<'_>)) -> Option<String>
         code if (code == OutcomeCode::Arguments || is_unproven(code))
             && wants_unknown_tool(view) =>
         {
+            let offer = "offer it the tool that it asked for, or ask for what";
+            if file.is_prompt() {
+                return Some(format!("{offer} its tools can do"));
+            }
             let tools = file.hint(app, &format!("tools {}", file.word));
             Some(format!(
-                "{tools} lists what the model may call: offer it the tool that it asked for, or ask for what those can do"
+                "{tools} lists what the model may call: {offer} those can do"
             ))
         }
         code if is_unproven(code) => {

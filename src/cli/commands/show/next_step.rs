@@ -47,9 +47,10 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
     let machine = run.view.machine();
     let awaited = machine.and_then(Run::awaited);
     let died = run.status == Some(RunStatus::Died);
-    let is_over = died && awaited.is_some_and(|order| refused_now(&order).is_some());
+    let is_spent = died && machine.is_some_and(Run::ends_if_resumed);
+    let is_over = is_spent || died && awaited.is_some_and(|order| refused_now(&order).is_some());
     let answer = match run.approval.map(ApprovalStatus::answer) {
-        // A question that its server put within the call went with the process.
+        // A question that its server put within the call went with the process, and the resume that ends a run takes no answer.
         _ if is_over => String::new(),
         None => String::new(),
         Some(None) => format!(
@@ -69,12 +70,12 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
             let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
             let goes_on = app.brief_name(goes_on.as_str());
             let resume = app.hint(&format!("resume {goes_on}"));
-            let lost = machine.and_then(|machine| LostCalls::of(&run.view, machine).words());
-            let lost = lost.map(|lost| format!("{}.\n", lost.replacen("the ", "The ", 1)));
-            let lost = lost.unwrap_or_default();
-            let resume = if machine.is_some_and(Run::ends_if_resumed) {
+            let lost = machine.map(|machine| LostCalls::of(&run.view, machine));
+            let lost = lost.unwrap_or_default().with_below(app, &run.view, run_id);
+            let lost: String = lost.iter().map(|lost| sentence(lost)).collect();
+            let resume = if is_spent {
                 let resumes = run.view.contract().max_resumes;
-                format!("`max_resumes: {resumes}` allows no more. To end it: {resume}")
+                format!("`max_resumes: {resumes}` allows no more: {resume} ends it")
             } else {
                 format!("Go on with it: {resume}")
             };
@@ -85,6 +86,13 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
         }
         Some(RunStatus::Elsewhere) | None => answer,
     }
+}
+
+/// A line of its own.
+fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(char::to_uppercase).into_iter().flatten();
+    format!("{}{}.\n", first.collect::<String>(), rest.as_str())
 }
 
 /// The commands that answer the calls that wait below a run. What does not read is named by `verify`.

@@ -7,6 +7,7 @@ use super::conversation::conversation;
 use super::files::files;
 use super::servers::{not_up, servers};
 use super::shown_run::ShownRun;
+use crate::cli::commands::drive::refused_now;
 use crate::cli::commands::list::forked_from;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
@@ -15,6 +16,7 @@ use crate::cli::ui::narration::{call_end, exchange, target_name};
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{Completion, Grounds, ToolPolicy};
+use crate::kernel::Run;
 use crate::message::{RunId, utc};
 use crate::telemetry;
 use crate::view::{ApprovalEnd, Call, RunView};
@@ -53,6 +55,9 @@ pub(in crate::cli) fn overview(
     };
     let machine = view.machine();
     let machine = machine.filter(|_| run.status == Some(RunStatus::Died));
+    // A question that its server put within the call went with the process.
+    let is_gone = machine.and_then(Run::awaited);
+    let is_gone = is_gone.is_some_and(|order| refused_now(&order).is_some());
     let lost = machine.map(|machine| view.lost_calls(machine));
     let lost = lost.unwrap_or_default();
     let awaited = view.approvals().awaited().filter(|_| is_open);
@@ -77,7 +82,7 @@ pub(in crate::cli) fn overview(
             }
         });
         let is_lost = lost.iter().any(|(lost, _)| lost == number);
-        let waits = waits.filter(|_| !is_lost);
+        let waits = waits.filter(|_| !is_lost && !is_gone);
         let none = if is_lost { "result lost" } else { none };
         let ended = ended(call).or(waits).unwrap_or_else(|| none.to_owned());
         let arguments = brief(&call.arguments, 200);

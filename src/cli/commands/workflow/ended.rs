@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
 use crate::agent::{StepView, WorkflowCounters, WorkflowView};
+use crate::cli::commands::drive::lost_below;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -195,6 +196,10 @@ impl WorkflowResult {
                 } else {
                     "then "
                 };
+                // What does not read is named by `verify`.
+                for lost in lost_below(app, run_id).unwrap_or_default() {
+                    screen.write_err(&format!("note: {lost}\n"));
+                }
                 for call in &self.waits_for {
                     screen.write_err(&format!("{time}  {}\n", call.in_words(app)));
                 }

@@ -1,11 +1,10 @@
-//! What the runs below a workflow wait for, or have left undecided: calls that need a person, and calls whose process died. Answers none.
+//! What the runs below a workflow wait for, and what can be done about it. Answers nothing.
 
 use serde::Serialize;
 
-use crate::cli::commands::drive::calls_below;
+use crate::cli::commands::drive::{calls_below, lost_below};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
-use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::contract::WorkflowOutcome;
 use crate::message::{CallSeq, Digest, RunId};
@@ -56,32 +55,6 @@ impl AwaitedCall {
     }
 }
 
-/// The calls that were under way when the process of a workflow ended: whether they acted is not known.
-pub(super) fn undecided(app: &App, workflow: &RunId) -> Result<Vec<String>, CliError> {
-    let Some(mut reader) = app.reader()? else {
-        return Ok(Vec::new());
-    };
-    let mut found = Vec::new();
-    for run_id in reader.runs_below(workflow)? {
-        if !reader.is_open(&run_id)? {
-            continue;
-        }
-        let Some(own) = app.reader()? else { continue };
-        let view = Source::Run(run_id.clone(), own).each_step(|_, _, _| Ok(()))?;
-        // The run of an agent goes on by itself.
-        let running = view.calls().iter().filter(|(_, call)| {
-            call.is_running() && !view.contract().agents.contains_key(&call.name)
-        });
-        found.extend(running.map(|(seq, call)| {
-            let name = line(&call.name);
-            format!(
-                "call {seq} of run {run_id}, {name}, was under way when its process ended: whether it was executed is not known"
-            )
-        }));
-    }
-    Ok(found)
-}
-
 /// What can be done about a workflow that failed, or has no end and no process that drives it; nothing of another one.
 pub(super) fn next_steps(
     app: &App,
@@ -105,7 +78,7 @@ pub(super) fn next_steps(
         return Ok(String::new());
     }
     drop(reader);
-    let mut lines = undecided(app, workflow)?;
+    let mut lines = lost_below(app, workflow)?;
     let waits = AwaitedCall::below(app, workflow)?;
     lines.extend(waits.iter().map(|call| call.in_words(app)));
     let name = app.brief_name(workflow.as_str());
