@@ -248,6 +248,9 @@ impl RunView {
             let flows = action.flow.iter().cloned();
             self.flows.extend(flows.map(|flow| (action.seq, flow)));
         }
+        if action.from == State::Execute {
+            self.waits_for_ends(action);
+        }
         let asked_by = self.approvals.asked_by();
         if let Some(asked) = self.approvals.awaited() {
             self.clock.park(self.at_ms);
@@ -273,6 +276,15 @@ impl RunView {
         Step {
             took_ms: self.at_ms.saturating_sub(before_ms),
             tokens: self.counters.tokens().saturating_sub(before_tokens),
+        }
+    }
+
+    /// The time of a run stands still while only the ends of runs below it are waited for: from the cancellation to the end of EXECUTE.
+    fn waits_for_ends(&mut self, action: &Action) {
+        if action.to != State::Execute {
+            self.clock.unpark(self.at_ms);
+        } else if action.effects.contains(&EffectRecord::Cancel) {
+            self.clock.park(self.at_ms);
         }
     }
 

@@ -29,6 +29,7 @@ pub(in crate::cli) mod found;
 pub(in crate::cli) mod interrupts;
 pub(in crate::cli) mod keys;
 pub(in crate::cli) mod knobs;
+pub(in crate::cli) mod next_resume;
 pub(in crate::cli) mod origin;
 pub(in crate::cli) mod panics;
 pub(in crate::cli) mod permissions;

@@ -350,3 +350,76 @@ fn a_call_below_whose_result_is_lost_is_named_above() {
         assert_eq!(shown.contains("is lost"), !idempotent, "{shown}");
     }
 }
+
+/// An answer would come to nothing: the next process takes none.
+#[test]
+fn no_answer_is_asked_for_below_where_the_next_resume_ends_the_run() {
+    let (spent, more) = ("max_resumes: 0\n", "max_resumes: 5\n");
+    for (of_lead, of_agent) in [(spent, more), (more, spent)] {
+        let fixture = Fixture::new();
+        let terms = format!("tools: {{builtin: [echo]}}\nrequire_approval: [echo]\n{of_agent}");
+        let says = asks(&[("echo", json!({"text": "hi"}))], "said");
+        fixture.agent("waits", &terms, &says);
+        let calls = asks(&[("agent__waits", prompt("go"))], "Done.");
+        fixture.agent("lead", &format!("agents: [waits.yaml]\n{of_lead}"), &calls);
+        let mut command = fixture.command(&lead(&[]));
+        let mut process = command.stderr(Stdio::null()).spawn().unwrap();
+        let waits = |run: &str| fixture.run(&["show", run]).out;
+        while !waits("lead.1").contains("waits for an approval") {
+            assert!(process.try_wait().unwrap().is_none(), "it ended early");
+        }
+        let live = waits("lead");
+        assert!(live.contains("monolith approve lead.1"), "{live}");
+        signal(&process, Signal::KILL);
+        process.wait().unwrap();
+        for run in ["lead", "lead.1"] {
+            let shown = fixture.ok(&["show", run]);
+            assert!(!shown.contains("monolith approve"), "{run}: {shown}");
+        }
+        let below = fixture.ok(&["show", "lead.1"]);
+        let ends = if of_agent == more {
+            "A run above it ends: monolith resume lead ends it, too\n"
+        } else {
+            "`max_resumes: 0` allows no more: monolith resume lead ends it\n"
+        };
+        assert!(below.contains(ends), "{below}");
+        fixture.run(&["resume", "lead", "--no-wait"]);
+        let below = fixture.json(&["show", "lead.1"]).1;
+        assert_eq!(below["outcome"]["class"], "INTERRUPTED", "{below}");
+    }
+}
+
+#[test]
+fn a_call_below_a_run_that_the_next_resume_ends_is_lost_though_it_may_be_made_again() {
+    if !Harness::has_python() {
+        return;
+    }
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
+    let fixture = Fixture::new();
+    let terms = format!(
+        "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: ['{server}']}}}}}}\n\
+         idempotent: [odd__never]\n"
+    );
+    fixture.agent(
+        "worker",
+        &terms,
+        &asks(&[("odd__never", json!({}))], "Late."),
+    );
+    let calls = asks(&[("agent__worker", prompt("go"))], "Done.");
+    fixture.agent("lead", "agents: [worker.yaml]\nmax_resumes: 0\n", &calls);
+    let mut process = fixture.command(&lead(&[])).spawn().unwrap();
+    while !fixture
+        .run(&["show", "lead.1"])
+        .out
+        .contains("     no result yet")
+    {
+        assert!(process.try_wait().unwrap().is_none(), "it ended early");
+    }
+    signal(&process, Signal::KILL);
+    process.wait().unwrap();
+    let shown = fixture.ok(&["show", "lead"]);
+    let lost = "Run lead.1: the result of odd__never is lost: resume ends the run, and records its effect as unknown.\n";
+    assert!(shown.contains(lost), "{shown}");
+    let below = fixture.ok(&["show", "lead.1"]);
+    assert!(below.contains("     result lost"), "{below}");
+}

@@ -55,7 +55,7 @@ impl Ended {
     /// A run that another process can go on with; `run` where the machine is still there.
     pub(super) fn suspended(run: Option<&Run>, view: RunView) -> Self {
         let machine = run.or_else(|| view.machine());
-        let lost_calls = machine.map(|run| LostCalls::of(&view, run));
+        let lost_calls = machine.map(|run| LostCalls::of(&view, run, false));
         Self {
             is_spent: machine.is_some_and(Run::ends_if_resumed),
             lost_calls: lost_calls.unwrap_or_default(),

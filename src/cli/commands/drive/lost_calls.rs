@@ -2,6 +2,7 @@
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
+use crate::cli::context::next_resume::NextResume;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::kernel::Run;
@@ -27,11 +28,11 @@ enum NotAgain {
 }
 
 impl LostCalls {
-    /// Of the run that `view` shows; `run` is its machine after the last entry.
-    pub(in crate::cli) fn of(view: &RunView, run: &Run) -> Self {
-        let lost = view.lost_calls(run);
+    /// Of the run that `view` shows; `run` is its machine after the last entry. A resume `ends` it where a run above it ends.
+    pub(in crate::cli) fn of(view: &RunView, run: &Run, ends: bool) -> Self {
+        let lost = view.lost_calls(run, ends);
         let idempotent = &view.contract().idempotent;
-        let why = if run.ends_if_resumed() {
+        let why = if ends || run.ends_if_resumed() {
             NotAgain::Spent
         } else if lost.iter().any(|(_, call)| idempotent.contains(&call.name)) {
             NotAgain::Ending
@@ -95,7 +96,8 @@ pub(in crate::cli) fn lost_below(app: &App, run_id: &RunId) -> Result<Vec<String
         }
         let Some(own) = app.reader()? else { continue };
         let view = Source::Run(below.clone(), own).each_step(|_, _, _| Ok(()))?;
-        let lost = view.machine().map(|run| LostCalls::of(&view, run));
+        let ends = NextResume::above(app, &below)?.ends;
+        let lost = view.machine().map(|run| LostCalls::of(&view, run, ends));
         let lost = lost.and_then(|lost| lost.words());
         said.extend(lost.map(|lost| format!("run {below}: {lost}")));
     }

@@ -50,7 +50,7 @@ pub(in crate::cli) use self::report::{
 };
 pub(in crate::cli) use self::typed_at::TypedAt;
 pub(in crate::cli) use self::unanswered::{
-    answering, approve_hint, calls_below, refused_now, waits_unanswered,
+    answerable_below, answering, approve_hint, calls_below, refused_now, waits_unanswered,
 };
 pub(in crate::cli) use self::unproven::proof_rule;
 pub(in crate::cli) use self::way_out::way_out;

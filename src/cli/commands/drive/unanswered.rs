@@ -6,6 +6,7 @@ use super::live::Live;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::form::fields;
+use crate::cli::context::next_resume::NextResume;
 use crate::cli::context::waiting_call::{WaitingCall, is_stuck};
 use crate::cli::ui::escape::line;
 use crate::driver::Reopened;
@@ -44,7 +45,7 @@ fn waits(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliErro
         let call = (order.call, order.arguments_hash);
         return Ok(reader.answer_to(run_id, call)?.is_none());
     }
-    let waiting = calls_below(app, run_id)?;
+    let waiting = answerable_below(app, run_id)?;
     if waiting.is_empty() {
         return Ok(false);
     }
@@ -61,6 +62,20 @@ pub(in crate::cli) fn calls_below(
 ) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
     let mut found = WaitingCall::below(app, run_id)?;
     found.retain(|(_, call)| refused_now(&call.order).is_none());
+    Ok(found)
+}
+
+/// Those of them of which the next process takes an answer, where none drives the run now.
+pub(in crate::cli) fn answerable_below(
+    app: &App,
+    run_id: &RunId,
+) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
+    let mut found = Vec::new();
+    for (run, call) in calls_below(app, run_id)? {
+        if NextResume::of(app, &run)?.takes_answers() {
+            found.push((run, call));
+        }
+    }
     Ok(found)
 }
 

@@ -1,11 +1,15 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::cli::commands::drive::{LostCalls, approve_hint, calls_below, refused_now};
+use crate::cli::commands::drive::{
+    LostCalls, answerable_below, approve_hint, calls_below, refused_now,
+};
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::begun_below::is_continued;
+use crate::cli::context::error::CliError;
 use crate::cli::context::run_status::RunStatus;
+use crate::cli::context::waiting_call::WaitingCall;
 use crate::kernel::Run;
 use crate::message::RunId;
 
@@ -48,9 +52,13 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
     let awaited = machine.and_then(Run::awaited);
     let died = run.status == Some(RunStatus::Died);
     let is_spent = died && machine.is_some_and(Run::ends_if_resumed);
-    let is_over = is_spent || died && awaited.is_some_and(|order| refused_now(&order).is_some());
+    let takes_none = is_spent
+        || machine.is_some_and(|run| run.is_ending() || run.is_stopping())
+        || !run.above.takes_answers();
+    let is_over =
+        died && (takes_none || awaited.is_some_and(|order| refused_now(&order).is_some()));
     let answer = match run.approval.map(ApprovalStatus::answer) {
-        // A question that its server put within the call went with the process, and the resume that ends a run takes no answer.
+        // A question that its server put within the call went with the process, and a run that comes to its end takes no answer.
         _ if is_over => String::new(),
         None => String::new(),
         Some(None) => format!(
@@ -59,10 +67,11 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
         ),
         Some(Some(answer)) => format!("Its call is {answer}.\n"),
     };
-    let answer = if run.approval.is_none() && !run.view.contract().agents.is_empty() {
-        answers_below(app, run_id)
-    } else {
-        answer
+    let has_agents = !run.view.contract().agents.is_empty();
+    let answer = match run.approval {
+        None if has_agents && died => answers(app, answerable_below(app, run_id)),
+        None if has_agents => answers(app, calls_below(app, run_id)),
+        _ => answer,
     };
     match run.status {
         Some(RunStatus::Died) => {
@@ -70,12 +79,14 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
             let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
             let goes_on = app.brief_name(goes_on.as_str());
             let resume = app.hint(&format!("resume {goes_on}"));
-            let lost = machine.map(|machine| LostCalls::of(&run.view, machine));
+            let lost = machine.map(|machine| LostCalls::of(&run.view, machine, run.above.ends));
             let lost = lost.unwrap_or_default().with_below(app, &run.view, run_id);
             let lost: String = lost.iter().map(|lost| sentence(lost)).collect();
             let resume = if is_spent {
                 let resumes = run.view.contract().max_resumes;
                 format!("`max_resumes: {resumes}` allows no more: {resume} ends it")
+            } else if run.above.ends {
+                format!("A run above it ends: {resume} ends it, too")
             } else {
                 format!("Go on with it: {resume}")
             };
@@ -95,9 +106,9 @@ fn sentence(text: &str) -> String {
     format!("{}{}.\n", first.collect::<String>(), rest.as_str())
 }
 
-/// The commands that answer the calls that wait below a run. What does not read is named by `verify`.
-fn answers_below(app: &App, run_id: &RunId) -> String {
-    let waiting = calls_below(app, run_id).unwrap_or_default();
+/// The commands that answer these calls, which wait below a run. What does not read is named by `verify`.
+fn answers(app: &App, waiting: Result<Vec<(RunId, WaitingCall)>, CliError>) -> String {
+    let waiting = waiting.unwrap_or_default();
     let commands = waiting.iter().map(|(below, call)| {
         let approve = app.hint(&call.answering("approve", &app.brief_name(below.as_str())));
         format!("Answer call {} of {below}: {approve}\n", call.order.call)

@@ -58,7 +58,7 @@ pub(in crate::cli) fn overview(
     // A question that its server put within the call went with the process.
     let is_gone = machine.and_then(Run::awaited);
     let is_gone = is_gone.is_some_and(|order| refused_now(&order).is_some());
-    let lost = machine.map(|machine| view.lost_calls(machine));
+    let lost = machine.map(|machine| view.lost_calls(machine, run.above.ends));
     let lost = lost.unwrap_or_default();
     let awaited = view.approvals().awaited().filter(|_| is_open);
     for (number, call) in view.calls() {
@@ -280,9 +280,14 @@ pub(super) fn budgets(view: &RunView) -> String {
     bar("ms", view.counted_ms(), total, None);
     let waited = view.waited_ms();
     if waited > 0 {
+        let for_what = if contract.agents.is_empty() {
+            "approvals"
+        } else {
+            "approvals and the ends of runs below"
+        };
         let _ = writeln!(
             out,
-            "waited    {} ms for approvals, which no timeout of a turn or the run counts",
+            "waited    {} ms for {for_what}, which no timeout of a turn or the run counts",
             grouped(waited)
         );
     }

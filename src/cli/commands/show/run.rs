@@ -21,6 +21,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::{agreeing, marked, warned};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::next_resume::NextResume;
 use crate::cli::context::origin::step_path_of;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
@@ -155,6 +156,10 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     }
     run.workspace = workspace(app, begun, &run);
     run.approval = approval(app, &args.run, &run)?;
+    if let (Some(RunStatus::Died), Some(run_id)) = (&run.status, run.view.run_id()) {
+        // What does not read is named by `verify`.
+        run.above = NextResume::above(app, run_id).unwrap_or_default();
+    }
     run.malformed = malformed::malformed(&run.view, || app.source(&args.run))?;
     let departed = marked(app.screen, &run.view)?;
     let mut held = if args.withheld {

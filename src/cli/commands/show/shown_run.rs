@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::error::CliError;
+use crate::cli::context::next_resume::NextResume;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Source;
 use crate::cli::ui::entry_row::EntryRow;
@@ -25,6 +26,8 @@ pub(in crate::cli) struct ShownRun {
     pub(in crate::cli) rows: Vec<EntryRow>,
     /// How it stands, where it is in the store and has no end.
     pub(in crate::cli) status: Option<RunStatus>,
+    /// What the runs above it have the next process make of it, where none drives it.
+    pub(in crate::cli) above: NextResume,
     pub(in crate::cli) view: RunView,
     /// What the model was sent and what it answered.
     pub(in crate::cli) conversation: Vec<Arc<AgentMessage>>,
@@ -99,6 +102,7 @@ impl ShownRun {
             opening,
             uncut: UNCUT.to_owned(),
             status,
+            above: NextResume::default(),
             view,
             approval: None,
             workspace: None,

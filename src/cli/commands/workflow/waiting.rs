@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::cli::commands::drive::{calls_below, lost_below};
+use crate::cli::commands::drive::{answerable_below, calls_below, lost_below};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
+use crate::cli::context::waiting_call::WaitingCall;
 use crate::cli::ui::escape::line;
 use crate::contract::WorkflowOutcome;
 use crate::message::{CallSeq, Digest, RunId};
@@ -27,18 +28,25 @@ impl AwaitedCall {
     /// The calls that wait in the runs below a workflow, but for those that are refused where no person answers at once.
     pub(super) fn below(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
         let found = calls_below(app, workflow)?.into_iter();
-        let found = found.map(|(run_id, call)| {
-            let command = call.answering("approve", &app.brief_name(run_id.as_str()));
-            let order = call.order;
-            Self {
-                arguments_hash: order.arguments_hash,
-                call: order.call,
-                command,
-                name: order.invocation.name,
-                run_id,
-            }
-        });
-        Ok(found.collect())
+        Ok(found.map(|found| Self::of(app, found)).collect())
+    }
+
+    /// Those of them of which the next process takes an answer, where none drives the workflow now.
+    pub(super) fn answerable(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
+        let found = answerable_below(app, workflow)?.into_iter();
+        Ok(found.map(|found| Self::of(app, found)).collect())
+    }
+
+    fn of(app: &App, (run_id, call): (RunId, WaitingCall)) -> Self {
+        let command = call.answering("approve", &app.brief_name(run_id.as_str()));
+        let order = call.order;
+        Self {
+            arguments_hash: order.arguments_hash,
+            call: order.call,
+            command,
+            name: order.invocation.name,
+            run_id,
+        }
     }
 
     /// The call, its run, and what answers it.
@@ -79,7 +87,7 @@ pub(super) fn next_steps(
     }
     drop(reader);
     let mut lines = lost_below(app, workflow)?;
-    let waits = AwaitedCall::below(app, workflow)?;
+    let waits = AwaitedCall::answerable(app, workflow)?;
     lines.extend(waits.iter().map(|call| call.in_words(app)));
     let name = app.brief_name(workflow.as_str());
     lines.push(format!(

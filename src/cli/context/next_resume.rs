@@ -1,0 +1,77 @@
+//! What the next process makes of a run that none drives: goes on with it, or ends it. Changes nothing.
+
+use super::app::App;
+use super::error::CliError;
+use super::source::Source;
+use crate::kernel::Run;
+use crate::message::RunId;
+use crate::transcript::ParentFound;
+
+/// Deeper than any tree of runs.
+const MOST_LEVELS: usize = 100;
+
+/// What the next process makes of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::cli) struct NextResume {
+    /// It ends the run: `max_resumes` of it or of a run above it are used up, or one above has ended or is about to.
+    pub(in crate::cli) ends: bool,
+    /// It lets the run come to its end: that, or one above it, was asked to stop.
+    stops: bool,
+}
+
+impl NextResume {
+    /// By the run itself and by those above it.
+    pub(in crate::cli) fn of(app: &App, run_id: &RunId) -> Result<Self, CliError> {
+        Ok(Self::by(app, run_id)?.and(Self::above(app, run_id)?))
+    }
+
+    /// By the runs above it alone, the nearest first. A workflow lets its steps go on.
+    pub(in crate::cli) fn above(app: &App, run_id: &RunId) -> Result<Self, CliError> {
+        let (mut found, mut below) = (Self::default(), run_id.clone());
+        for _ in 0..MOST_LEVELS {
+            let Some(reader) = app.reader()? else { break };
+            let lineage = reader.lineage(&below)?;
+            let lineage = lineage.filter(|lineage| lineage.is_below() && lineage.names(&below));
+            let Some(lineage) = lineage else { break };
+            if !matches!(lineage.found, ParentFound::Entry(_)) {
+                break;
+            }
+            let above = lineage.parent.run_id;
+            if !reader.is_open(&above)? {
+                found.ends = true;
+                break;
+            }
+            if lineage.is_workflow {
+                break;
+            }
+            found = found.and(Self::by(app, &above)?);
+            below = above;
+        }
+        Ok(found)
+    }
+
+    /// Whether an answer to a call that waits for a person is of use.
+    pub(in crate::cli) const fn takes_answers(self) -> bool {
+        !self.ends && !self.stops
+    }
+
+    /// By that run alone.
+    fn by(app: &App, run_id: &RunId) -> Result<Self, CliError> {
+        let Some(reader) = app.reader()? else {
+            return Ok(Self::default());
+        };
+        let view = Source::Run(run_id.clone(), reader).each_step(|_, _, _| Ok(()))?;
+        let run = view.machine();
+        Ok(Self {
+            ends: run.is_some_and(|run| run.ends_if_resumed() || run.is_ending()),
+            stops: run.is_some_and(Run::is_stopping),
+        })
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self {
+            ends: self.ends || other.ends,
+            stops: self.stops || other.stops,
+        }
+    }
+}
