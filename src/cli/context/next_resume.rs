@@ -22,7 +22,7 @@ pub(in crate::cli) struct NextResume {
 impl NextResume {
     /// By the run itself and by those above it.
     pub(in crate::cli) fn of(app: &App, run_id: &RunId) -> Result<Self, CliError> {
-        Ok(Self::by(app, run_id)?.and(Self::above(app, run_id)?))
+        Ok(Self::stored(app, run_id)?.and(Self::above(app, run_id)?))
     }
 
     /// By the runs above it alone, the nearest first. A workflow lets its steps go on.
@@ -44,7 +44,7 @@ impl NextResume {
             if lineage.is_workflow {
                 break;
             }
-            found = found.and(Self::by(app, &above)?);
+            found = found.and(Self::stored(app, &above)?);
             below = above;
         }
         Ok(found)
@@ -56,19 +56,24 @@ impl NextResume {
     }
 
     /// By that run alone.
-    fn by(app: &App, run_id: &RunId) -> Result<Self, CliError> {
+    pub(in crate::cli) fn by(run: &Run) -> Self {
+        Self {
+            ends: run.ends_if_resumed() || run.is_ending(),
+            stops: run.is_stopping(),
+        }
+    }
+
+    /// By that run of the store alone.
+    fn stored(app: &App, run_id: &RunId) -> Result<Self, CliError> {
         let Some(reader) = app.reader()? else {
             return Ok(Self::default());
         };
         let view = Source::Run(run_id.clone(), reader).each_step(|_, _, _| Ok(()))?;
-        let run = view.machine();
-        Ok(Self {
-            ends: run.is_some_and(|run| run.ends_if_resumed() || run.is_ending()),
-            stops: run.is_some_and(Run::is_stopping),
-        })
+        Ok(view.machine().map(Self::by).unwrap_or_default())
     }
 
-    const fn and(self, other: Self) -> Self {
+    /// By both.
+    pub(in crate::cli) const fn and(self, other: Self) -> Self {
         Self {
             ends: self.ends || other.ends,
             stops: self.stops || other.stops,

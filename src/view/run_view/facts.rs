@@ -110,8 +110,9 @@ impl RunView {
         self.suspended
     }
 
-    /// The calls of this run under way whose result is lost if no process drives it, and which a resume does not start again, as it starts
-    /// none where a run above `ends` this one; `run` is the machine after the last entry. A question that a server put within its call is lost with it; an approval is not.
+    /// The calls of this run under way whose result is lost if no process drives it, and which a resume does not start again; it starts
+    /// none where a run above `ends` this one. `run` is the machine after the last entry. A question that a server put within its call is
+    /// lost with it; an approval is not.
     pub(crate) fn lost_calls(&self, run: &Run, ends: bool) -> Vec<(CallSeq, &Call)> {
         let unresolved = run.unresolved().into_iter();
         let lost = unresolved.filter_map(|effect| {

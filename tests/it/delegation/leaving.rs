@@ -296,58 +296,53 @@ fn a_question_that_is_over_keeps_no_other_from_the_terminal() {
     assert_eq!(code, 0, "{shown}");
 }
 
+/// A lead whose agent makes a call that never returns, once that is under way.
+fn calling(of_lead: &str, of_worker: &str) -> (Fixture, Child) {
+    let fixture = Fixture::new();
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
+    let terms = format!(
+        "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: ['{server}']}}}}}}\n{of_worker}"
+    );
+    let says = asks(&[("odd__never", json!({}))], "Late.");
+    fixture.agent("worker", &terms, &says);
+    let says = asks(&[("agent__worker", prompt("go"))], "Done.");
+    fixture.agent("lead", &format!("agents: [worker.yaml]\n{of_lead}"), &says);
+    let mut command = fixture.command(&lead(&["--grace", "0"]));
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let shown = || fixture.run(&["show", "lead.1"]).out;
+    while !shown().contains("     no result yet") {
+        assert!(process.try_wait().unwrap().is_none(), "it ended early");
+    }
+    (fixture, process)
+}
+
+/// A call that may be made again.
+const AGAIN: &str = "idempotent: [odd__never]\n";
+
 /// What a resume spends below a run is known before: its author sees it in the end of the process, and in `show` of the run.
 #[test]
 fn a_call_below_whose_result_is_lost_is_named_above() {
     if !Harness::has_python() {
         return;
     }
-    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
-    for (killed, idempotent) in [(true, false), (false, false), (true, true)] {
-        let fixture = Fixture::new();
-        let again = if idempotent {
-            "idempotent: [odd__never]\n"
-        } else {
-            ""
-        };
-        let terms = format!(
-            "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: ['{server}']}}}}}}\n{again}"
-        );
-        fixture.agent(
-            "worker",
-            &terms,
-            &asks(&[("odd__never", json!({}))], "Late."),
-        );
-        let calls = asks(&[("agent__worker", prompt("go"))], "Done.");
-        fixture.agent("lead", "agents: [worker.yaml]\n", &calls);
-        let mut command = fixture.command(&lead(&["--grace", "0"]));
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut process = command.spawn().unwrap();
-        while !fixture
-            .run(&["show", "lead.1"])
-            .out
-            .contains("     no result yet")
-        {
-            assert!(process.try_wait().unwrap().is_none(), "it ended early");
-        }
-        let lost = "un lead.1: the result of odd__never is lost: resume does not make the call again, \
-                    for its tool is not in `idempotent`, and records its effect as unknown";
+    let lost = "un lead.1: the result of odd__never is lost: resume does not make the call again, \
+                for its tool is not in `idempotent`, and records its effect as unknown";
+    for (killed, of_worker) in [(true, ""), (false, ""), (true, AGAIN)] {
+        let (fixture, mut process) = calling("", of_worker);
         if killed {
             signal(&process, Signal::KILL);
             process.wait().unwrap();
         } else {
             signal(&process, Signal::TERM);
-            let left = Left::from(process.wait_with_output().unwrap());
-            assert!(
-                left.err.contains(&format!("note: r{lost}\n")),
-                "{}",
-                left.err
-            );
+            let said = Left::from(process.wait_with_output().unwrap()).err;
+            assert!(said.contains(&format!("note: r{lost}\n")), "{said}");
         }
         let shown = fixture.ok(&["show", "lead"]);
         let expected = format!("R{lost}.\nGo on with it: monolith resume lead\n");
-        assert_eq!(shown.contains(&expected), !idempotent, "{shown}");
-        assert_eq!(shown.contains("is lost"), !idempotent, "{shown}");
+        let is_lost = of_worker != AGAIN;
+        assert_eq!(shown.contains(&expected), is_lost, "{shown}");
+        assert_eq!(shown.contains("is lost"), is_lost, "{shown}");
     }
 }
 
@@ -394,27 +389,7 @@ fn a_call_below_a_run_that_the_next_resume_ends_is_lost_though_it_may_be_made_ag
     if !Harness::has_python() {
         return;
     }
-    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
-    let fixture = Fixture::new();
-    let terms = format!(
-        "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: ['{server}']}}}}}}\n\
-         idempotent: [odd__never]\n"
-    );
-    fixture.agent(
-        "worker",
-        &terms,
-        &asks(&[("odd__never", json!({}))], "Late."),
-    );
-    let calls = asks(&[("agent__worker", prompt("go"))], "Done.");
-    fixture.agent("lead", "agents: [worker.yaml]\nmax_resumes: 0\n", &calls);
-    let mut process = fixture.command(&lead(&[])).spawn().unwrap();
-    while !fixture
-        .run(&["show", "lead.1"])
-        .out
-        .contains("     no result yet")
-    {
-        assert!(process.try_wait().unwrap().is_none(), "it ended early");
-    }
+    let (fixture, mut process) = calling("max_resumes: 0\n", AGAIN);
     signal(&process, Signal::KILL);
     process.wait().unwrap();
     let shown = fixture.ok(&["show", "lead"]);
