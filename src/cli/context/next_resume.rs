@@ -3,6 +3,8 @@
 use super::app::App;
 use super::error::CliError;
 use super::source::Source;
+use super::workflow_entries::view_of;
+use crate::agent::WorkflowState;
 use crate::kernel::Run;
 use crate::message::RunId;
 use crate::transcript::ParentFound;
@@ -20,16 +22,26 @@ pub(in crate::cli) struct NextResume {
 }
 
 impl NextResume {
-    /// By the run itself and by those above it.
+    /// By the run itself and by those above it; a run that a process drives goes on.
     pub(in crate::cli) fn of(app: &App, run_id: &RunId) -> Result<Self, CliError> {
+        let is_driven = match app.reader()? {
+            Some(reader) => reader.driver_of(run_id)?.is_some(),
+            None => false,
+        };
+        if is_driven {
+            return Ok(Self::default());
+        }
         Ok(Self::stored(app, run_id)?.and(Self::above(app, run_id)?))
     }
 
-    /// By the runs above it alone, the nearest first. A workflow lets its steps go on.
+    /// By the runs above it alone, the nearest first, up to one that a process drives. A workflow lets its steps go on, but for one that was
+    /// asked to stop.
     pub(in crate::cli) fn above(app: &App, run_id: &RunId) -> Result<Self, CliError> {
         let (mut found, mut below) = (Self::default(), run_id.clone());
         for _ in 0..MOST_LEVELS {
-            let Some(reader) = app.reader()? else { break };
+            let Some(mut reader) = app.reader()? else {
+                break;
+            };
             let lineage = reader.lineage(&below)?;
             let lineage = lineage.filter(|lineage| lineage.is_below() && lineage.names(&below));
             let Some(lineage) = lineage else { break };
@@ -41,7 +53,12 @@ impl NextResume {
                 found.ends = true;
                 break;
             }
+            if reader.driver_of(&above)?.is_some() {
+                break;
+            }
             if lineage.is_workflow {
+                let state = view_of(&mut reader, &above)?.state;
+                found.stops |= state == Some(WorkflowState::Stopping);
                 break;
             }
             found = found.and(Self::stored(app, &above)?);
@@ -50,9 +67,13 @@ impl NextResume {
         Ok(found)
     }
 
-    /// Whether an answer to a call that waits for a person is of use.
-    pub(in crate::cli) const fn takes_answers(self) -> bool {
-        !self.ends && !self.stops
+    /// Why an answer to a call that waits for a person is of no use; `None` where it is.
+    pub(in crate::cli) const fn refuses_answers(self) -> Option<&'static str> {
+        match self {
+            Self { ends: true, .. } => Some("the next process ends the run"),
+            Self { stops: true, .. } => Some("the run was asked to stop"),
+            Self { .. } => None,
+        }
     }
 
     /// By that run alone.

@@ -160,6 +160,28 @@ fn an_abort_ends_a_step_whose_tool_server_does_not_come_up_again() {
     fixture.tree_holds(&shown);
 }
 
+/// The stop that the workflow has recorded reaches the step with the next process, and comes before any answer.
+#[test]
+fn a_call_below_a_workflow_that_was_asked_to_stop_takes_no_answer() {
+    if !Harness::has_python() {
+        return;
+    }
+    let fixture = fixture("");
+    with_server(&fixture, "exec sleep 600", "");
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    fixture.answers("approve", "w.1");
+    fixture.write("once", "");
+    let mut child = fixture.begins(&["resume", "w"]);
+    fixture.records("w", "\"kind\":\"resumed\"");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    fixture.records("w", "stop_requested");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fixture.takes_no_answer("w.1", "w", "the run was asked to stop");
+    let shown = fixture.ok(&["show", "w.1"]);
+    assert!(!shown.contains("Its call is allowed"), "{shown}");
+}
+
 impl Fixture {
     /// That many calls wait: a workflow is left once all of it waits.
     #[track_caller]

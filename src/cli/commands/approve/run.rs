@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
-use crate::cli::commands::drive::{agreed, answering, shown};
+use crate::cli::commands::drive::{agreed, answering, refuses_answers, shown};
 use crate::cli::commands::list::waiting_runs;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::verdict;
@@ -43,7 +43,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     };
     let Some(call) = call else {
         // Who asks for the first run of a tree may mean one below it.
-        let below = WaitingCall::below(app, &run_id)?;
+        let below = waiting_below(app, &run_id)?;
         let commands = below.iter().map(|(run_id, call)| {
             let name = app.brief_name(run_id.as_str());
             app.hint(&call.answering(args.verb(), &name))
@@ -62,6 +62,13 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         );
         return refuse(&why, Some(commands.join(", ")));
     };
+    if let Some(why) = refuses_answers(app, &run_id, &call.order)? {
+        let goes_on = StoreReader::open(&path)?.goes_on_with(&run_id)?;
+        let resume = app.hint(&format!("resume {goes_on}"));
+        let help = format!("`{resume}` goes on without one");
+        let why = format!("no answer to its call is taken, for {why}");
+        return refuse(&why, Some(help));
+    }
     let order = &call.order;
     let again = || app.hint(&call.answering(args.verb(), run_id.as_str()));
     if let Some(meant) = &args.answer.arguments
@@ -158,6 +165,17 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         next_step(app, &reader, &run_id)?
     ))?;
     Ok(Exit::OK)
+}
+
+/// The calls that wait below a run or a workflow and take an answer, each with its run.
+fn waiting_below(app: &App, run_id: &RunId) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
+    let mut found = Vec::new();
+    for (run, call) in WaitingCall::below(app, run_id)? {
+        if refuses_answers(app, &run, &call.order)?.is_none() {
+            found.push((run, call));
+        }
+    }
+    Ok(found)
 }
 
 /// How to answer the one call of the store that waits; where it is not one, how to list them.

@@ -78,14 +78,14 @@ impl LostCalls {
     ) -> Vec<String> {
         let mut said = Vec::from_iter(self.words());
         if !view.contract().agents.is_empty() {
-            said.extend(lost_below(app, run_id).unwrap_or_default());
+            said.extend(about_below(app, run_id).unwrap_or_default());
         }
         said
     }
 }
 
-/// What `resume` does about the lost calls of the open runs below that one, a sentence for each of those runs.
-pub(in crate::cli) fn lost_below(app: &App, run_id: &RunId) -> Result<Vec<String>, CliError> {
+/// What `resume` does about the lost calls of the open runs below that one, and which of those it ends, a sentence for each.
+pub(in crate::cli) fn about_below(app: &App, run_id: &RunId) -> Result<Vec<String>, CliError> {
     let Some(mut reader) = app.reader()? else {
         return Ok(Vec::new());
     };
@@ -97,11 +97,19 @@ pub(in crate::cli) fn lost_below(app: &App, run_id: &RunId) -> Result<Vec<String
         let Some(own) = app.reader()? else { continue };
         let view = Source::Run(below.clone(), own).each_step(|_, _, _| Ok(()))?;
         let ends = NextResume::above(app, &below)?.ends;
-        let lost = view.machine().map(|run| LostCalls::of(&view, run, ends));
-        let lost = lost.and_then(|lost| lost.words());
-        said.extend(lost.map(|lost| format!("run {below}: {lost}")));
+        let Some(run) = view.machine() else { continue };
+        let words = LostCalls::of(&view, run, ends).words();
+        let words = words.or_else(|| spent(run));
+        said.extend(words.map(|words| format!("run {below}: {words}")));
     }
     Ok(said)
+}
+
+/// That the resume ends the run; `None` of one that it lets go on.
+fn spent(run: &Run) -> Option<String> {
+    let resumes = run.contract().max_resumes;
+    let words = || format!("`max_resumes: {resumes}` allows no more: resume ends it");
+    run.ends_if_resumed().then(words)
 }
 
 #[cfg(test)]

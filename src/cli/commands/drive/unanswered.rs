@@ -72,11 +72,27 @@ pub(in crate::cli) fn answerable_below(
 ) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
     let mut found = Vec::new();
     for (run, call) in calls_below(app, run_id)? {
-        if NextResume::of(app, &run)?.takes_answers() {
+        if NextResume::of(app, &run)?.refuses_answers().is_none() {
             found.push((run, call));
         }
     }
     Ok(found)
+}
+
+/// Why no answer to the call that waits in that run is taken; `None` where one is.
+pub(in crate::cli) fn refuses_answers(
+    app: &App,
+    run_id: &RunId,
+    order: &CallOrder,
+) -> Result<Option<&'static str>, CliError> {
+    let driver = app.reader()?.map(|reader| reader.driver_of(run_id));
+    if driver.transpose()?.flatten().is_some() {
+        return Ok(None);
+    }
+    if refused_now(order).is_some() {
+        return Ok(Some("its question ended with the process that asked"));
+    }
+    Ok(NextResume::of(app, run_id)?.refuses_answers())
 }
 
 /// The refusal of a question that ends with this process, where no one is waited for; `None` if the run can be left with it.

@@ -2,11 +2,13 @@
 
 use super::held::HeldEntries;
 use crate::agent::{WorkflowAction, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind};
+use crate::cli::commands::drive::refuses_answers;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::error::CliError;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
+use crate::cli::context::waiting_call::WaitingCall;
 use crate::kernel::Counters;
 use crate::message::{CallSeq, Digest, RunId};
 use crate::store::{DamagedRow, Lineage, RunFilter, RunReader, RunRow, StoreError, StoreReader};
@@ -27,7 +29,7 @@ pub(super) struct Found {
     pub(super) status: Option<RunStatus>,
     /// Whether it is a workflow that a process suspended when it left.
     pub(super) left: bool,
-    /// How a call of it stands that needs an approval.
+    /// How a call of it stands that needs an approval; `None` also where no answer to it is taken any more.
     pub(super) approval: Option<ApprovalStatus>,
     /// The first run below it of which a call waits for a person, where no process drives it.
     pub(super) awaited_below: Option<RunId>,
@@ -44,7 +46,11 @@ impl Found {
 }
 
 /// What is known of a run beside its row.
-pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, DamagedRow> {
+pub(super) fn found(
+    app: &App,
+    reader: &mut StoreReader,
+    row: &RunRow,
+) -> Result<Found, DamagedRow> {
     let run = row.run_id.as_str().to_owned();
     let mut look = || {
         let status = RunStatus::of(reader, row)?;
@@ -60,14 +66,18 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
             flaw,
             ..
         } = outline(reader, &row);
-        let awaited = awaited.filter(|_| status.is_some());
+        let awaited = awaited.filter(|_| match status {
+            Some(RunStatus::Died) => takes_answers(app, &row.run_id),
+            Some(RunStatus::Running { .. } | RunStatus::Elsewhere) => true,
+            None => false,
+        });
         let left = row.workflow && row.outcome.is_none() && is_left(reader, &row);
         let goes_on_with = match status {
             Some(_) => reader.goes_on_with(&row.run_id)?,
             None => row.run_id.clone(),
         };
         let awaited_below = match status {
-            Some(RunStatus::Died) if awaited.is_none() => awaited_below(reader, &row.run_id)?,
+            Some(RunStatus::Died) if awaited.is_none() => awaited_below(app, reader, &row.run_id)?,
             _ => None,
         };
         Ok(Found {
@@ -85,8 +95,27 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
     look().map_err(|fault| DamagedRow { run, fault })
 }
 
-/// The first run below that one of which a call waits for a person, as far as its entries can be read.
-fn awaited_below(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<RunId>, StoreError> {
+/// Whether an answer to a call of a run that no process drives is taken; true where its entries cannot be read.
+fn takes_answers(app: &App, run_id: &RunId) -> bool {
+    let refuses = || {
+        let Some(reader) = app.reader()? else {
+            return Ok(None);
+        };
+        let Some(call) = WaitingCall::of(run_id, reader)? else {
+            return Ok(None);
+        };
+        refuses_answers(app, run_id, &call.order)
+    };
+    let refuses: Result<_, CliError> = refuses();
+    refuses.map_or(true, |why| why.is_none())
+}
+
+/// The first run below that one of which a call waits for a person and an answer to it is taken, as far as its entries can be read.
+fn awaited_below(
+    app: &App,
+    reader: &mut StoreReader,
+    run_id: &RunId,
+) -> Result<Option<RunId>, StoreError> {
     for run_id in reader.runs_below(run_id)? {
         let row = reader.read_run(&run_id)?.row().clone();
         if row.outcome.is_some() {
@@ -94,6 +123,7 @@ fn awaited_below(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<RunI
         }
         if let Some(call) = outline(reader, &row).awaited
             && ApprovalStatus::of(reader, &run_id, call) == ApprovalStatus::Waits
+            && takes_answers(app, &run_id)
         {
             return Ok(Some(run_id));
         }
@@ -164,13 +194,13 @@ fn event_of(entry: Result<SealedWorkflowEntry, StoreError>) -> Option<WorkflowEv
     entry.ok()?.decode_event().ok().flatten()
 }
 
-/// The open runs of the store of which a call waits for a person, newest first, and the rows that cannot be read.
+/// The open runs of the store of which a call waits for a person whose answer is taken, newest first, and the rows that cannot be read.
 pub(in crate::cli) fn waiting_runs(app: &App) -> Result<(Vec<RunId>, Vec<DamagedRow>), CliError> {
     let (mut runs, mut damaged) = (Vec::new(), Vec::new());
     if let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) {
         index.each_row(RunFilter::Open, |row| {
             match row {
-                Ok(row) if waits(&mut reader, &row) => runs.push(row.run_id),
+                Ok(row) if waits(app, &mut reader, &row) => runs.push(row.run_id),
                 Ok(_) => {}
                 Err(row) => damaged.push(row),
             }
@@ -181,8 +211,8 @@ pub(in crate::cli) fn waiting_runs(app: &App) -> Result<(Vec<RunId>, Vec<Damaged
 }
 
 /// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
-fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
-    found(reader, row).map_or(true, |found| found.approval.is_some())
+fn waits(app: &App, reader: &mut StoreReader, row: &RunRow) -> bool {
+    found(app, reader, row).map_or(true, |found| found.approval.is_some())
 }
 
 /// What the first and the last entries show.

@@ -130,11 +130,11 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     if args.tree {
         if let Some(mut reader) = app.reader()? {
-            rows = trees(&mut reader, args, &wanted, &mut damaged)?;
+            rows = trees(app, &mut reader, args, &wanted, &mut damaged)?;
         }
     } else if let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) {
         index.each_row(wanted.filter(), |row| {
-            match row.map(|row| wanted.has_row(&row).then(|| found(&mut reader, &row))) {
+            match row.map(|row| wanted.has_row(&row).then(|| found(app, &mut reader, &row))) {
                 Ok(Some(Ok(found))) if wanted.has(&found.row, found.outline.as_ref()) => {
                     rows.push(ListedRun { found, place: None });
                 }

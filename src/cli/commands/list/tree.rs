@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::args::ListArgs;
 use super::filter::Wanted;
 use super::found::{Found, found};
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::family::Family;
 use crate::cli::ui::branch::Branch;
@@ -29,6 +30,7 @@ pub(super) struct TreePosition {
 
 /// The trees in which a run is as it was asked for, the newest first; each run after the one above it. Damaged rows go to `damaged`.
 pub(super) fn trees(
+    app: &App,
     reader: &mut StoreReader,
     args: &ListArgs,
     wanted: &Wanted<'_>,
@@ -47,7 +49,7 @@ pub(super) fn trees(
             if !wanted.has_row(row) {
                 return false;
             }
-            match found(reader, row) {
+            match found(app, reader, row) {
                 Ok(found) if wanted.has(&found.row, found.outline.as_ref()) => {
                     fitting.insert(row.run_id.as_str().to_owned(), found);
                     true
@@ -64,7 +66,7 @@ pub(super) fn trees(
             let link = family.link(reader, &at.name);
             let own = fitting.remove(&at.name);
             let fits = own.is_some();
-            let above = || family.row(&at.name).map(|row| found(reader, row));
+            let above = || family.row(&at.name).map(|row| found(app, reader, row));
             let found = match own.map(Ok).or_else(above) {
                 Some(Ok(found)) => found,
                 Some(Err(row)) => {

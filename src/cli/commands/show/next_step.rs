@@ -56,7 +56,7 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
     let own = machine.map(NextResume::by).unwrap_or_default();
     // A question that its server put within the call went with the process, and a run that comes to its end takes no answer.
     let is_gone = awaited.is_some_and(|order| refused_now(&order).is_some());
-    let is_over = died && (is_gone || !own.and(run.above).takes_answers());
+    let is_over = died && (is_gone || own.and(run.above).refuses_answers().is_some());
     let has_agents = !run.view.contract().agents.is_empty();
     let answer = match run.approval.map(ApprovalStatus::answer) {
         None if has_agents && died => answers(app, answerable_below(app, run_id)),

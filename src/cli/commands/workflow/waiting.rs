@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::commands::drive::{answerable_below, calls_below, lost_below};
+use crate::cli::commands::drive::{about_below, answerable_below, calls_below};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::waiting_call::WaitingCall;
@@ -86,7 +86,7 @@ pub(super) fn next_steps(
         return Ok(String::new());
     }
     drop(reader);
-    let mut lines = lost_below(app, workflow)?;
+    let mut lines = about_below(app, workflow)?;
     let waits = AwaitedCall::answerable(app, workflow)?;
     lines.extend(waits.iter().map(|call| call.in_words(app)));
     let name = app.brief_name(workflow.as_str());
