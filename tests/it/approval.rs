@@ -397,7 +397,7 @@ fn what_a_signal_brings_at_a_question_has_lines_of_its_own_and_fits_the_terminal
 #[test]
 fn a_no_at_the_question_leaves_the_call_waiting_and_names_the_other_answer() {
     let fixture = fixture();
-    let (run, _) = fixture.waiting(&["run", "c.yaml", "--run-id", "r1"]);
+    let (mut run, _) = fixture.waiting(&["run", "c.yaml", "--run-id", "r1"]);
     for (verb, other) in [
         ("approve", "monolith deny r1 refuses it"),
         ("deny", "monolith approve r1 allows it"),
@@ -409,5 +409,6 @@ fn a_no_at_the_question_leaves_the_call_waiting_and_names_the_other_answer() {
         assert_eq!(code, 4, "{shown}");
         assert!(!shown.contains("error"), "{shown}");
     }
-    drop(run);
+    run.kill().unwrap();
+    run.wait().unwrap();
 }

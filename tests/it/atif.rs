@@ -2,8 +2,9 @@
 //!
 //! Without python3, pip or a package registry the cases are skipped, and counted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::{env, fs};
 
 use serde_json::Value;
@@ -35,15 +36,25 @@ fn trajectory(golden: &Path, home: &Path) -> Value {
     left.document()
 }
 
+/// Every golden transcript with its trajectory.
+static TRAJECTORIES: LazyLock<Vec<(PathBuf, Value)>> = LazyLock::new(|| {
+    let home = tempfile::tempdir().unwrap();
+    let all = goldens().into_iter();
+    let all = all.map(|golden| {
+        let document = trajectory(&golden, home.path());
+        (golden, document)
+    });
+    all.collect()
+});
+
 #[test]
 fn every_golden_run_is_a_trajectory_to_the_models_of_the_format() {
     let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/atif.txt");
     let packages = python::install("atif", &pins);
     let folder = tempfile::tempdir().unwrap();
     let mut names = Vec::new();
-    for golden in goldens() {
+    for (golden, document) in &*TRAJECTORIES {
         let name = golden.file_stem().unwrap().to_str().unwrap().to_owned();
-        let document = trajectory(&golden, folder.path());
         fs::write(folder.path().join(&name), document.to_string()).unwrap();
         names.push(name);
     }
@@ -77,9 +88,7 @@ fn every_golden_run_is_a_trajectory_to_the_models_of_the_format() {
 /// Sums of the steps are the totals, and the totals are the counters of the transcript.
 #[test]
 fn the_metrics_of_a_trajectory_add_up() {
-    let folder = tempfile::tempdir().unwrap();
-    for golden in goldens() {
-        let document = trajectory(&golden, folder.path());
+    for (golden, document) in &*TRAJECTORIES {
         let steps = document["steps"].as_array().unwrap();
         let sum = |key: &str| -> u64 {
             steps
@@ -137,8 +146,7 @@ fn the_metrics_of_a_trajectory_add_up() {
 fn a_result_stands_with_the_step_that_asked_for_its_call() {
     let folder = tempfile::tempdir().unwrap();
     let mut results = 0;
-    for golden in goldens() {
-        let document = trajectory(&golden, folder.path());
+    for (golden, document) in &*TRAJECTORIES {
         for step in document["steps"].as_array().unwrap() {
             let asked = step["tool_calls"].as_array().into_iter().flatten();
             let asked: Vec<&Value> = asked.map(|call| &call["tool_call_id"]).collect();
