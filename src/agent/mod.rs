@@ -25,5 +25,5 @@ pub(crate) use workflow::{
     EndStep, FoldFault, MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepInput, StepOrder,
     StepResult, StepRun, StepState, StepView, Workflow, WorkflowAction, WorkflowCounters,
     WorkflowDraft, WorkflowEffect, WorkflowEntry, WorkflowEntryKind, WorkflowEvent,
-    WorkflowEventKind, WorkflowFold, WorkflowStarted, WorkflowState, WorkflowView,
+    WorkflowEventKind, WorkflowFold, WorkflowStarted, WorkflowView,
 };

@@ -263,4 +263,28 @@ impl Fixture {
         let left = self.run(&[args, &["--json"]].concat());
         (left.code, left.document())
     }
+
+    /// Neither the list nor the inbox offers an answer to the call of that run, and one that is given is refused.
+    #[track_caller]
+    pub fn takes_no_answer(&self, run: &str, root: &str, why: &str, help: &str) {
+        let listed = self.ok(&["list", "--open"]);
+        let line = listed
+            .lines()
+            .find(|line| line.split(' ').next() == Some(run))
+            .unwrap();
+        let resume = format!("(monolith resume {root})");
+        assert!(line.contains(&resume), "{line}");
+        assert!(!line.contains("call allowed"), "{line}");
+        assert!(!listed.contains("approve"), "{listed}");
+        assert!(!listed.contains("waits for an approval"), "{listed}");
+        let (_, inbox) = self.json(&["approvals"]);
+        assert_eq!(inbox["approvals"], json!([]));
+        for verb in ["approve", "deny"] {
+            let refused = self.ends(&[verb, run], 4).err;
+            let expected = format!("no answer to its call is taken, for {why}");
+            assert!(refused.contains(&expected), "{refused}");
+            let help = format!("`monolith resume {root}` {help}");
+            assert!(refused.contains(&help), "{refused}");
+        }
+    }
 }

@@ -249,7 +249,7 @@ fn a_call_that_may_be_made_again_waits_for_no_answer_to_a_question_that_went_wit
     assert!(!left.contains("waits for an answer"), "{left}");
     assert!(left.contains("Go on with it: monolith resume r1"), "{left}");
     let why = "its question ended with the process that asked";
-    fixture.takes_no_answer("r1", "r1", why);
+    fixture.takes_no_answer("r1", "r1", why, "goes on without one");
 }
 
 /// No one is sent to an address, and the address hides nothing.

@@ -65,7 +65,7 @@ fn spec(provider: ProviderType, address: &str, policy: &str) -> ContractSpec {
         "targets": [{"provider": "recorded", "model": "recorded-model", "model_profile_id": "unknown", "context_window": 131_072}],
         "providers": {"recorded": {"type": provider.as_str(), "base_url": address}},
         "tools": {"builtin": ["echo"]},
-        // What it said comes again after a call, and then ends the run.
+        // The model says the same again after a tool call; the second turn ends the run.
         "max_turns": 2,
         // One attempt: what a provider asks to wait is not waited for.
         "max_attempts_per_turn": 1,

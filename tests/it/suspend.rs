@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use monolith::{EventKind, RunId, SealedEntry, StoreReader};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
 
 use crate::fixture::{Fixture, Left, calls, says};
 
@@ -341,32 +340,28 @@ fn no_answer_is_asked_for_where_the_next_resume_ends_the_run() {
     let expected = "`max_resumes: 0` allows no more: monolith resume r1 ends it\n";
     assert!(shown.contains(expected), "{shown}");
     assert!(!shown.contains("monolith approve"), "{shown}");
-    fixture.takes_no_answer("r1", "r1", "the next process ends the run");
+    fixture.takes_no_answer("r1", "r1", "resume ends the run", "ends it");
     let ended = fixture.ends(&["resume", "r1", "--no-wait"], 1).err;
     assert!(ended.contains("INTERRUPTED (shutdown)"), "{ended}");
 }
 
-impl Fixture {
-    /// Neither the list nor the inbox offers an answer to the call of that run, and one that is given is refused.
-    #[track_caller]
-    pub fn takes_no_answer(&self, run: &str, root: &str, why: &str) {
-        let listed = self.ok(&["list", "--open"]);
-        let line = listed.lines().find(|line| line.starts_with(run)).unwrap();
-        let resume = format!("(monolith resume {root})");
-        assert!(line.contains(&resume), "{line}");
-        assert!(!line.contains("call allowed"), "{line}");
-        assert!(!listed.contains("approve"), "{listed}");
-        assert!(!listed.contains("waits for an approval"), "{listed}");
-        let (_, inbox) = self.json(&["approvals"]);
-        assert_eq!(inbox["approvals"], json!([]));
-        for verb in ["approve", "deny"] {
-            let refused = self.ends(&[verb, run], 4).err;
-            let expected = format!("no answer to its call is taken, for {why}");
-            assert!(refused.contains(&expected), "{refused}");
-            let help = format!("`monolith resume {root}` goes on without one");
-            assert!(refused.contains(&help), "{refused}");
-        }
-    }
+/// Its process takes it, whatever a resume would do.
+#[test]
+fn a_live_run_takes_an_answer_that_its_next_resume_would_not() {
+    let fixture = Fixture::new();
+    let terms = "tools: {builtin: [echo]}\nrequire_approval: [echo]\nmax_resumes: 0\n";
+    fixture.script(terms, &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")]);
+    let mut child = fixture.drives(&["run", "c.yaml", "--run-id", "r1"]);
+    waits(&mut child);
+    let listed = fixture.ok(&["list"]);
+    assert!(listed.contains("waits for an approval"), "{listed}");
+    assert_eq!(
+        fixture.json(&["approvals"]).1["approvals"][0]["run_id"],
+        "r1"
+    );
+    fixture.answers("approve", "r1");
+    assert!(child.wait().unwrap().success());
+    assert!(fixture.ok(&["show", "r1"]).contains("said"));
 }
 
 /// A run that has ended has its result: asked to go on with it, monolith says it again.

@@ -152,6 +152,15 @@ pub(super) struct Driven {
 }
 
 impl Driven {
+    /// What its entries tell.
+    pub(super) fn view(&self) -> WorkflowView {
+        let mut view = WorkflowView::default();
+        for draft in &self.drafts {
+            view.take(&draft.action, draft.event.as_ref());
+        }
+        view
+    }
+
     pub(super) fn new(definition: WorkflowDefinition, input: &str) -> Self {
         let started = started(&definition, input);
         let (machine, last) = Workflow::start(Arc::new(definition), started);

@@ -266,9 +266,13 @@ fn a_rollback_goes_on_through_a_stop_and_the_second_one_ends_it() {
     let mut driven = rolled_back();
     driven.take(WorkflowEventKind::StopRequested);
     assert_eq!(driven.end_requests(), []);
+    // A person is still asked about it, though the workflow is stopping.
+    assert_eq!(driven.machine.state(), WorkflowState::Stopping);
+    assert!(!driven.view().is_end_requested("w.5"));
     assert_eq!(driven.ok(5, "").begun(), places(&[(6, "g/b/undo-b")]));
     driven.take(WorkflowEventKind::StopRequested);
     assert_eq!(driven.end_requests(), [(6, EndStep::Now)]);
+    assert!(driven.view().is_end_requested("w.6"));
 }
 
 /// Who stops may want to look first, also where time had run out before.

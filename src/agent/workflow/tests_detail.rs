@@ -8,12 +8,8 @@ use crate::contract::{FailureStrategy, Test, WorkflowDefinition};
 fn detail(definition: WorkflowDefinition, happens: &dyn Fn(&mut Driven)) -> (String, String) {
     let mut driven = Driven::new(definition, "");
     happens(&mut driven);
-    let mut view = WorkflowView::default();
-    for draft in &driven.drafts {
-        view.take(&draft.action, draft.event.as_ref());
-    }
     let outcome = driven.outcome().unwrap();
-    (outcome, view.detail.unwrap_or_default())
+    (outcome, driven.view().detail.unwrap_or_default())
 }
 
 #[test]

@@ -160,6 +160,12 @@ impl WorkflowView {
         }
     }
 
+    /// Whether the end of the step was requested that the run of that name is.
+    pub(crate) fn is_end_requested(&self, run: &str) -> bool {
+        let step = self.step_of(run);
+        step.is_some_and(|step| self.end_requested.contains(&step.number))
+    }
+
     /// The step that the run of that name is; `None` if it is no step of this workflow.
     pub(crate) fn step_of(&self, run: &str) -> Option<&StepView> {
         let (workflow, number) = run.rsplit_once('.')?;

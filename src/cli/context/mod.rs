@@ -6,6 +6,7 @@ pub(in crate::cli) mod accounting;
 pub(in crate::cli) mod agent;
 pub(in crate::cli) mod agents;
 pub(in crate::cli) mod agents_reader;
+pub(in crate::cli) mod answer_refusal;
 pub(in crate::cli) mod app;
 pub(in crate::cli) mod approval;
 pub(in crate::cli) mod as_typed;

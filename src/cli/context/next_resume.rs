@@ -4,7 +4,6 @@ use super::app::App;
 use super::error::CliError;
 use super::source::Source;
 use super::workflow_entries::view_of;
-use crate::agent::WorkflowState;
 use crate::kernel::Run;
 use crate::message::RunId;
 use crate::transcript::ParentFound;
@@ -18,24 +17,11 @@ pub(in crate::cli) struct NextResume {
     /// It ends the run: `max_resumes` of it or of a run above it are used up, or one above has ended or is about to.
     pub(in crate::cli) ends: bool,
     /// It lets the run come to its end: that, or one above it, was asked to stop.
-    stops: bool,
+    pub(in crate::cli) stops: bool,
 }
 
 impl NextResume {
-    /// By the run itself and by those above it; a run that a process drives goes on.
-    pub(in crate::cli) fn of(app: &App, run_id: &RunId) -> Result<Self, CliError> {
-        let is_driven = match app.reader()? {
-            Some(reader) => reader.driver_of(run_id)?.is_some(),
-            None => false,
-        };
-        if is_driven {
-            return Ok(Self::default());
-        }
-        Ok(Self::stored(app, run_id)?.and(Self::above(app, run_id)?))
-    }
-
-    /// By the runs above it alone, the nearest first, up to one that a process drives. A workflow lets its steps go on, but for one that was
-    /// asked to stop.
+    /// By the runs above it alone, the nearest first. A workflow lets each step go on whose end it has not requested.
     pub(in crate::cli) fn above(app: &App, run_id: &RunId) -> Result<Self, CliError> {
         let (mut found, mut below) = (Self::default(), run_id.clone());
         for _ in 0..MOST_LEVELS {
@@ -53,27 +39,15 @@ impl NextResume {
                 found.ends = true;
                 break;
             }
-            if reader.driver_of(&above)?.is_some() {
-                break;
-            }
             if lineage.is_workflow {
-                let state = view_of(&mut reader, &above)?.state;
-                found.stops |= state == Some(WorkflowState::Stopping);
+                let view = view_of(&mut reader, &above)?;
+                found.stops |= view.is_end_requested(below.as_str());
                 break;
             }
             found = found.and(Self::stored(app, &above)?);
             below = above;
         }
         Ok(found)
-    }
-
-    /// Why an answer to a call that waits for a person is of no use; `None` where it is.
-    pub(in crate::cli) const fn refuses_answers(self) -> Option<&'static str> {
-        match self {
-            Self { ends: true, .. } => Some("the next process ends the run"),
-            Self { stops: true, .. } => Some("the run was asked to stop"),
-            Self { .. } => None,
-        }
     }
 
     /// By that run alone.

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::answer_refusal::AnswerRefusal;
 use super::app::App;
 use super::changes::Changes;
 use super::contract_file::ContractFile;
 use super::error::CliError;
+use super::next_resume::NextResume;
 use super::source::Source;
 use crate::contract::ExecutionContract;
 use crate::driver::{DriverError, committed_workspace};
@@ -32,6 +34,8 @@ pub(in crate::cli) struct WaitingCall {
     pub(in crate::cli) since_unix_ms: u64,
     /// The models that the contract names, in its order.
     pub(in crate::cli) models: Vec<String>,
+    /// What the next process makes of the run alone.
+    next: NextResume,
     workspace: Option<Digest>,
 }
 
@@ -74,7 +78,9 @@ impl WaitingCall {
             replayer.take(entry, &recorded);
         }
         let unfinished = unfinished(replayer, run_id)?;
-        let order = unfinished.session.run().and_then(Run::awaited);
+        let run = unfinished.session.run();
+        let order = run.and_then(Run::awaited);
+        let next = run.map(NextResume::by).unwrap_or_default();
         let first = recorded.entries.first().map(|entry| entry.hash);
         let started = view
             .start()
@@ -89,6 +95,7 @@ impl WaitingCall {
             entries: u64::try_from(recorded.entries.len()).unwrap_or(u64::MAX),
             first_entry,
             models: models.collect(),
+            next,
             order,
             question,
             since_unix_ms: began.saturating_add(asked_at_ms),
@@ -105,6 +112,29 @@ impl WaitingCall {
         };
         let below = reader.runs_below(run_id)?;
         Self::unanswered(app, std::iter::once(run_id.clone()).chain(below))
+    }
+
+    /// Those of them of which an answer is taken.
+    pub(in crate::cli) fn answerable_below(
+        app: &App,
+        run_id: &RunId,
+    ) -> Result<Vec<(RunId, Self)>, CliError> {
+        let mut found = Vec::new();
+        for (run, call) in Self::below(app, run_id)? {
+            if call.refusal(app, &run)?.is_none() {
+                found.push((run, call));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Why no answer to it is taken; `None` where one is.
+    pub(in crate::cli) fn refusal(
+        &self,
+        app: &App,
+        run_id: &RunId,
+    ) -> Result<Option<AnswerRefusal>, CliError> {
+        AnswerRefusal::of(app, run_id, &self.order, self.next)
     }
 
     /// The calls that wait in these runs, each with its run; those that were answered already are left out.

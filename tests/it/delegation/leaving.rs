@@ -378,10 +378,9 @@ fn no_answer_is_asked_for_below_where_the_next_resume_ends_the_run() {
             "`max_resumes: 0` allows no more: monolith resume lead ends it\n"
         };
         assert!(below.contains(ends), "{below}");
-        fixture.takes_no_answer("lead.1", "lead", "the next process ends the run");
+        fixture.takes_no_answer("lead.1", "lead", "resume ends the run", "ends it");
         let above = fixture.ok(&["show", "lead"]);
-        let is_spent =
-            above.contains("Run lead.1: `max_resumes: 0` allows no more: resume ends it.\n");
+        let is_spent = above.contains("Run lead.1 has used up `max_resumes: 0`: resume ends it.\n");
         assert_eq!(is_spent, of_agent == spent, "{above}");
         fixture.run(&["resume", "lead", "--no-wait"]);
         let below = fixture.json(&["show", "lead.1"]).1;

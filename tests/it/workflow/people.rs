@@ -177,7 +177,7 @@ fn a_call_below_a_workflow_that_was_asked_to_stop_takes_no_answer() {
     fixture.records("w", "stop_requested");
     child.kill().unwrap();
     child.wait().unwrap();
-    fixture.takes_no_answer("w.1", "w", "the run was asked to stop");
+    fixture.takes_no_answer("w.1", "w", "the run is to stop", "ends it");
     let shown = fixture.ok(&["show", "w.1"]);
     assert!(!shown.contains("Its call is allowed"), "{shown}");
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
-use crate::cli::commands::drive::{agreed, answering, refuses_answers, shown};
+use crate::cli::commands::drive::{agreed, answering, shown};
 use crate::cli::commands::list::waiting_runs;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::verdict;
@@ -43,13 +43,23 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     };
     let Some(call) = call else {
         // Who asks for the first run of a tree may mean one below it.
-        let below = waiting_below(app, &run_id)?;
+        let below = WaitingCall::answerable_below(app, &run_id)?;
         let commands = below.iter().map(|(run_id, call)| {
             let name = app.brief_name(run_id.as_str());
             app.hint(&call.answering(args.verb(), &name))
         });
         let commands: Vec<String> = commands.collect();
         let Some((waiting, call)) = below.first() else {
+            for (waiting, call) in WaitingCall::below(app, &run_id)? {
+                if let Some(why) = call.refusal(app, &waiting)? {
+                    let said = format!(
+                        "no answer to call {} of run {waiting} is taken, for {}",
+                        call.order.call,
+                        why.why()
+                    );
+                    return refuse(&said, why.help(app, &waiting));
+                }
+            }
             return refuse(
                 "none of its calls waits for an approval",
                 Some(elsewhere(app, args.verb())),
@@ -62,12 +72,15 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         );
         return refuse(&why, Some(commands.join(", ")));
     };
-    if let Some(why) = refuses_answers(app, &run_id, &call.order)? {
-        let goes_on = StoreReader::open(&path)?.goes_on_with(&run_id)?;
-        let resume = app.hint(&format!("resume {goes_on}"));
-        let help = format!("`{resume}` goes on without one");
-        let why = format!("no answer to its call is taken, for {why}");
-        return refuse(&why, Some(help));
+    let not_taken = || match call.refusal(app, &run_id)? {
+        Some(why) => {
+            let said = format!("no answer to its call is taken, for {}", why.why());
+            refuse(&said, why.help(app, &run_id)).map(Some)
+        }
+        None => Ok(None),
+    };
+    if let Some(exit) = not_taken()? {
+        return Ok(exit);
     }
     let order = &call.order;
     let again = || app.hint(&call.answering(args.verb(), run_id.as_str()));
@@ -147,6 +160,10 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
             return Ok(Exit::USAGE);
         }
     }
+    // Its process may have ended since.
+    if let Some(exit) = not_taken()? {
+        return Ok(exit);
+    }
     if !left_for(&reader, &path, (&run_id, &call), (&answer, found.as_ref()))? {
         return refuse(
             "somebody else answered meanwhile, or the run went on",
@@ -165,17 +182,6 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         next_step(app, &reader, &run_id)?
     ))?;
     Ok(Exit::OK)
-}
-
-/// The calls that wait below a run or a workflow and take an answer, each with its run.
-fn waiting_below(app: &App, run_id: &RunId) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
-    let mut found = Vec::new();
-    for (run, call) in WaitingCall::below(app, run_id)? {
-        if refuses_answers(app, &run, &call.order)?.is_none() {
-            found.push((run, call));
-        }
-    }
-    Ok(found)
 }
 
 /// How to answer the one call of the store that waits; where it is not one, how to list them.

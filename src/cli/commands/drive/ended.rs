@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::lost_calls::LostCalls;
-use super::unanswered::calls_below;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
+use crate::cli::context::waiting_call::WaitingCall;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::contract::ValueOrigin;
@@ -81,7 +81,7 @@ impl Ended {
             && result.is_suspended()
             && result.waits_for.is_none()
         {
-            let mut waiting = calls_below(app, run_id)?.into_iter();
+            let mut waiting = WaitingCall::answerable_below(app, run_id)?.into_iter();
             let first = waiting.next();
             let more = u64::try_from(waiting.count()).unwrap_or(u64::MAX);
             if first.is_some() {

@@ -1,4 +1,5 @@
-//! What a person should know before a run is resumed: the calls whose result is lost, in the run and below it. Changes nothing.
+//! What a person should know before a run is resumed: the calls whose result is lost, in the run and below it, and the runs below that
+//! it ends. Changes nothing.
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
@@ -78,14 +79,18 @@ impl LostCalls {
     ) -> Vec<String> {
         let mut said = Vec::from_iter(self.words());
         if !view.contract().agents.is_empty() {
-            said.extend(about_below(app, run_id).unwrap_or_default());
+            said.extend(resume_notes_below(app, run_id).unwrap_or_default());
         }
         said
     }
 }
 
-/// What `resume` does about the lost calls of the open runs below that one, and which of those it ends, a sentence for each.
-pub(in crate::cli) fn about_below(app: &App, run_id: &RunId) -> Result<Vec<String>, CliError> {
+/// What `resume` does about the lost calls of the open runs below that one, and which of those have used up their `max_resumes`, a sentence
+/// for each.
+pub(in crate::cli) fn resume_notes_below(
+    app: &App,
+    run_id: &RunId,
+) -> Result<Vec<String>, CliError> {
     let Some(mut reader) = app.reader()? else {
         return Ok(Vec::new());
     };
@@ -98,18 +103,13 @@ pub(in crate::cli) fn about_below(app: &App, run_id: &RunId) -> Result<Vec<Strin
         let view = Source::Run(below.clone(), own).each_step(|_, _, _| Ok(()))?;
         let ends = NextResume::above(app, &below)?.ends;
         let Some(run) = view.machine() else { continue };
-        let words = LostCalls::of(&view, run, ends).words();
-        let words = words.or_else(|| spent(run));
-        said.extend(words.map(|words| format!("run {below}: {words}")));
+        let lost = LostCalls::of(&view, run, ends).words();
+        let lost = lost.map(|lost| format!("run {below}: {lost}"));
+        let resumes = run.contract().max_resumes;
+        let spent = || format!("run {below} has used up `max_resumes: {resumes}`: resume ends it");
+        said.extend(lost.or_else(|| run.ends_if_resumed().then(spent)));
     }
     Ok(said)
-}
-
-/// That the resume ends the run; `None` of one that it lets go on.
-fn spent(run: &Run) -> Option<String> {
-    let resumes = run.contract().max_resumes;
-    let words = || format!("`max_resumes: {resumes}` allows no more: resume ends it");
-    run.ends_if_resumed().then(words)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end,
 pub(in crate::cli) use self::kept::{keep, keep_step, keepable, unkeepable};
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
-pub(in crate::cli) use self::lost_calls::{LostCalls, about_below};
+pub(in crate::cli) use self::lost_calls::{LostCalls, resume_notes_below};
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
 pub(in crate::cli) use self::overwritten::overwritten;
@@ -49,9 +49,6 @@ pub(in crate::cli) use self::report::{
     held_back, report, report_end, report_message, with_withheld,
 };
 pub(in crate::cli) use self::typed_at::TypedAt;
-pub(in crate::cli) use self::unanswered::{
-    answerable_below, answering, approve_hint, calls_below, refused_now, refuses_answers,
-    waits_unanswered,
-};
+pub(in crate::cli) use self::unanswered::{answering, approve_hint, waits_unanswered};
 pub(in crate::cli) use self::unproven::proof_rule;
 pub(in crate::cli) use self::way_out::way_out;

@@ -6,7 +6,6 @@ use super::live::Live;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::form::fields;
-use crate::cli::context::next_resume::NextResume;
 use crate::cli::context::waiting_call::{WaitingCall, is_stuck};
 use crate::cli::ui::escape::line;
 use crate::driver::Reopened;
@@ -45,54 +44,13 @@ fn waits(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliErro
         let call = (order.call, order.arguments_hash);
         return Ok(reader.answer_to(run_id, call)?.is_none());
     }
-    let waiting = answerable_below(app, run_id)?;
+    let waiting = WaitingCall::answerable_below(app, run_id)?;
     if waiting.is_empty() {
         return Ok(false);
     }
     is_stuck(app, &mut reader, run_id, |run| {
         waiting.iter().any(|(waits, _)| waits == run)
     })
-}
-
-/// The calls that wait for a person in a run or a workflow and below it, each with its run, but for those that are refused where no person
-/// answers at once.
-pub(in crate::cli) fn calls_below(
-    app: &App,
-    run_id: &RunId,
-) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
-    let mut found = WaitingCall::below(app, run_id)?;
-    found.retain(|(_, call)| refused_now(&call.order).is_none());
-    Ok(found)
-}
-
-/// Those of them of which the next process takes an answer, where none drives the run now.
-pub(in crate::cli) fn answerable_below(
-    app: &App,
-    run_id: &RunId,
-) -> Result<Vec<(RunId, WaitingCall)>, CliError> {
-    let mut found = Vec::new();
-    for (run, call) in calls_below(app, run_id)? {
-        if NextResume::of(app, &run)?.refuses_answers().is_none() {
-            found.push((run, call));
-        }
-    }
-    Ok(found)
-}
-
-/// Why no answer to the call that waits in that run is taken; `None` where one is.
-pub(in crate::cli) fn refuses_answers(
-    app: &App,
-    run_id: &RunId,
-    order: &CallOrder,
-) -> Result<Option<&'static str>, CliError> {
-    let driver = app.reader()?.map(|reader| reader.driver_of(run_id));
-    if driver.transpose()?.flatten().is_some() {
-        return Ok(None);
-    }
-    if refused_now(order).is_some() {
-        return Ok(Some("its question ended with the process that asked"));
-    }
-    Ok(NextResume::of(app, run_id)?.refuses_answers())
 }
 
 /// The refusal of a question that ends with this process, where no one is waited for; `None` if the run can be left with it.

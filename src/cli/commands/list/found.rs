@@ -1,8 +1,8 @@
-//! What is known of a run: its row, and what its first and last entries show.
+//! What is known of a run: its row, and what its first and last entries show; of one that waits for a person and that no process drives,
+//! whether an answer is taken, which takes all of its entries.
 
 use super::held::HeldEntries;
 use crate::agent::{WorkflowAction, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind};
-use crate::cli::commands::drive::refuses_answers;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::error::CliError;
@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub(super) status: Option<RunStatus>,
     /// Whether it is a workflow that a process suspended when it left.
     pub(super) left: bool,
-    /// How a call of it stands that needs an approval; `None` also where no answer to it is taken any more.
+    /// How a call of it stands that needs an approval; `None` also where no answer to it is taken any more, but for an imported run.
     pub(super) approval: Option<ApprovalStatus>,
     /// The first run below it of which a call waits for a person, where no process drives it.
     pub(super) awaited_below: Option<RunId>,
@@ -66,11 +66,9 @@ pub(super) fn found(
             flaw,
             ..
         } = outline(reader, &row);
-        let awaited = awaited.filter(|_| match status {
-            Some(RunStatus::Died) => takes_answers(app, &row.run_id),
-            Some(RunStatus::Running { .. } | RunStatus::Elsewhere) => true,
-            None => false,
-        });
+        // That an imported one waited is known, and no command answers it.
+        let is_elsewhere = status == Some(RunStatus::Elsewhere);
+        let awaited = awaited.filter(|_| is_elsewhere || takes(app, status, &row.run_id));
         let left = row.workflow && row.outcome.is_none() && is_left(reader, &row);
         let goes_on_with = match status {
             Some(_) => reader.goes_on_with(&row.run_id)?,
@@ -95,19 +93,28 @@ pub(super) fn found(
     look().map_err(|fault| DamagedRow { run, fault })
 }
 
-/// Whether an answer to a call of a run that no process drives is taken; true where its entries cannot be read.
+/// Whether an answer to the call that its last entries leave waiting is taken of a run with that status.
+fn takes(app: &App, status: Option<RunStatus>, run_id: &RunId) -> bool {
+    match status {
+        Some(RunStatus::Running { .. }) => true,
+        // Its last entries are not enough to judge that.
+        Some(RunStatus::Died) => takes_answers(app, run_id),
+        Some(RunStatus::Elsewhere) | None => false,
+    }
+}
+
+/// Whether an answer to the call that a run waits with is taken; true where its entries cannot be read.
 fn takes_answers(app: &App, run_id: &RunId) -> bool {
-    let refuses = || {
-        let Some(reader) = app.reader()? else {
-            return Ok(None);
+    let takes = || {
+        let call = match app.reader()? {
+            Some(reader) => WaitingCall::of(run_id, reader)?,
+            None => None,
         };
-        let Some(call) = WaitingCall::of(run_id, reader)? else {
-            return Ok(None);
-        };
-        refuses_answers(app, run_id, &call.order)
+        let refusal = call.map(|call| call.refusal(app, run_id)).transpose()?;
+        Ok(refusal.is_some_and(|refusal| refusal.is_none()))
     };
-    let refuses: Result<_, CliError> = refuses();
-    refuses.map_or(true, |why| why.is_none())
+    let takes: Result<bool, CliError> = takes();
+    takes.unwrap_or(true)
 }
 
 /// The first run below that one of which a call waits for a person and an answer to it is taken, as far as its entries can be read.
@@ -210,9 +217,15 @@ pub(in crate::cli) fn waiting_runs(app: &App) -> Result<(Vec<RunId>, Vec<Damaged
     Ok((runs, damaged))
 }
 
-/// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
+/// Whether a call of that run waits for a person whose answer is taken, as far as its entries can be read; true where they cannot.
 fn waits(app: &App, reader: &mut StoreReader, row: &RunRow) -> bool {
-    found(app, reader, row).map_or(true, |found| found.approval.is_some())
+    let mut look = || {
+        let status = RunStatus::of(reader, row)?;
+        let awaits = outline(reader, row).awaited.is_some();
+        Ok(awaits && takes(app, status, &row.run_id))
+    };
+    let waits: Result<bool, StoreError> = look();
+    waits.unwrap_or(true)
 }
 
 /// What the first and the last entries show.

@@ -1,14 +1,11 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::cli::commands::drive::{
-    LostCalls, answerable_below, approve_hint, calls_below, refused_now,
-};
+use crate::cli::commands::drive::{LostCalls, approve_hint};
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::begun_below::is_continued;
 use crate::cli::context::error::CliError;
-use crate::cli::context::next_resume::NextResume;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::waiting_call::WaitingCall;
 use crate::kernel::Run;
@@ -50,19 +47,12 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
         ))
     };
     let machine = run.view.machine();
-    let awaited = machine.and_then(Run::awaited);
     let died = run.status == Some(RunStatus::Died);
     let is_spent = died && machine.is_some_and(Run::ends_if_resumed);
-    let own = machine.map(NextResume::by).unwrap_or_default();
-    // A question that its server put within the call went with the process, and a run that comes to its end takes no answer.
-    let is_gone = awaited.is_some_and(|order| refused_now(&order).is_some());
-    let is_over = died && (is_gone || own.and(run.above).refuses_answers().is_some());
     let has_agents = !run.view.contract().agents.is_empty();
     let answer = match run.approval.map(ApprovalStatus::answer) {
-        None if has_agents && died => answers(app, answerable_below(app, run_id)),
-        None if has_agents => answers(app, calls_below(app, run_id)),
+        None if has_agents => answers(app, WaitingCall::answerable_below(app, run_id)),
         None => String::new(),
-        Some(_) if is_over => String::new(),
         Some(None) => format!(
             "Answer it: {}\n",
             approve_hint(app, run_id, &app.brief_name(run_id.as_str()))

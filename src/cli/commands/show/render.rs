@@ -7,8 +7,8 @@ use super::conversation::conversation;
 use super::files::files;
 use super::servers::{not_up, servers};
 use super::shown_run::ShownRun;
-use crate::cli::commands::drive::refused_now;
 use crate::cli::commands::list::forked_from;
+use crate::cli::context::answer_refusal::AnswerRefusal;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::escape::{brief, line};
@@ -16,7 +16,6 @@ use crate::cli::ui::narration::{call_end, exchange, target_name};
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{Completion, Grounds, ToolPolicy};
-use crate::kernel::Run;
 use crate::message::{RunId, utc};
 use crate::telemetry;
 use crate::view::{ApprovalEnd, Call, RunView};
@@ -55,16 +54,19 @@ pub(in crate::cli) fn overview(
     };
     let machine = view.machine();
     let machine = machine.filter(|_| run.status == Some(RunStatus::Died));
-    // A question that its server put within the call went with the process.
-    let is_gone = machine.and_then(Run::awaited);
-    let is_gone = is_gone.is_some_and(|order| refused_now(&order).is_some());
+    let is_gone = run.refusal == Some(AnswerRefusal::QuestionGone);
+    let waits = if run.refusal.is_some() {
+        "waited"
+    } else {
+        "waits"
+    };
     let lost = machine.map(|machine| view.lost_calls(machine, run.above.ends));
     let lost = lost.unwrap_or_default();
     let awaited = view.approvals().awaited().filter(|_| is_open);
     for (number, call) in view.calls() {
-        let waits = awaited.filter(|(waiting, _)| waiting == number);
+        let awaits = awaited.filter(|(waiting, _)| waiting == number);
         let answer = run.approval.and_then(ApprovalStatus::answer);
-        let waits = waits.map(|(_, hash)| {
+        let awaits = awaits.map(|(_, hash)| {
             let (what, seen, text) = match &call.question {
                 Some(question) => ("its server's question", question, line(question)),
                 None => ("its arguments", &call.arguments, String::new()),
@@ -77,14 +79,14 @@ pub(in crate::cli) fn overview(
             };
             match answer {
                 Some(answer) => format!("{answer} by a person, not taken by the run yet: {bound}"),
-                None if call.question.is_some() => format!("waits for an answer to {bound}"),
-                None => format!("waits for an approval of {bound}"),
+                None if call.question.is_some() => format!("{waits} for an answer to {bound}"),
+                None => format!("{waits} for an approval of {bound}"),
             }
         });
         let is_lost = lost.iter().any(|(lost, _)| lost == number);
-        let waits = waits.filter(|_| !is_lost && !is_gone);
+        let awaits = awaits.filter(|_| !is_lost && !is_gone);
         let none = if is_lost { "result lost" } else { none };
-        let ended = ended(call).or(waits).unwrap_or_else(|| none.to_owned());
+        let ended = ended(call).or(awaits).unwrap_or_else(|| none.to_owned());
         let arguments = brief(&call.arguments, 200);
         let name = if call.name.is_empty() {
             "a call".to_owned()

@@ -15,6 +15,7 @@ use super::{diff, follow, malformed, reasons, render, tree, withheld};
 use crate::cli::commands::drive::{TypedAt, held_back, way_out, with_withheld};
 use crate::cli::commands::verify;
 use crate::cli::commands::workflow::{WorkflowForm, show_workflow};
+use crate::cli::context::answer_refusal::AnswerRefusal;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::contract_file::ContractFile;
@@ -29,7 +30,7 @@ use crate::cli::context::workflow_entries::WorkflowSource;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
 use crate::driver::committed_workspace;
-use crate::kernel::State;
+use crate::kernel::{Run, State};
 use crate::message::Digest;
 use crate::store::{Invocation, StoreError};
 use crate::telemetry::AgentResult;
@@ -155,7 +156,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         run.uncut = app.hint(&format!("show {name} --full"));
     }
     run.workspace = workspace(app, begun, &run);
-    run.approval = approval(app, &args.run, &run)?;
+    (run.approval, run.refusal) = approval(app, &args.run, &run)?;
     if let (Some(RunStatus::Died), Some(run_id)) = (&run.status, run.view.run_id()) {
         // What does not read is named by `verify`.
         run.above = NextResume::above(app, run_id).unwrap_or_default();
@@ -275,19 +276,32 @@ fn workspace(app: &App, begun: Option<Invocation>, run: &ShownRun) -> Option<Pat
     committed_workspace(&file.read(app).ok()?, file.folder(), committed)
 }
 
-/// How the call stands that needs an approval; none of a run that did not begin in this store.
-fn approval(app: &App, asked: &str, run: &ShownRun) -> Result<Option<ApprovalStatus>, CliError> {
+/// How the call stands that needs an approval, and why no answer to it is taken; neither of a run that did not begin in this store.
+fn approval(
+    app: &App,
+    asked: &str,
+    run: &ShownRun,
+) -> Result<(Option<ApprovalStatus>, Option<AnswerRefusal>), CliError> {
     let is_here = matches!(
         run.status,
         Some(RunStatus::Running { .. } | RunStatus::Died)
     );
     let Some(awaited) = run.view.approvals().awaited().filter(|_| is_here) else {
-        return Ok(None);
+        return Ok((None, None));
     };
-    Ok(match app.source(asked)? {
-        Source::Run(run_id, reader) => Some(ApprovalStatus::of(&reader, &run_id, awaited)),
-        Source::File(_) => None,
-    })
+    let Source::Run(run_id, reader) = app.source(asked)? else {
+        return Ok((None, None));
+    };
+    let machine = run.view.machine();
+    let refusal = match machine.and_then(Run::awaited) {
+        Some(order) => {
+            let own = machine.map(NextResume::by).unwrap_or_default();
+            AnswerRefusal::of(app, &run_id, &order, own)?
+        }
+        None => None,
+    };
+    let status = || ApprovalStatus::of(&reader, &run_id, awaited);
+    Ok((refusal.is_none().then(status), refusal))
 }
 
 impl<'e> Step<'e> {

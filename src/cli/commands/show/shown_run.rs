@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::cli::context::answer_refusal::AnswerRefusal;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::error::CliError;
 use crate::cli::context::next_resume::NextResume;
@@ -46,6 +47,8 @@ pub(in crate::cli) struct ShownRun {
     pub(in crate::cli) answer: Option<String>,
     /// How its call stands that needs an approval, where it is in the store and has no end.
     pub(in crate::cli) approval: Option<ApprovalStatus>,
+    /// Why no answer to that call is taken; `None` where one is.
+    pub(in crate::cli) refusal: Option<AnswerRefusal>,
     /// The folder that its tools saw, where that is known.
     pub(in crate::cli) workspace: Option<PathBuf>,
 }
@@ -103,6 +106,7 @@ impl ShownRun {
             uncut: UNCUT.to_owned(),
             status,
             above: NextResume::default(),
+            refusal: None,
             view,
             approval: None,
             workspace: None,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
 use crate::agent::{StepView, WorkflowCounters, WorkflowView};
-use crate::cli::commands::drive::about_below;
+use crate::cli::commands::drive::resume_notes_below;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -85,7 +85,7 @@ impl WorkflowResult {
         run_id: &RunId,
         next_steps: &[u64],
     ) -> Result<Option<Self>, CliError> {
-        let waits = AwaitedCall::answerable(app, run_id)?;
+        let waits = AwaitedCall::below(app, run_id)?;
         let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
             return Ok(None);
         };
@@ -197,7 +197,7 @@ impl WorkflowResult {
                     "then "
                 };
                 // What does not read is named by `verify`.
-                for lost in about_below(app, run_id).unwrap_or_default() {
+                for lost in resume_notes_below(app, run_id).unwrap_or_default() {
                     screen.write_err(&format!("note: {lost}\n"));
                 }
                 for call in &self.waits_for {

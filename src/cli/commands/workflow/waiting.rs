@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::commands::drive::{about_below, answerable_below, calls_below};
+use crate::cli::commands::drive::resume_notes_below;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::waiting_call::WaitingCall;
@@ -25,15 +25,9 @@ pub(super) struct AwaitedCall {
 }
 
 impl AwaitedCall {
-    /// The calls that wait in the runs below a workflow, but for those that are refused where no person answers at once.
+    /// The calls that wait in the runs below a workflow and of which an answer is taken.
     pub(super) fn below(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
-        let found = calls_below(app, workflow)?.into_iter();
-        Ok(found.map(|found| Self::of(app, found)).collect())
-    }
-
-    /// Those of them of which the next process takes an answer, where none drives the workflow now.
-    pub(super) fn answerable(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
-        let found = answerable_below(app, workflow)?.into_iter();
+        let found = WaitingCall::answerable_below(app, workflow)?.into_iter();
         Ok(found.map(|found| Self::of(app, found)).collect())
     }
 
@@ -86,8 +80,8 @@ pub(super) fn next_steps(
         return Ok(String::new());
     }
     drop(reader);
-    let mut lines = about_below(app, workflow)?;
-    let waits = AwaitedCall::answerable(app, workflow)?;
+    let mut lines = resume_notes_below(app, workflow)?;
+    let waits = AwaitedCall::below(app, workflow)?;
     lines.extend(waits.iter().map(|call| call.in_words(app)));
     let name = app.brief_name(workflow.as_str());
     lines.push(format!(

@@ -1,0 +1,79 @@
+//! Why no answer to a call that waits for a person is taken. Answers nothing.
+
+use std::process;
+
+use super::app::App;
+use super::error::CliError;
+use super::next_resume::NextResume;
+use crate::kernel::CallOrder;
+use crate::message::RunId;
+
+/// Why an answer to a call that waits for a person comes to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum AnswerRefusal {
+    /// The run came as a file, and is driven elsewhere.
+    Imported,
+    /// Its server asked within the call, and the call ended with its process.
+    QuestionGone,
+    /// The next process ends the run.
+    Ends,
+    /// The next process brings the run to its end.
+    Stopping,
+}
+
+impl AnswerRefusal {
+    /// Of a call that a run waits with; `own` is what the next process makes of that run alone. `None` where an answer is taken: by another
+    /// process that drives the run or its tree now, or by the next one. What does not read of the runs above is named by `verify`.
+    pub(in crate::cli) fn of(
+        app: &App,
+        run_id: &RunId,
+        order: &CallOrder,
+        own: NextResume,
+    ) -> Result<Option<Self>, CliError> {
+        let Some(mut reader) = app.reader()? else {
+            return Ok(None);
+        };
+        if reader.read_run(run_id)?.row().is_imported() {
+            return Ok(Some(Self::Imported));
+        }
+        for run in [run_id, &reader.goes_on_with(run_id)?] {
+            let driver = reader.driver_of(run)?;
+            if driver.is_some_and(|driver| driver.pid != Some(process::id())) {
+                return Ok(None);
+            }
+        }
+        let question = order.input.as_ref();
+        if question.is_some_and(|question| question.resume.is_none()) {
+            return Ok(Some(Self::QuestionGone));
+        }
+        let next = own.and(NextResume::above(app, run_id).unwrap_or_default());
+        Ok(if next.ends {
+            Some(Self::Ends)
+        } else {
+            next.stops.then_some(Self::Stopping)
+        })
+    }
+
+    /// Why, as the end of a sentence.
+    pub(in crate::cli) const fn why(self) -> &'static str {
+        match self {
+            Self::Imported => "the run was imported, and goes on where it was begun",
+            Self::QuestionGone => "its question ended with the process that asked",
+            Self::Ends => "resume ends the run",
+            Self::Stopping => "the run is to stop",
+        }
+    }
+
+    /// What can be done in place of an answer; `None` where nothing can.
+    pub(in crate::cli) fn help(self, app: &App, run_id: &RunId) -> Option<String> {
+        let does = match self {
+            Self::Imported => return None,
+            Self::QuestionGone => "goes on without one",
+            Self::Ends | Self::Stopping => "ends it",
+        };
+        let goes_on = app.goes_on_with(run_id);
+        let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
+        let name = app.brief_name(goes_on.as_str());
+        Some(format!("`{}` {does}", app.hint(&format!("resume {name}"))))
+    }
+}
