@@ -113,6 +113,14 @@ pub struct CallOrder {
     pub invocation: ToolInvocation,
 }
 
+impl CallOrder {
+    /// Whether its server asks within the call, so that the question ends with the process that made it.
+    pub(crate) fn asks_within_the_call(&self) -> bool {
+        let question = self.input.as_ref();
+        question.is_some_and(|question| question.resume.is_none())
+    }
+}
+
 /// The answer to what a server asked for during a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -128,6 +128,13 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
         listed.contains("suspended, waits for an approval, imported"),
         "{listed}"
     );
+    // It goes on where it was begun, and is answered there.
+    let inbox = fixture.json(&["approvals", "--store", "other.db"]).1;
+    assert!(inbox["approvals"].as_array().unwrap().is_empty(), "{inbox}");
+    let refused = fixture
+        .ends(&["approve", "r1", "--store", "other.db"], 4)
+        .err;
+    assert!(refused.contains("the run was imported"), "{refused}");
     let asked = fixture.ends(&["approve", "r1"], 4).printed();
     let hash = asked
         .split("blake3     ")
@@ -327,13 +334,19 @@ fn a_call_that_a_resume_does_not_repeat_although_it_may_be_repeated_is_said_to_b
     assert!(ended.contains("effect unknown"), "{ended}");
 }
 
-#[test]
-fn no_answer_is_asked_for_where_the_next_resume_ends_the_run() {
+/// A run that waits for an approval and that no resume goes on with, with its process.
+fn waiting_for_the_last_time() -> (Fixture, Child) {
     let fixture = Fixture::new();
     let terms = "tools: {builtin: [echo]}\nrequire_approval: [echo]\nmax_resumes: 0\n";
     fixture.script(terms, &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")]);
     let mut child = fixture.drives(&["run", "c.yaml", "--run-id", "r1"]);
     waits(&mut child);
+    (fixture, child)
+}
+
+#[test]
+fn no_answer_is_asked_for_where_the_next_resume_ends_the_run() {
+    let (fixture, mut child) = waiting_for_the_last_time();
     child.kill().unwrap();
     child.wait().unwrap();
     let shown = fixture.ok(&["show", "r1"]);
@@ -348,11 +361,7 @@ fn no_answer_is_asked_for_where_the_next_resume_ends_the_run() {
 /// Its process takes it, whatever a resume would do.
 #[test]
 fn a_live_run_takes_an_answer_that_its_next_resume_would_not() {
-    let fixture = Fixture::new();
-    let terms = "tools: {builtin: [echo]}\nrequire_approval: [echo]\nmax_resumes: 0\n";
-    fixture.script(terms, &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")]);
-    let mut child = fixture.drives(&["run", "c.yaml", "--run-id", "r1"]);
-    waits(&mut child);
+    let (fixture, mut child) = waiting_for_the_last_time();
     let listed = fixture.ok(&["list"]);
     assert!(listed.contains("waits for an approval"), "{listed}");
     assert_eq!(

@@ -1,10 +1,9 @@
 //! Why no answer to a call that waits for a person is taken. Answers nothing.
 
-use std::process;
-
 use super::app::App;
 use super::error::CliError;
 use super::next_resume::NextResume;
+use super::run_status::is_driven;
 use crate::kernel::CallOrder;
 use crate::message::RunId;
 
@@ -22,13 +21,13 @@ pub(in crate::cli) enum AnswerRefusal {
 }
 
 impl AnswerRefusal {
-    /// Of a call that a run waits with; `own` is what the next process makes of that run alone. `None` where an answer is taken: by another
-    /// process that drives the run or its tree now, or by the next one. What does not read of the runs above is named by `verify`.
+    /// Of a call that a run waits with; `next` is what the next process makes of that run. `None` where an answer is taken: by another process
+    /// that drives the run or its tree now, or by the next one.
     pub(in crate::cli) fn of(
         app: &App,
         run_id: &RunId,
         order: &CallOrder,
-        own: NextResume,
+        next: impl FnOnce() -> NextResume,
     ) -> Result<Option<Self>, CliError> {
         let Some(mut reader) = app.reader()? else {
             return Ok(None);
@@ -36,17 +35,13 @@ impl AnswerRefusal {
         if reader.read_run(run_id)?.row().is_imported() {
             return Ok(Some(Self::Imported));
         }
-        for run in [run_id, &reader.goes_on_with(run_id)?] {
-            let driver = reader.driver_of(run)?;
-            if driver.is_some_and(|driver| driver.pid != Some(process::id())) {
-                return Ok(None);
-            }
+        if is_driven(&reader, run_id)? {
+            return Ok(None);
         }
-        let question = order.input.as_ref();
-        if question.is_some_and(|question| question.resume.is_none()) {
+        if order.asks_within_the_call() {
             return Ok(Some(Self::QuestionGone));
         }
-        let next = own.and(NextResume::above(app, run_id).unwrap_or_default());
+        let next = next();
         Ok(if next.ends {
             Some(Self::Ends)
         } else {
@@ -54,14 +49,15 @@ impl AnswerRefusal {
         })
     }
 
-    /// Why, as the end of a sentence.
-    pub(in crate::cli) const fn why(self) -> &'static str {
-        match self {
+    /// That no answer to that call is taken, and why.
+    pub(in crate::cli) fn said(self, call: &str) -> String {
+        let why = match self {
             Self::Imported => "the run was imported, and goes on where it was begun",
             Self::QuestionGone => "its question ended with the process that asked",
             Self::Ends => "resume ends the run",
             Self::Stopping => "the run is to stop",
-        }
+        };
+        format!("no answer to {call} is taken, for {why}")
     }
 
     /// What can be done in place of an answer; `None` where nothing can.

@@ -1,5 +1,8 @@
 //! How a run stands that has no end yet: its process lives, or it died.
 
+use std::process;
+
+use crate::message::RunId;
 use crate::store::{RunRow, StoreError, StoreReader};
 
 /// What is known of a run without a seal.
@@ -35,4 +38,15 @@ impl RunStatus {
         let ended = reader.read_run(&row.run_id)?.row().outcome.is_some();
         Ok((!ended).then_some(Self::Died))
     }
+}
+
+/// Whether another process drives the run, or the one above that it goes on with.
+pub(in crate::cli) fn is_driven(reader: &StoreReader, run_id: &RunId) -> Result<bool, StoreError> {
+    for run in [run_id, &reader.goes_on_with(run_id)?] {
+        let driver = reader.driver_of(run)?;
+        if driver.is_some_and(|driver| driver.pid != Some(process::id())) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -134,7 +134,11 @@ impl WaitingCall {
         app: &App,
         run_id: &RunId,
     ) -> Result<Option<AnswerRefusal>, CliError> {
-        AnswerRefusal::of(app, run_id, &self.order, self.next)
+        AnswerRefusal::of(app, run_id, &self.order, || {
+            // What does not read is named by `verify`.
+            let above = NextResume::above(app, run_id);
+            self.next.and(above.unwrap_or_default())
+        })
     }
 
     /// The calls that wait in these runs, each with its run; those that were answered already are left out.

@@ -132,18 +132,24 @@ fn with_server(fixture: &Fixture, again: &str, more: &str) {
     );
 }
 
-/// A step whose server does not come up again ends with the workflow, where that is ended at once.
-#[test]
-fn an_abort_ends_a_step_whose_tool_server_does_not_come_up_again() {
-    if !Harness::has_python() {
-        return;
-    }
+/// A workflow whose step has its answer, and a process that waits for the step's server, which does not come up again.
+fn without_its_server() -> (Fixture, Child) {
     let fixture = fixture("");
     with_server(&fixture, "exec sleep 600", "");
     fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
     fixture.answers("approve", "w.1");
     fixture.write("once", "");
     let child = fixture.begins(&["resume", "w"]);
+    (fixture, child)
+}
+
+/// A step whose server does not come up again ends with the workflow, where that is ended at once.
+#[test]
+fn an_abort_ends_a_step_whose_tool_server_does_not_come_up_again() {
+    if !Harness::has_python() {
+        return;
+    }
+    let (fixture, child) = without_its_server();
     for (event, signal) in [
         ("\"kind\":\"resumed\"", Signal::INT),
         ("stop_requested", Signal::INT),
@@ -166,12 +172,7 @@ fn a_call_below_a_workflow_that_was_asked_to_stop_takes_no_answer() {
     if !Harness::has_python() {
         return;
     }
-    let fixture = fixture("");
-    with_server(&fixture, "exec sleep 600", "");
-    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-    fixture.answers("approve", "w.1");
-    fixture.write("once", "");
-    let mut child = fixture.begins(&["resume", "w"]);
+    let (fixture, mut child) = without_its_server();
     fixture.records("w", "\"kind\":\"resumed\"");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     fixture.records("w", "stop_requested");

@@ -11,6 +11,7 @@ use crate::cli::context::approval::verdict;
 use crate::cli::context::ask;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
+use crate::cli::context::run_status::is_driven;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
 use crate::cli::context::waiting_call::WaitingCall;
@@ -43,22 +44,22 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     };
     let Some(call) = call else {
         // Who asks for the first run of a tree may mean one below it.
-        let below = WaitingCall::answerable_below(app, &run_id)?;
+        let (mut below, mut not_taken) = (Vec::new(), None);
+        for (waiting, call) in WaitingCall::below(app, &run_id)? {
+            match call.refusal(app, &waiting)? {
+                None => below.push((waiting, call)),
+                Some(why) => not_taken = not_taken.or(Some((waiting, call.order.call, why))),
+            }
+        }
         let commands = below.iter().map(|(run_id, call)| {
             let name = app.brief_name(run_id.as_str());
             app.hint(&call.answering(args.verb(), &name))
         });
         let commands: Vec<String> = commands.collect();
         let Some((waiting, call)) = below.first() else {
-            for (waiting, call) in WaitingCall::below(app, &run_id)? {
-                if let Some(why) = call.refusal(app, &waiting)? {
-                    let said = format!(
-                        "no answer to call {} of run {waiting} is taken, for {}",
-                        call.order.call,
-                        why.why()
-                    );
-                    return refuse(&said, why.help(app, &waiting));
-                }
+            if let Some((waiting, call, why)) = not_taken {
+                let said = why.said(&format!("call {call} of run {waiting}"));
+                return refuse(&said, why.help(app, &waiting));
             }
             return refuse(
                 "none of its calls waits for an approval",
@@ -73,10 +74,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         return refuse(&why, Some(commands.join(", ")));
     };
     let not_taken = || match call.refusal(app, &run_id)? {
-        Some(why) => {
-            let said = format!("no answer to its call is taken, for {}", why.why());
-            refuse(&said, why.help(app, &run_id)).map(Some)
-        }
+        Some(why) => refuse(&why.said("its call"), why.help(app, &run_id)).map(Some),
         None => Ok(None),
     };
     if let Some(exit) = not_taken()? {
@@ -304,12 +302,4 @@ fn next_step(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<String, 
     }
     let resume = app.hint(&format!("resume {}", reader.goes_on_with(run_id)?));
     Ok(format!("Now: {resume}\n"))
-}
-
-/// Whether a process drives the run, or the one above that it goes on with.
-fn is_driven(reader: &StoreReader, run_id: &RunId) -> Result<bool, StoreError> {
-    if reader.driver_of(run_id)?.is_some() {
-        return Ok(true);
-    }
-    Ok(reader.driver_of(&reader.goes_on_with(run_id)?)?.is_some())
 }

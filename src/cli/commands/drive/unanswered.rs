@@ -55,9 +55,9 @@ fn waits(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliErro
 
 /// The refusal of a question that ends with this process, where no one is waited for; `None` if the run can be left with it.
 pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
-    let given = order.input.as_ref()?;
     let approval = Approval::to(order.call, order.arguments_hash);
-    given.resume.is_none().then_some(Control::Deny(approval))
+    let refused = order.asks_within_the_call();
+    refused.then_some(Control::Deny(approval))
 }
 
 /// The command that answers the call which waits in that run, as it is to be typed: `approve` with the fields that a server's question needs,

@@ -156,11 +156,11 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         run.uncut = app.hint(&format!("show {name} --full"));
     }
     run.workspace = workspace(app, begun, &run);
-    (run.approval, run.refusal) = approval(app, &args.run, &run)?;
     if let (Some(RunStatus::Died), Some(run_id)) = (&run.status, run.view.run_id()) {
         // What does not read is named by `verify`.
         run.above = NextResume::above(app, run_id).unwrap_or_default();
     }
+    (run.approval, run.refusal) = approval(app, &args.run, &run)?;
     run.malformed = malformed::malformed(&run.view, || app.source(&args.run))?;
     let departed = marked(app.screen, &run.view)?;
     let mut held = if args.withheld {
@@ -296,7 +296,7 @@ fn approval(
     let refusal = match machine.and_then(Run::awaited) {
         Some(order) => {
             let own = machine.map(NextResume::by).unwrap_or_default();
-            AnswerRefusal::of(app, &run_id, &order, own)?
+            AnswerRefusal::of(app, &run_id, &order, || own.and(run.above))?
         }
         None => None,
     };

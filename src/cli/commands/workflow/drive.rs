@@ -187,7 +187,7 @@ pub(super) async fn driven(
         use_of_steps(&mut view, Some(&mut store.reader()?))?;
         let run_id = finished.workflow.started().run_id.clone();
         let waits_for = if finished.workflow.outcome().is_none() {
-            AwaitedCall::below(&app, &run_id)?
+            AwaitedCall::answerable(&app, &run_id)?
         } else {
             Vec::new()
         };

@@ -85,7 +85,7 @@ impl WorkflowResult {
         run_id: &RunId,
         next_steps: &[u64],
     ) -> Result<Option<Self>, CliError> {
-        let waits = AwaitedCall::below(app, run_id)?;
+        let waits = AwaitedCall::answerable(app, run_id)?;
         let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
             return Ok(None);
         };

@@ -58,7 +58,7 @@ pub(super) fn result_of(
     let output = output.map(Workflow::output).unwrap_or_default();
     let run_id = source.run_id.clone();
     let waits_for = match source.reader() {
-        Some(reader) if reader.is_open(&run_id)? => AwaitedCall::below(app, &run_id)?,
+        Some(reader) if reader.is_open(&run_id)? => AwaitedCall::answerable(app, &run_id)?,
         _ => Vec::new(),
     };
     Ok(WorkflowResult::of(run_id, head, output, view).waiting_for(waits_for))

@@ -26,7 +26,7 @@ pub(super) struct AwaitedCall {
 
 impl AwaitedCall {
     /// The calls that wait in the runs below a workflow and of which an answer is taken.
-    pub(super) fn below(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
+    pub(super) fn answerable(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
         let found = WaitingCall::answerable_below(app, workflow)?.into_iter();
         Ok(found.map(|found| Self::of(app, found)).collect())
     }
@@ -81,7 +81,7 @@ pub(super) fn next_steps(
     }
     drop(reader);
     let mut lines = resume_notes_below(app, workflow)?;
-    let waits = AwaitedCall::below(app, workflow)?;
+    let waits = AwaitedCall::answerable(app, workflow)?;
     lines.extend(waits.iter().map(|call| call.in_words(app)));
     let name = app.brief_name(workflow.as_str());
     lines.push(format!(
