@@ -144,7 +144,7 @@ pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
 pub(crate) use rest::{
-    DefinitionFault, HttpMethod, HttpOperation, ImportTerms, OpenapiFault, OpenapiTerms,
+    DefinitionFault, HttpMethod, HttpOperation, ImportTerms, Imported, OpenapiFault, OpenapiTerms,
     RequestFault, RequestParts, RestTerms, RestTool, StreamReader, StreamTerms, WebLimits,
     imported, recorded_template, without_parameters,
 };

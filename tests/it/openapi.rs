@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -106,5 +107,47 @@ fn pins_of_an_agents_file_are_given_to_each_run() {
         (Some("tool_changed"), 3),
         "{}",
         ended.err
+    );
+}
+
+/// 11: a description that takes long to read neither passes the time of the run nor keeps a person from ending it.
+#[test]
+fn s11a_a_description_that_takes_long_keeps_the_deadline() {
+    let names: Vec<String> = (0..20).map(|n| format!("n{n}")).collect();
+    let to = |n: usize| json!({"$ref": format!("#/components/schemas/{}", names[n % 20])});
+    let schemas = names.iter().enumerate().map(|(from, name)| {
+        let parts: Vec<_> = (1..20).map(|n| to(from + n)).collect();
+        let properties = (0..500).map(|n| (format!("p{n}"), to(from + n)));
+        let properties: serde_json::Map<_, _> = properties.collect();
+        (
+            name.clone(),
+            json!({"type": "object", "allOf": parts, "properties": properties}),
+        )
+    });
+    let schemas: serde_json::Map<_, _> = schemas.collect();
+    let body = json!({"content": {"application/json": {"schema": to(0)}}});
+    let paths = (0..1_000).map(|n| {
+        (
+            format!("/p{n}"),
+            json!({"post": {"operationId": format!("op{n}"), "requestBody": body}}),
+        )
+    });
+    let paths: serde_json::Map<_, _> = paths.collect();
+    let description = json!({"openapi": "3.1.0", "servers": [{"url": "https://s.example"}], "paths": paths,
+        "components": {"schemas": schemas}});
+    let fixture = Fixture::new();
+    fixture.write("big.json", &description.to_string());
+    let terms = "total_timeout_ms: 1500\ntools:\n  openapi:\n    big:\n      spec: big.json\n";
+    fixture.script(terms, &[&says("Done.")]);
+    let began = Instant::now();
+    let ended = fixture.run(&["tools", "c.yaml", "--json"]);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let detail = ended.document()["faults"][0]["detail"].to_string();
+    let in_time =
+        detail.contains("the operations up to ") && detail.contains("`tags` and `include_methods`");
+    assert!(
+        in_time || detail.contains("the description did not come in time"),
+        "{detail}"
     );
 }

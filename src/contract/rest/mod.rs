@@ -21,7 +21,7 @@ mod terms;
 mod tests;
 
 pub(crate) use method::HttpMethod;
-pub(crate) use openapi::{HttpOperation, ImportTerms, OpenapiFault, imported};
+pub(crate) use openapi::{HttpOperation, ImportTerms, Imported, OpenapiFault, imported};
 pub(crate) use request::{RequestFault, RequestParts};
 pub(crate) use rest_tool::DefinitionFault;
 pub(crate) use rest_tool::RestTool;

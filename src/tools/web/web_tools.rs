@@ -14,8 +14,8 @@ use super::description::description;
 use super::exchange::Exchange;
 use super::fault::WebFault;
 use crate::contract::{
-    HttpOperation, ImportTerms, OpenapiTerms, RequestFault, RequestParts, RestTool, StreamReader,
-    StreamTerms, WebLimits, imported, without_parameters,
+    HttpOperation, ImportTerms, Imported, OpenapiFault, OpenapiTerms, RequestFault, RequestParts,
+    RestTool, StreamReader, StreamTerms, WebLimits, imported, without_parameters,
 };
 use crate::message::{ObjectText, amount};
 use crate::tools::CallTerms;
@@ -116,10 +116,12 @@ impl WebTools {
             tags: terms.tags.clone(),
         };
         let spec = terms.recorded_spec();
-        let found = imported(&text, &wanted).map_err(|fault| WebFault::Description {
-            fault,
-            spec: spec.clone(),
-        })?;
+        let found = read(text, wanted)
+            .await
+            .map_err(|fault| WebFault::Description {
+                fault,
+                spec: spec.clone(),
+            })?;
         let left_out = found.left_out.into_iter();
         let left_out = left_out.map(|(at, fault)| (format!("{spec}{at}"), fault.to_string()));
         let mut left_out: Vec<(String, String)> = left_out.collect();
@@ -290,6 +292,20 @@ impl WebTools {
     fn cut(&self) -> String {
         let kept = amount(self.exchange.limits.max_bytes, "byte");
         format!("\n[the first {kept} of a longer answer]")
+    }
+}
+
+/// Reads a description on a thread of its own, until it is read or the caller is dropped: a large one takes seconds.
+async fn read(text: String, terms: ImportTerms) -> Result<Imported, OpenapiFault> {
+    let caller = Arc::new(());
+    let awaited = Arc::downgrade(&caller);
+    let reading = move || imported(&text, &terms, &|| awaited.strong_count() > 0);
+    let read = tokio::task::spawn_blocking(reading).await;
+    drop(caller);
+    match read {
+        Ok(read) => read,
+        Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
+        Err(_) => Err(OpenapiFault::GivenUp),
     }
 }
 

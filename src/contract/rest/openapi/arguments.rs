@@ -1,6 +1,6 @@
 //! The arguments of one tool: parameters and body of an operation as properties of one schema. Does not know operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -16,6 +16,10 @@ use crate::message::char_prefix;
 pub(super) const DESCRIPTION_BYTES: usize = 2_000;
 /// The longest name of an argument: what the strictest provider takes.
 const ARGUMENT_BYTES: usize = 64;
+/// Steps to compile any schema.
+const STEPS_TO_COMPILE: u64 = 64;
+/// Steps to compile a schema, for each step that it takes to write it.
+const COMPILE_FACTOR: usize = 4;
 /// Headers that are no parameters (OpenAPI 3.1 §4.8.12), and those that belong to the connection.
 const NO_PARAMETERS: [&str; 16] = [
     "accept",
@@ -38,8 +42,8 @@ const NO_PARAMETERS: [&str; 16] = [
 
 /// Gathers the arguments of one tool.
 pub(super) struct Arguments<'d> {
-    document: &'d SpecDocument,
-    names: Vec<String>,
+    document: &'d SpecDocument<'d>,
+    names: BTreeSet<String>,
     /// Names of headers that the author sends, in lower case.
     own_headers: &'d [String],
     properties: Map<String, Value>,
@@ -48,10 +52,10 @@ pub(super) struct Arguments<'d> {
 }
 
 impl<'d> Arguments<'d> {
-    pub(super) fn new(document: &'d SpecDocument, own_headers: &'d [String]) -> Self {
+    pub(super) fn new(document: &'d SpecDocument<'d>, own_headers: &'d [String]) -> Self {
         Self {
             document,
-            names: Vec::new(),
+            names: BTreeSet::new(),
             own_headers,
             properties: Map::new(),
             required: Vec::new(),
@@ -80,6 +84,7 @@ impl<'d> Arguments<'d> {
         if !is_taken {
             return Ok(None);
         }
+        self.keep(name)?;
         if location == Location::Header && !is_token(name) {
             let reason = format!("no header has the name {name:?}");
             return Err(OpenapiFault::Operation { reason });
@@ -107,7 +112,7 @@ impl<'d> Arguments<'d> {
             (None, _) => stated.unwrap_or_else(|| Style::default_in(location)),
         };
         let required = flag("required") == Some(true) || location == Location::Path;
-        let argument = self.add(name, location.as_str(), schema, required);
+        let argument = self.add(name, location.as_str(), schema, required)?;
         Ok(Some(Parameter {
             allow_empty: flag("allowEmptyValue") == Some(true),
             allow_reserved: flag("allowReserved") == Some(true) && location == Location::Query,
@@ -119,15 +124,21 @@ impl<'d> Arguments<'d> {
         }))
     }
 
+    /// Counts a text that the request keeps.
+    fn keep(&self, text: &str) -> Result<(), OpenapiFault> {
+        self.document.budget.spend_bytes(text.len())?;
+        self.document.budget.keep(text.len())
+    }
+
     fn is_reserved(&self, header: &str) -> bool {
         let lower = header.to_ascii_lowercase();
         NO_PARAMETERS.contains(&lower.as_str()) || self.own_headers.contains(&lower)
     }
 
     /// A parameter of the path that the description does not state.
-    pub(super) fn forgotten(&mut self, name: &str) -> Parameter {
-        let argument = self.add(name, "path", json!({"type": "string"}), true);
-        Parameter {
+    pub(super) fn forgotten(&mut self, name: &str) -> Result<Parameter, OpenapiFault> {
+        let argument = self.add(name, "path", json!({"type": "string"}), true)?;
+        Ok(Parameter {
             allow_empty: false,
             allow_reserved: false,
             argument,
@@ -135,7 +146,7 @@ impl<'d> Arguments<'d> {
             location: Location::Path,
             name: name.to_owned(),
             style: Style::Simple,
-        }
+        })
     }
 
     /// Takes a body, in the type that a model writes best.
@@ -144,6 +155,7 @@ impl<'d> Arguments<'d> {
         let Some((media_type, content)) = content.and_then(preferred) else {
             return Ok(None);
         };
+        self.keep(media_type)?;
         if media_type.chars().any(char::is_control) {
             let reason = "the type of its body holds a control character".to_owned();
             return Err(OpenapiFault::Operation { reason });
@@ -175,7 +187,7 @@ impl<'d> Arguments<'d> {
             members.insert("description".to_owned(), json!(text));
         }
         let is_required = stated.get("required") == Some(&json!(true));
-        let encoding = encoding_of(self.document, content);
+        let encoding = encoding_of(self.document, content)?;
         let members = schema.get_mut("properties").and_then(Value::as_object_mut);
         for (name, member) in members.into_iter().flatten() {
             let of_form = encoding.get(name).filter(|_| form != BodyForm::Json);
@@ -186,7 +198,7 @@ impl<'d> Arguments<'d> {
                 }
             }
         }
-        let argument = self.add("body", "request", schema, is_required);
+        let argument = self.add("body", "request", schema, is_required)?;
         Ok(Some(Body {
             argument,
             encoding,
@@ -196,7 +208,13 @@ impl<'d> Arguments<'d> {
     }
 
     /// Adds an argument under a name that every provider takes and no other argument has.
-    fn add(&mut self, name: &str, location: &str, schema: Value, required: bool) -> String {
+    fn add(
+        &mut self,
+        name: &str,
+        location: &str,
+        schema: Value,
+        required: bool,
+    ) -> Result<String, OpenapiFault> {
         let word = |c: char| {
             if c.is_ascii_alphanumeric() || "_.-".contains(c) {
                 c
@@ -213,6 +231,7 @@ impl<'d> Arguments<'d> {
         let mut argument = plain.clone();
         let mut number = 1;
         while self.names.contains(&argument) {
+            self.document.budget.spend(1)?;
             let tail = if number == 1 {
                 format!("_{location}")
             } else {
@@ -222,16 +241,23 @@ impl<'d> Arguments<'d> {
             argument = format!("{kept}{tail}");
             number += 1;
         }
-        self.names.push(argument.clone());
+        self.names.insert(argument.clone());
         self.properties.insert(argument.clone(), schema);
         if required {
             self.required.push(json!(argument));
         }
-        argument
+        Ok(argument)
     }
 
     /// The schema of all arguments. What no validator reads is left out of it: a pattern first, then the property's whole schema.
-    pub(super) fn schema(self) -> Value {
+    pub(super) fn schema(self) -> Result<Value, OpenapiFault> {
+        let budget = &self.document.budget;
+        // Compiling a schema takes more steps than writing it.
+        let has_fault = |schema: &Value| {
+            budget.spend(STEPS_TO_COMPILE)?;
+            budget.spend_bytes(schema.to_string().len().saturating_mul(COMPILE_FACTOR))?;
+            Ok::<_, OpenapiFault>(Validators::fault_of(schema).is_some())
+        };
         let made = |properties: &Map<String, Value>| {
             json!({
                 "type": "object",
@@ -241,30 +267,33 @@ impl<'d> Arguments<'d> {
             })
         };
         let mut properties = self.properties;
-        if Validators::fault_of(&made(&properties)).is_none() {
-            return made(&properties);
-        }
-        for (name, property) in &mut properties {
-            let alone =
-                |property: &Value| json!({"type": "object", "properties": {name: property}});
-            if Validators::fault_of(&alone(property)).is_none() {
-                continue;
-            }
-            without_patterns(property);
-            if Validators::fault_of(&alone(property)).is_some() {
-                let text = property.get("description").cloned();
-                *property = json!({});
-                if let (Some(text), Some(members)) = (text, property.as_object_mut()) {
-                    members.insert("description".to_owned(), text);
+        let mut whole = made(&properties);
+        if has_fault(&whole)? {
+            for (name, property) in &mut properties {
+                let alone =
+                    |property: &Value| json!({"type": "object", "properties": {name: property}});
+                if !has_fault(&alone(property))? {
+                    continue;
+                }
+                without_patterns(property);
+                if has_fault(&alone(property))? {
+                    let text = property.get("description").cloned();
+                    *property = json!({});
+                    if let (Some(text), Some(members)) = (text, property.as_object_mut()) {
+                        members.insert("description".to_owned(), text);
+                    }
                 }
             }
-        }
-        if Validators::fault_of(&made(&properties)).is_some() {
-            for property in properties.values_mut() {
-                *property = json!({});
+            whole = made(&properties);
+            if has_fault(&whole)? {
+                for property in properties.values_mut() {
+                    *property = json!({});
+                }
+                whole = made(&properties);
             }
         }
-        made(&properties)
+        budget.keep(whole.to_string().len())?;
+        Ok(whole)
     }
 }
 
@@ -330,13 +359,17 @@ fn preferred(content: &Map<String, Value>) -> Option<(&str, &Value)> {
 }
 
 /// What is said of the members of a form, and which of them are files.
-fn encoding_of(document: &SpecDocument, content: &Value) -> BTreeMap<String, MemberEncoding> {
+fn encoding_of(
+    document: &SpecDocument<'_>,
+    content: &Value,
+) -> Result<BTreeMap<String, MemberEncoding>, OpenapiFault> {
     let mut all: BTreeMap<String, MemberEncoding> = BTreeMap::new();
     let schema = content
         .get("schema")
         .and_then(|schema| document.resolved(schema).ok());
     let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
     for (name, property) in properties.into_iter().flatten() {
+        document.budget.spend_bytes(name.len())?;
         let Ok(mut property) = document.resolved(property) else {
             continue;
         };
@@ -355,6 +388,9 @@ fn encoding_of(document: &SpecDocument, content: &Value) -> BTreeMap<String, Mem
     let stated = content.get("encoding").and_then(Value::as_object);
     for (name, encoding) in stated.into_iter().flatten() {
         let text = |key: &str| encoding.get(key).and_then(Value::as_str);
+        let bytes = name.len() + text("contentType").map_or(0, str::len);
+        document.budget.spend_bytes(bytes)?;
+        document.budget.keep(bytes)?;
         let flag = |key: &str| encoding.get(key).and_then(Value::as_bool);
         let entry = all.entry(name.clone()).or_default();
         entry.allow_reserved = flag("allowReserved") == Some(true);
@@ -362,5 +398,5 @@ fn encoding_of(document: &SpecDocument, content: &Value) -> BTreeMap<String, Mem
         entry.explode = flag("explode");
         entry.style = text("style").and_then(|word| Style::named(word, Location::Query));
     }
-    all
+    Ok(all)
 }

@@ -1,9 +1,11 @@
 //! The text of a description as a document, and references within it. Opens no other document.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
-use serde_json::Value;
+use serde::de::{self, DeserializeSeed, Visitor};
+use serde_json::{Map, Value};
 
+use super::budget::{Budget, MOST_VALUES};
 use super::fault::OpenapiFault;
 use crate::contract::recorded_url;
 
@@ -15,8 +17,8 @@ const MOST_HOPS: usize = 32;
 const MOST_SHOWN: usize = 200;
 
 /// A description of a service.
-#[derive(Debug)]
-pub(super) struct SpecDocument {
+pub(super) struct SpecDocument<'w> {
+    pub(super) budget: Budget<'w>,
     root: Value,
     version: SpecVersion,
 }
@@ -30,8 +32,9 @@ pub(super) enum SpecVersion {
     V31,
 }
 
-impl SpecDocument {
-    pub(super) fn parse(text: &str) -> Result<Self, OpenapiFault> {
+impl<'w> SpecDocument<'w> {
+    /// Reads a text while `awaited` says that somebody waits for it.
+    pub(super) fn parse(text: &str, awaited: &'w dyn Fn() -> bool) -> Result<Self, OpenapiFault> {
         if text.len() > MOST_BYTES {
             return Err(OpenapiFault::TooLong {
                 most: MOST_BYTES,
@@ -39,16 +42,21 @@ impl SpecDocument {
             });
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let budget = Budget::new(awaited);
+        budget.value()?;
+        let counted = Counted(&budget);
         let root = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text)
-                .map_err(|fault| unreadable("JSON", (fault.line(), fault.column())))
+            counted.json(text)
         } else {
-            serde_saphyr::from_str(text).map_err(|fault| {
-                let place = fault.location().map(|at| (at.line(), at.column()));
-                unreadable("YAML", place.unwrap_or_default())
-            })
+            counted.yaml(text)
         };
-        let root: Value = root.map_err(|reason| OpenapiFault::Unreadable { reason })?;
+        let root = match root {
+            Ok(root) => root,
+            Err(reason) => {
+                budget.checked()?;
+                return Err(OpenapiFault::Unreadable { reason });
+            }
+        };
         if let Some(version) = root.get("swagger") {
             let version = plain(version);
             return Err(OpenapiFault::Swagger { version });
@@ -60,7 +68,11 @@ impl SpecDocument {
             (Some("3"), Some("1")) => SpecVersion::V31,
             _ => return Err(OpenapiFault::Version { version }),
         };
-        Ok(Self { root, version })
+        Ok(Self {
+            budget,
+            root,
+            version,
+        })
     }
 
     pub(super) const fn version(&self) -> SpecVersion {
@@ -86,6 +98,7 @@ impl SpecDocument {
 
     /// What a reference leads to.
     pub(super) fn at(&self, reference: &str) -> Result<&Value, OpenapiFault> {
+        self.budget.spend_bytes(reference.len())?;
         let found = reference.strip_prefix('#').and_then(|pointer| {
             let pointer = percent_decoded(pointer)?;
             self.root.pointer(&pointer)
@@ -93,6 +106,110 @@ impl SpecDocument {
         found.ok_or_else(|| OpenapiFault::Reference {
             reference: shown(reference),
         })
+    }
+}
+
+/// Reads a value, and counts everything in it: what YAML aliases repeat, too.
+#[derive(Clone, Copy)]
+struct Counted<'b>(&'b Budget<'b>);
+
+impl Counted<'_> {
+    fn json(self, text: &str) -> Result<Value, String> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = self.deserialize(&mut reader);
+        read.and_then(|value| reader.end().map(|()| value))
+            .map_err(|fault| unreadable("JSON", (fault.line(), fault.column())))
+    }
+
+    fn yaml(self, text: &str) -> Result<Value, String> {
+        // The values are counted here.
+        let options = serde_saphyr::options! {
+            budget: serde_saphyr::budget! {
+                max_events: 4 * MOST_VALUES,
+                max_nodes: 2 * MOST_VALUES,
+                enforce_alias_anchor_ratio: false,
+            },
+            alias_limits: serde_saphyr::alias_limits! {
+                max_total_replayed_events: 4 * MOST_VALUES,
+            },
+            with_snippet: false,
+        };
+        let read = serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
+            self.deserialize(reader)
+        });
+        read.map_err(|fault| {
+            let place = fault.location().map(|at| (at.line(), at.column()));
+            unreadable("YAML", place.unwrap_or_default())
+        })
+    }
+
+    fn counts<E: de::Error>(self) -> Result<Self, E> {
+        // The budget knows the fault; the reader only has to end.
+        self.0.value().map_err(E::custom).map(|()| self)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Counted<'_> {
+    type Value = Value;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self.counts()?)
+    }
+}
+
+impl<'de> Visitor<'de> for Counted<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: de::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            object.insert(name, members.next_value_seed(self)?);
+        }
+        Ok(Value::Object(object))
     }
 }
 

@@ -26,6 +26,28 @@ pub(crate) enum OpenapiFault {
         "the description has {found} operations, more than {most}; `tags` and `include_methods` take some of them"
     )]
     TooMany { found: usize, most: usize },
+    /// It has more values than are held in memory.
+    #[error(
+        "the description holds more than {most} values; cut it down to the operations that you need"
+    )]
+    TooManyValues { most: usize },
+    /// The author of the contract: all operations together cost too much, references followed.
+    #[error(
+        "the operations up to {at:?} need more than {most} {unit}; `tags` and `include_methods` take fewer operations"
+    )]
+    TooMuch {
+        at: String,
+        most: u64,
+        unit: &'static str,
+    },
+    /// One operation costs too much, references followed.
+    #[error(
+        "its parameters and schemas need more than {most} steps to read; state the operation under `rest` instead"
+    )]
+    TooLargeOperation { most: u64 },
+    /// Nobody waits for it any longer.
+    #[error("reading the description was cancelled")]
+    GivenUp,
     /// It refers to what is not in it.
     #[error("{reference:?} is not in the description, and nothing else is read")]
     Reference { reference: String },
@@ -35,4 +57,29 @@ pub(crate) enum OpenapiFault {
     /// An operation has what no request can have.
     #[error("{reason}")]
     Operation { reason: String },
+}
+
+impl OpenapiFault {
+    /// A limit on all operations together; the operation is not known yet.
+    pub(super) const fn too_much(unit: &'static str, most: u64) -> Self {
+        let at = String::new();
+        Self::TooMuch { at, most, unit }
+    }
+
+    /// True if it is about the whole description, whichever operation was being read.
+    pub(super) const fn ends_reading(&self) -> bool {
+        matches!(self, Self::TooMuch { .. } | Self::GivenUp)
+    }
+
+    /// The same, named by the operation that was being read.
+    pub(super) fn of_operation(self, pointer: String) -> Self {
+        match self {
+            Self::TooMuch { most, unit, .. } => Self::TooMuch {
+                at: pointer,
+                most,
+                unit,
+            },
+            other => other,
+        }
+    }
 }

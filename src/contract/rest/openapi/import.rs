@@ -57,14 +57,22 @@ pub(crate) struct Imported {
 }
 
 /// Reads a description. The same text and terms give the same tools.
-pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, OpenapiFault> {
-    let document = SpecDocument::parse(text)?;
+/// `awaited` says that somebody still waits for them.
+///
+/// # Errors
+/// Why the description gives no tools at all.
+pub(crate) fn imported(
+    text: &str,
+    terms: &ImportTerms,
+    awaited: &dyn Fn() -> bool,
+) -> Result<Imported, OpenapiFault> {
+    let document = SpecDocument::parse(text, awaited)?;
     let own_headers: Vec<String> = terms
         .own_headers
         .iter()
         .map(|name| name.to_ascii_lowercase())
         .collect();
-    let (found, mut left_out) = operations(&document, terms);
+    let (found, mut left_out) = operations(&document, terms)?;
     if found.len() > MOST_OPERATIONS {
         return Err(OpenapiFault::TooMany {
             found: found.len(),
@@ -73,11 +81,16 @@ pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, Open
     }
     let mut all: Vec<(String, String, (String, Described))> = Vec::new();
     for found in &found {
+        document.budget.next_operation();
         let key = format!("{} {}", found.method.as_str(), found.path);
-        let made = service(&document, found, terms)
+        let made = counted(&document, found)
+            .and_then(|()| service(&document, found, terms))
             .and_then(|service| described(&document, found, service, &own_headers));
         match made {
             Ok(made) => all.push((key, wanted_name(found), (found.pointer(), made))),
+            Err(fault) if fault.ends_reading() => {
+                return Err(fault.of_operation(found.pointer()));
+            }
             Err(fault) => left_out.push((found.pointer(), fault)),
         }
     }
@@ -117,14 +130,18 @@ pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, Open
     Ok(Imported { left_out, tools })
 }
 
+/// Operations that are taken, and those that are not, with the reason.
+type FoundOperations<'d> = (Vec<Found<'d>>, Vec<(String, OpenapiFault)>);
+
 /// The operations that are taken.
 fn operations<'d>(
-    document: &'d SpecDocument,
+    document: &'d SpecDocument<'d>,
     terms: &ImportTerms,
-) -> (Vec<Found<'d>>, Vec<(String, OpenapiFault)>) {
+) -> Result<FoundOperations<'d>, OpenapiFault> {
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     let paths = document.root().get("paths").and_then(Value::as_object);
     for (path, item) in paths.into_iter().flatten() {
+        document.budget.next_operation();
         if !path.starts_with('/') {
             // What begins with `x-` is an extension.
             continue;
@@ -137,6 +154,7 @@ fn operations<'d>(
         }
         let item = match document.resolved(item) {
             Ok(item) => item,
+            Err(fault) if fault.ends_reading() => return Err(fault.of_operation(pointer_to(path))),
             Err(fault) => {
                 left_out.push((pointer_to(path), fault));
                 continue;
@@ -147,6 +165,8 @@ fn operations<'d>(
             let Some(operation) = operation.filter(|operation| operation.is_object()) else {
                 continue;
             };
+            let tags = operation.get("tags").and_then(Value::as_array);
+            document.budget.spend_bytes(tags.map_or(0, Vec::len))?;
             let taken = terms.include_methods.is_empty() || terms.include_methods.contains(&method);
             if taken && has_tag(operation, &terms.tags) {
                 found.push(Found {
@@ -158,7 +178,16 @@ fn operations<'d>(
             }
         }
     }
-    (found, left_out)
+    Ok((found, left_out))
+}
+
+/// Counts the texts of an operation: several paths may refer to one.
+fn counted(document: &SpecDocument<'_>, found: &Found<'_>) -> Result<(), OpenapiFault> {
+    for key in ["operationId", "summary", "description"] {
+        let text = found.operation.get(key).and_then(Value::as_str);
+        document.budget.spend_bytes(text.map_or(0, str::len))?;
+    }
+    Ok(())
 }
 
 fn has_tag(operation: &Value, tags: &[String]) -> bool {
@@ -203,16 +232,17 @@ fn distinct_name(name: &str, key: &str, most: usize) -> String {
 
 /// Where an operation is asked: what the author says, else the first server of the operation, its path or the description.
 fn service(
-    document: &SpecDocument,
+    document: &SpecDocument<'_>,
     found: &Found<'_>,
     terms: &ImportTerms,
 ) -> Result<Service, OpenapiFault> {
     let no_server = |reason: String| OpenapiFault::NoServer { reason };
     let address = match &terms.base_url {
-        Some(address) => Ok(address.clone()),
-        None => stated_address(document, found, terms),
+        Some(address) => address.clone(),
+        None => stated_address(document, found, terms)?.map_err(no_server)?,
     };
-    let address = address.map_err(no_server)?;
+    document.budget.spend_bytes(address.len())?;
+    document.budget.keep(address.len())?;
     let shown = recorded_url(&address);
     // A parser would take the braces for a host.
     if address.contains(['{', '}']) {
@@ -234,31 +264,36 @@ fn service(
 /// What the description says, from its own address where it has one.
 ///
 /// # Errors
-/// Why that is no address.
+/// The limit that looking for it passes; within that, the reason why it is no address.
 fn stated_address(
-    document: &SpecDocument,
+    document: &SpecDocument<'_>,
     found: &Found<'_>,
     terms: &ImportTerms,
-) -> Result<String, String> {
+) -> Result<Result<String, String>, OpenapiFault> {
     let levels = [found.operation, found.item, document.root()];
     let mut servers = levels
         .iter()
         .map(|level| level.get("servers")?.as_array()?.first());
     let server = servers.find_map(|server| server);
-    let stated = server.map_or_else(|| "/".to_owned(), server_address);
+    let stated = match server {
+        Some(server) => server_address(document, server)?,
+        None => "/".to_owned(),
+    };
     if Url::parse(&stated).is_ok() {
-        return Ok(stated);
+        return Ok(Ok(stated));
     }
     let base = terms.spec_url.as_deref();
     let Some(base) = base.and_then(|base| Url::parse(base).ok()) else {
-        return Err(format!("it is {:?}", recorded_url(&stated)));
+        return Ok(Err(format!("it is {:?}", recorded_url(&stated))));
     };
-    let joined = base.join(&stated).map_err(|fault| fault.to_string())?;
-    Ok(joined.to_string())
+    let joined = base.join(&stated);
+    Ok(joined
+        .map(|url| url.to_string())
+        .map_err(|fault| fault.to_string()))
 }
 
 /// The address of a server with the defaults of its variables.
-fn server_address(server: &Value) -> String {
+fn server_address(document: &SpecDocument<'_>, server: &Value) -> Result<String, OpenapiFault> {
     let mut address = server
         .get("url")
         .and_then(Value::as_str)
@@ -271,7 +306,9 @@ fn server_address(server: &Value) -> String {
             Some(value) => value.to_string(),
             None => continue,
         };
+        document.budget.spend_bytes(address.len())?;
         address = address.replace(&format!("{{{name}}}"), &value);
     }
-    address
+    document.budget.spend_bytes(address.len())?;
+    Ok(address)
 }

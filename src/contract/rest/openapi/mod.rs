@@ -5,6 +5,7 @@
 
 mod arguments;
 mod body;
+mod budget;
 mod document;
 mod fault;
 mod import;
@@ -17,5 +18,5 @@ mod tests;
 
 pub(super) use body::is_json;
 pub(crate) use fault::OpenapiFault;
-pub(crate) use import::{ImportTerms, imported};
+pub(crate) use import::{ImportTerms, Imported, imported};
 pub(crate) use plan::HttpOperation;

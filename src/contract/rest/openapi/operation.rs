@@ -77,7 +77,7 @@ impl Found<'_> {
 
 /// An operation as a tool of that service. Headers that the author sends are no arguments.
 pub(super) fn described<'d>(
-    document: &'d SpecDocument,
+    document: &'d SpecDocument<'d>,
     found: &Found<'d>,
     service: Service,
     own_headers: &[String],
@@ -94,7 +94,7 @@ pub(super) fn described<'d>(
     for name in in_path {
         let is_stated = |p: &Parameter| p.location == Location::Path && p.name == name;
         if !parameters.iter().any(is_stated) {
-            parameters.push(arguments.forgotten(name));
+            parameters.push(arguments.forgotten(name)?);
         }
     }
     let body = match found.operation.get("requestBody") {
@@ -112,20 +112,21 @@ pub(super) fn described<'d>(
     };
     Ok(Described {
         description: found.description(),
-        input_schema: arguments.schema(),
+        input_schema: arguments.schema()?,
         plan,
     })
 }
 
 /// The parameters of an operation: its own, and those of its path that it does not state again; by place and name.
 fn stated_parameters<'d>(
-    document: &'d SpecDocument,
+    document: &'d SpecDocument<'d>,
     found: &Found<'d>,
 ) -> Result<Vec<&'d Value>, OpenapiFault> {
     let mut stated: BTreeMap<(Location, &str), &Value> = BTreeMap::new();
     for level in [found.item, found.operation] {
         let level = level.get("parameters").and_then(Value::as_array);
         for parameter in level.into_iter().flatten() {
+            document.budget.spend(1)?;
             let parameter = document.resolved(parameter)?;
             let location = parameter.get("in").and_then(Value::as_str);
             let location = location.and_then(Location::named);

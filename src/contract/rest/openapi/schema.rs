@@ -13,6 +13,12 @@ use crate::contract::inexact_integer_at;
 const MOST_DEPTH: usize = 12;
 /// How many schemas the arguments of one tool have, all references written out; beyond it anything is taken.
 const MOST_SCHEMAS: usize = 600;
+/// Bytes of the schemas of one tool, all references written out; what does not fit is left out.
+const MOST_BYTES: usize = 160 * 1024;
+/// Steps to compile one byte of a regular expression.
+const STEPS_PER_PATTERN_BYTE: u64 = 8;
+/// The most references that are followed from one schema to the next.
+const MOST_OPEN: usize = 64;
 
 /// Keywords whose values are taken over as they are.
 const PLAIN: [&str; 19] = [
@@ -39,19 +45,25 @@ const PLAIN: [&str; 19] = [
 
 /// Writes out the schemas of one tool.
 pub(super) struct SchemaWriter<'d> {
-    document: &'d SpecDocument,
+    /// Bytes that may still be written.
+    bytes: usize,
+    document: &'d SpecDocument<'d>,
     /// What of the value that is being described only answers have.
     in_answers: BTreeSet<&'d str>,
+    /// Set once a property or an item of the schema that is being written had no room.
+    is_cut: bool,
     left: usize,
     /// The references that are being written out.
     open: Vec<String>,
 }
 
 impl<'d> SchemaWriter<'d> {
-    pub(super) const fn new(document: &'d SpecDocument) -> Self {
+    pub(super) const fn new(document: &'d SpecDocument<'d>) -> Self {
         Self {
+            bytes: MOST_BYTES,
             document,
             in_answers: BTreeSet::new(),
+            is_cut: false,
             left: MOST_SCHEMAS,
             open: Vec::new(),
         }
@@ -64,7 +76,12 @@ impl<'d> SchemaWriter<'d> {
 
     /// The schema of a value of its own: a member, an item.
     fn value(&mut self, schema: &'d Value, depth: usize) -> Result<Value, OpenapiFault> {
-        let within = self.read_only(schema);
+        let has_room = depth > 0 && self.left > 0;
+        let within = if has_room {
+            self.read_only(schema)?
+        } else {
+            BTreeSet::new()
+        };
         let around = std::mem::replace(&mut self.in_answers, within);
         let written = self.at_depth(schema, depth);
         self.in_answers = around;
@@ -72,11 +89,12 @@ impl<'d> SchemaWriter<'d> {
     }
 
     /// The properties that only answers have, wherever what describes the same value says so.
-    fn read_only(&self, schema: &'d Value) -> BTreeSet<&'d str> {
+    fn read_only(&self, schema: &'d Value) -> Result<BTreeSet<&'d str>, OpenapiFault> {
         let (mut found, mut followed) = (BTreeSet::new(), BTreeSet::new());
         let (mut open, mut left) = (vec![schema], MOST_SCHEMAS);
         while let Some(schema) = open.pop().filter(|_| left > 0) {
             left -= 1;
+            self.document.budget.spend(1)?;
             if let Some(reference) = reference_of(schema)
                 && followed.insert(reference)
             {
@@ -86,11 +104,14 @@ impl<'d> SchemaWriter<'d> {
             let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(list);
             open.extend(parts.flatten());
             let properties = schema.get("properties").and_then(Value::as_object);
-            let properties = properties.into_iter().flatten();
-            let of_answers = properties.filter(|(_, property)| self.is_read_only(property));
-            found.extend(of_answers.map(|(name, _)| name.as_str()));
+            for (name, property) in properties.into_iter().flatten() {
+                self.document.budget.spend(1)?;
+                if self.is_read_only(property) {
+                    found.insert(name.as_str());
+                }
+            }
         }
-        found
+        Ok(found)
     }
 
     fn is_read_only(&self, property: &Value) -> bool {
@@ -105,7 +126,8 @@ impl<'d> SchemaWriter<'d> {
             return self.own(schema, depth);
         };
         let found = self.document.at(reference)?;
-        if depth == 0 || self.open.iter().any(|open| open == reference) {
+        let is_deep = depth == 0 || self.open.len() >= MOST_OPEN;
+        if is_deep || self.open.iter().any(|open| open == reference) {
             return Ok(anything_like(found));
         }
         self.open.push(reference.to_owned());
@@ -127,17 +149,25 @@ impl<'d> SchemaWriter<'d> {
             Value::Object(members) => members,
             _ => return Ok(json!({})),
         };
+        self.document.budget.spend(1)?;
         self.left = self.left.saturating_sub(1);
         let Some(below) = depth.checked_sub(1).filter(|_| self.left > 0) else {
             return Ok(anything_like(schema));
         };
         let mut out = Map::new();
+        let around = std::mem::take(&mut self.is_cut);
         if let Some(kind) = type_of(members) {
             out.insert("type".to_owned(), kind);
         }
         for (key, value) in members {
             if let Some(value) = self.keyword(key, value, below)? {
                 out.insert(key.clone(), value);
+            }
+        }
+        if std::mem::replace(&mut self.is_cut, around) {
+            // They hold for everything that is not named: they would refuse what had no room.
+            for key in ["additionalProperties", "items"] {
+                out.remove(key);
             }
         }
         bounds_of_30(&mut out);
@@ -150,16 +180,58 @@ impl<'d> SchemaWriter<'d> {
         })
     }
 
+    /// Takes the room of so many bytes; false where there is less.
+    fn takes(&mut self, bytes: usize) -> bool {
+        let rest = self.bytes.checked_sub(bytes);
+        self.bytes = rest.unwrap_or(self.bytes);
+        rest.is_some()
+    }
+
+    /// A value as it stands, if there is room for it.
+    fn copied(&mut self, value: &Value) -> Result<Option<Value>, OpenapiFault> {
+        let size = size_within(value, self.bytes);
+        self.document
+            .budget
+            .spend_bytes(size.unwrap_or(self.bytes))?;
+        let fits = self.takes(size.unwrap_or(usize::MAX));
+        Ok(fits.then(|| value.clone()))
+    }
+
+    /// Every schema of a list; nothing if not all have room, since a list that is cut may take less.
+    fn list(
+        &mut self,
+        items: &'d [Value],
+        mut write: impl FnMut(&mut Self, &'d Value) -> Result<Value, OpenapiFault>,
+    ) -> Result<Option<Value>, OpenapiFault> {
+        let mut out = Vec::new();
+        for item in items {
+            if !self.takes(OVERHEAD) {
+                self.is_cut = true;
+                return Ok(None);
+            }
+            out.push(write(self, item)?);
+        }
+        Ok(Some(Value::Array(out)))
+    }
+
     fn keyword(
         &mut self,
         key: &str,
         value: &'d Value,
         depth: usize,
     ) -> Result<Option<Value>, OpenapiFault> {
+        self.document.budget.spend(1)?;
+        if !self.takes(key.len().saturating_add(OVERHEAD)) {
+            return Ok(None);
+        }
         let written = match (key, value) {
             ("properties", Value::Object(properties)) => {
                 let mut out = Map::new();
                 for (name, property) in properties {
+                    if !self.takes(name.len().saturating_add(OVERHEAD)) {
+                        self.is_cut = true;
+                        break;
+                    }
                     self.document.resolved(property)?;
                     // What only answers have is no argument.
                     if !self.is_read_only(property) {
@@ -171,30 +243,70 @@ impl<'d> SchemaWriter<'d> {
             ("items" | "contains", Value::Object(_) | Value::Bool(_)) => {
                 self.value(value, depth)?
             }
-            ("not", Value::Object(members)) if members.iter().all(is_exact) => value.clone(),
+            ("not", Value::Object(members)) => {
+                let Some(copied) = self.copied(value)? else {
+                    return Ok(None);
+                };
+                if !members.iter().all(is_exact) {
+                    return Ok(None);
+                }
+                copied
+            }
             ("additionalProperties", Value::Bool(_)) => value.clone(),
             ("additionalProperties", Value::Object(_)) => self.value(value, depth)?,
             ("allOf" | "anyOf" | "oneOf", Value::Array(items)) if !items.is_empty() => {
-                let items = items.iter().map(|item| self.at_depth(item, depth));
-                Value::Array(items.collect::<Result<_, _>>()?)
+                return self.list(items, |this, item| this.at_depth(item, depth));
             }
             ("prefixItems", Value::Array(items)) if !items.is_empty() => {
-                let items = items.iter().map(|item| self.value(item, depth));
-                Value::Array(items.collect::<Result<_, _>>()?)
+                return self.list(items, |this, item| this.value(item, depth));
             }
-            ("required", Value::Array(names)) => {
-                let mut names: Vec<Value> =
-                    names.iter().filter(|n| n.is_string()).cloned().collect();
+            ("required", Value::Array(_)) => {
+                let Some(Value::Array(mut names)) = self.copied(value)? else {
+                    return Ok(None);
+                };
+                names.retain(Value::is_string);
                 names.dedup();
                 let in_answers = &self.in_answers;
                 names.retain(|name| !name.as_str().is_some_and(|name| in_answers.contains(name)));
                 Value::Array(names)
             }
-            (key, value) if PLAIN.contains(&key) && is_sound(key, value) => value.clone(),
+            (key, value) if PLAIN.contains(&key) => {
+                if key == "pattern" {
+                    // An expression takes far more steps to compile than to copy.
+                    let bytes = value.as_str().map_or(0, str::len);
+                    let steps = u64::try_from(bytes).unwrap_or(u64::MAX);
+                    self.document
+                        .budget
+                        .spend(steps.saturating_mul(STEPS_PER_PATTERN_BYTE))?;
+                }
+                let copied = self.copied(value)?;
+                return Ok(copied.filter(|value| is_sound(key, value)));
+            }
             _ => return Ok(None),
         };
         Ok(Some(written))
     }
+}
+
+/// Bytes of JSON around a name or a value.
+const OVERHEAD: usize = 4;
+
+/// The bytes of a value as JSON, about; `None` if they are more than `most`.
+fn size_within(value: &Value, most: usize) -> Option<usize> {
+    let own = match value {
+        Value::String(text) => text.len().saturating_add(OVERHEAD),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 2 * OVERHEAD,
+        Value::Array(items) => items.iter().try_fold(OVERHEAD, |sum, item| {
+            let item = size_within(item, most.checked_sub(sum)?)?;
+            sum.checked_add(item)
+        })?,
+        Value::Object(members) => members.iter().try_fold(OVERHEAD, |sum, (key, member)| {
+            let sum = sum.checked_add(key.len())?.checked_add(OVERHEAD)?;
+            let member = size_within(member, most.checked_sub(sum)?)?;
+            sum.checked_add(member)
+        })?,
+    };
+    (own <= most).then_some(own)
 }
 
 /// A schema that takes anything of the same type.
@@ -320,12 +432,9 @@ fn keep_required(schema: &mut Map<String, Value>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return;
     };
-    let known: Vec<String> = properties.keys().cloned().collect();
+    let known: BTreeSet<String> = properties.keys().cloned().collect();
     if let Some(Value::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| {
-            name.as_str()
-                .is_some_and(|name| known.iter().any(|k| k == name))
-        });
+        required.retain(|name| name.as_str().is_some_and(|name| known.contains(name)));
     }
 }
 

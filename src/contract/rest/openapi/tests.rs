@@ -1,13 +1,15 @@
 //! Tests of descriptions that become tools, and of requests as descriptions have them.
 
 mod import;
+mod limits;
 mod schema;
 mod styles;
 mod wire;
 
 use serde_json::{Map, Value, json};
 
-use super::import::{ImportTerms, Imported, ImportedTool, imported};
+use super::fault::OpenapiFault;
+use super::import::{ImportTerms, Imported, ImportedTool, imported as imported_while};
 use crate::contract::{RequestFault, RequestParts};
 
 /// A description in 3.1 of a service with those paths.
@@ -18,6 +20,10 @@ fn described(paths: &Value) -> Value {
         "servers": [{"url": "https://h.example/v1"}],
         "paths": paths,
     })
+}
+
+fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, OpenapiFault> {
+    imported_while(text, terms, &|| true)
 }
 
 fn terms() -> ImportTerms {
