@@ -27,6 +27,20 @@ impl Terms {
         price.map_or(0, |price| price.least_micro_usd(prompt_tokens))
     }
 
+    /// The most that a request costs at the contract's prices; 0 where nothing is known. No prompt token comes from the cache.
+    #[must_use]
+    pub fn most_cost_micro_usd(
+        &self,
+        target: usize,
+        prompt_tokens: u64,
+        output_tokens: u64,
+    ) -> u64 {
+        let price = self.price(target);
+        price.map_or(0, |price| {
+            price.most_micro_usd(prompt_tokens, output_tokens)
+        })
+    }
+
     /// Whether only a price table shows what a request to that target costs. Embedded and scripted models cost nothing.
     pub(super) fn needs_price(&self, target: usize) -> bool {
         let provider = self.targets.get(target).map(|target| &target.provider);

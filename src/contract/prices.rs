@@ -121,6 +121,21 @@ impl ModelPrice {
         }
     }
 
+    /// The most that a request costs: its prompt at the highest of the three prompt prices, and a whole answer.
+    #[must_use]
+    pub fn most_micro_usd(&self, prompt_tokens: u64, output_tokens: u64) -> u64 {
+        let prompt = self.input_pico_usd.max(self.cache_read_pico_usd);
+        let prompt = prompt.max(self.cache_write_pico_usd);
+        let parts = [
+            (prompt_tokens, prompt),
+            (output_tokens, self.output_pico_usd),
+        ];
+        let sum = |sum: u128, (tokens, price): (u64, BigCount)| {
+            sum.saturating_add(u128::from(tokens).saturating_mul(price.0.into()))
+        };
+        micro_of(parts.into_iter().fold(0, sum))
+    }
+
     /// The least that a prompt of so many tokens costs: all of it from the cache, and an empty answer.
     #[must_use]
     pub fn least_micro_usd(&self, prompt_tokens: u64) -> u64 {

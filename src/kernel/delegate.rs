@@ -77,6 +77,23 @@ impl Machine {
         Some(max.0.saturating_sub(spoken_for))
     }
 
+    /// Tokens and cost that a budget must still have before a request is issued. A first run needs the prompt alone, at its lowest price. A
+    /// run that was granted its budget needs the whole answer too, at the highest price: its usage is known only once it has come, and the
+    /// runs beside it have been promised the rest.
+    pub(super) fn reserved_for(&self, target: usize, prompt: u64) -> (u64, u64) {
+        let terms = &self.contract;
+        let is_granted = terms.delegation.as_ref().is_some_and(|d| d.depth() > 0);
+        if !holds(Guard::GrantWorstCase, is_granted) {
+            return (prompt, terms.least_cost_micro_usd(target, prompt));
+        }
+        let asked = terms.targets.get(target);
+        let answer = asked.map_or(0, |target| target.sampling.max_output_tokens);
+        (
+            exact_sum(prompt, answer),
+            terms.most_cost_micro_usd(target, prompt, answer),
+        )
+    }
+
     /// Begins a call: a tool's, or an agent's where what is left allows its run. False where it does not: then it is answered.
     pub(super) fn start(
         &mut self,

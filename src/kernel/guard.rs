@@ -75,6 +75,7 @@ guards! {
     DelegationDepth,
     DelegationBudget,
     DelegationReserve,
+    GrantWorstCase,
 }
 
 /// Whether `condition` holds; the shipped machine asks nothing else.

@@ -69,6 +69,8 @@ mod testing_messages;
 #[cfg(test)]
 mod tests_alphabet;
 #[cfg(test)]
+mod tests_delegation_tree;
+#[cfg(test)]
 mod tests_explore;
 #[cfg(test)]
 mod tests_filter;

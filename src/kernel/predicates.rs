@@ -428,9 +428,9 @@ impl Machine {
     pub(super) fn request_over(&self, target: usize, prompt: u64) -> Option<OutcomeCode> {
         let terms = &self.contract;
         let inference_over = self.counters.inferences.saturating_add(1) > terms.max_inferences;
-        let tokens = self.counters.tree_tokens().saturating_add(prompt);
-        let least = terms.least_cost_micro_usd(target, prompt);
-        let cost = self.counters.tree_cost_micro_usd().saturating_add(least);
+        let (tokens, cost) = self.reserved_for(target, prompt);
+        let tokens = self.counters.tree_tokens().saturating_add(tokens);
+        let cost = self.counters.tree_cost_micro_usd().saturating_add(cost);
         let cost_over = terms.max_cost_micro_usd.is_some_and(|max| cost > max.0);
         if holds(Guard::NextInference, inference_over) {
             Some(OutcomeCode::MaxInferences)

@@ -104,18 +104,21 @@ impl Machine {
         let next = self.projected(Next::Turn);
         // Each has its own price, since a price is rounded.
         let prompts = in_flight.iter().copied().chain([(target, prompt)]);
-        let (prompts, least) = prompts.fold((0, 0), |(tokens, cost), (target, prompt)| {
-            let least = terms.least_cost_micro_usd(target, prompt);
-            (exact_sum(tokens, prompt), exact_sum(cost, least))
-        });
-        let next_least = terms.least_cost_micro_usd(self.next_target(Next::Turn), next);
+        let next = [(self.next_target(Next::Turn), next)];
+        let (requests, least) =
+            prompts
+                .chain(next)
+                .fold((0, 0), |(tokens, cost), (target, prompt)| {
+                    let (most_tokens, most_cost) = self.reserved_for(target, prompt);
+                    (exact_sum(tokens, most_tokens), exact_sum(cost, most_cost))
+                });
         let inferences = self.counters.inferences.saturating_add(2);
         // What runs below may still use is spoken for.
         let (tokens, cost) = self.reserved();
         let tokens = exact_sum(self.counters.tree_tokens(), tokens);
         let cost = exact_sum(self.counters.tree_cost_micro_usd(), cost);
-        let tokens = exact_sum(exact_sum(tokens, prompts), next);
-        let cost = exact_sum(exact_sum(cost, least), next_least);
+        let tokens = exact_sum(tokens, requests);
+        let cost = exact_sum(cost, least);
         inferences > terms.max_inferences
             || tokens > terms.max_tokens_consumed.0
             || terms.max_cost_micro_usd.is_some_and(|max| cost > max.0)

@@ -111,6 +111,7 @@ const REVEALING: &[(&str, &[Guard])] = &[
         "optional: agents that may not be called",
         &[Guard::DelegationChain, Guard::DelegationDepth],
     ),
+    ("optional: a granted budget", &[Guard::GrantWorstCase]),
 ];
 
 fn revealing(guard: Guard) -> &'static str {

@@ -1,7 +1,7 @@
 //! The contracts that exploration walks through: small budgets, each with the letters that matter to it.
 
 mod agents;
-mod contracts;
+pub(super) mod contracts;
 mod variant;
 
 use super::Interrupter;
@@ -488,6 +488,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     agents::DELEGATING,
     agents::PROVING,
     agents::NOT_ALLOWED,
+    agents::GRANTED,
     Variant {
         name: "optional: rules about calls, signed answers",
         terms: ruled,

@@ -1,6 +1,6 @@
 //! The runs below a run, counted from outside.
 
-use super::super::{ChildEnd, Counters, DelegateOrder, ToolReturned};
+use super::super::{ChildEnd, Counters, DelegateOrder, InferRequest, ToolReturned};
 use super::*;
 use crate::contract::DelegationGrant;
 use crate::message::ToolEnvelope;
@@ -129,5 +129,21 @@ impl Ledger {
             || "a run below has more time than its file states".to_owned(),
         )?;
         Ok(false)
+    }
+}
+
+impl Ledger {
+    /// The tokens of an answer that a run with a granted budget must have left, and the cost of the run after it.
+    pub(super) fn reserved(&self, terms: &ExecutionContract, asked: &InferRequest) -> (u64, u64) {
+        let spent = self.cost + self.agents.cost;
+        let stands = terms.delegation.as_ref();
+        if stands.is_none_or(|stands| stands.chain.len() < 2) {
+            return (0, spent);
+        }
+        let answer = terms.targets[asked.target].sampling.max_output_tokens;
+        let price = terms.price(asked.target).copied().unwrap_or_default();
+        let dearest = price.cache_write_pico_usd.0.max(price.input_pico_usd.0);
+        let pico = asked.expected_tokens * dearest + answer * price.output_pico_usd.0;
+        (answer, spent + pico.div_ceil(1_000_000))
     }
 }

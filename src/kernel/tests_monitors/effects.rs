@@ -56,10 +56,15 @@ impl Ledger {
                 hold(self.rejections <= terms.max_format_retries, || {
                     "too many format retries".to_owned()
                 })?;
-                let tokens = self.tokens + self.agents.tokens + r.expected_tokens;
+                let (answer, cost) = self.reserved(terms, r);
+                let tokens = self.tokens + self.agents.tokens + r.expected_tokens + answer;
                 hold(tokens <= terms.max_tokens_consumed.0, || {
                     format!("a request for {tokens} tokens")
                 })?;
+                hold(
+                    terms.max_cost_micro_usd.is_none_or(|max| cost <= max.0),
+                    || format!("a request that may cost {cost}"),
+                )?;
                 hold(!self.late(terms), || {
                     "a request after a deadline".to_owned()
                 })?;

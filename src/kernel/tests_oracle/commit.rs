@@ -181,12 +181,20 @@ impl Oracle {
             return Some(Code::MaxInferences);
         }
         let prompt = self.projected(wish);
-        if self.used() + prompt > self.terms.max_tokens_consumed.0 {
+        let is_granted = self.terms.delegation.as_ref();
+        let is_granted = is_granted.is_some_and(|stands| stands.chain.len() > 1);
+        let answer = if is_granted { 1_000 } else { 0 };
+        if self.used() + prompt + answer > self.terms.max_tokens_consumed.0 {
             return Some(Code::MaxTokens);
         }
         let price = self.terms.price(0)?;
-        // The cheapest way to send a prompt: all of it from the cache.
-        let least = (prompt * price.cache_read_pico_usd.0).div_ceil(1_000_000);
+        // The cheapest way to send a prompt: all of it from the cache. The dearest: all of it written into the cache.
+        let of_prompt = if is_granted {
+            price.cache_write_pico_usd.0
+        } else {
+            price.cache_read_pico_usd.0
+        };
+        let least = (prompt * of_prompt + answer * price.output_pico_usd.0).div_ceil(1_000_000);
         let max = self.terms.max_cost_micro_usd?;
         (self.spent() + least > max.0).then_some(Code::MaxCost)
     }

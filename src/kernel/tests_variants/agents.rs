@@ -34,3 +34,10 @@ pub(super) const NOT_ALLOWED: Variant = Variant {
     terms: delegating_to_none,
     letters: &[BASE, CALLS, WRONG],
 };
+
+/// The run is an agent's: its answers are reserved before they come.
+pub(super) const GRANTED: Variant = Variant {
+    name: "optional: a granted budget",
+    terms: granted,
+    letters: &[BASE, PRICED],
+};

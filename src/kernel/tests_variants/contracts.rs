@@ -45,7 +45,7 @@ pub(super) fn dear(policy: ToolPolicy) -> Terms {
 }
 
 /// A contract whose model has a price: a prompt of 100 tokens costs two, and one at least where the cache holds it.
-pub(super) fn priced(policy: ToolPolicy) -> Terms {
+pub(in crate::kernel) fn priced(policy: ToolPolicy) -> Terms {
     let price = ModelPrice {
         cache_read_pico_usd: BigCount(10_000),
         cache_write_pico_usd: BigCount(30_000),
@@ -66,7 +66,7 @@ pub(super) fn priced(policy: ToolPolicy) -> Terms {
 }
 
 /// The same contract whose tools of these names are agents: letters call them so.
-pub(super) fn with_agents(names: &[&str], mut terms: Terms) -> Terms {
+pub(in crate::kernel) fn with_agents(names: &[&str], mut terms: Terms) -> Terms {
     let renamed = |name: &mut String| {
         if names.contains(&name.as_str()) {
             *name = format!("{AGENT_PREFIX}{name}");
@@ -115,6 +115,22 @@ pub(super) fn delegating() -> Terms {
         ..loose(ToolPolicy::Optional)
     };
     with_agents(&["read", "write"], terms)
+}
+
+/// The contract of an agent's run, whose grant allows a few answers of 1,000 tokens, and not all that it may ask for.
+pub(super) fn granted() -> Terms {
+    let mut delegation = below_none(5);
+    delegation.chain.push(AgentLink {
+        digest: Digest::of(b"scout"),
+        id: None,
+        name: "scout".to_owned(),
+    });
+    Terms {
+        delegation: Some(delegation),
+        max_cost_micro_usd: Some(BigCount(45)),
+        max_tokens_consumed: BigCount(1_150),
+        ..priced(ToolPolicy::Optional)
+    }
 }
 
 /// The same where `write` is a tool, and `read` waits for a person.

@@ -1,16 +1,20 @@
 //! The budget of a run is that of all runs below it, too.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{asks, prompt, shown};
 use crate::fixture::Fixture;
+
+/// An agent whose answers are short: a whole one is set aside from its budget for each request.
+const SHORT: &str = "sampling: {max_output_tokens: 15}\n";
 
 /// An agent gets what its file states, at most what is left; one that states nothing half of what is left, and several equal parts.
 #[test]
 fn an_agent_gets_what_it_states_and_else_its_part_of_what_is_left() {
     let granted = |calls: usize, stated: &str| {
         let fixture = Fixture::new();
-        fixture.agent("scout", stated, &asks(&[], "found")[1..]);
+        let stated = format!("{SHORT}{stated}");
+        fixture.agent("scout", &stated, &asks(&[], "found")[1..]);
         let ask = ("agent__scout", prompt("go"));
         let asked = vec![ask; calls];
         let lead = "agents: [scout.yaml]\nmax_tokens_consumed: 10060\n";
@@ -38,7 +42,7 @@ fn an_agent_that_uses_its_budget_up_fails_alone_and_is_charged() {
     let says = asks(&[("clock", json!({}))], "Noon.");
     fixture.agent(
         "clock",
-        "tools: {builtin: [clock]}\nmax_tokens_consumed: 100\n",
+        &format!("{SHORT}tools: {{builtin: [clock]}}\nmax_tokens_consumed: 100\n"),
         &says,
     );
     let calls = asks(
@@ -67,7 +71,7 @@ fn the_agent_that_would_pass_the_budget_is_not_begun() {
     let fixture = Fixture::new();
     fixture.agent(
         "scout",
-        "max_tokens_consumed: 100\n",
+        &format!("{SHORT}max_tokens_consumed: 100\n"),
         &asks(&[], "found")[1..],
     );
     let ask = ("agent__scout", prompt("go"));
@@ -87,7 +91,7 @@ fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {
     /// A message holds at most 128 calls.
     const MANY: usize = 100;
     let fixture = Fixture::new();
-    fixture.agent("scout", "", &asks(&[], "found")[1..]);
+    fixture.agent("scout", SHORT, &asks(&[], "found")[1..]);
     let beside = |agent: &str| {
         format!(
             "agents: [{agent}.yaml]\nmax_tool_calls_per_turn: {MANY}\nparallel_tool_calls: true\n\
@@ -122,4 +126,47 @@ fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {
     }
     let (code, tree) = fixture.json(&["verify", "lead", "--tree"]);
     assert_eq!((code, Fixture::tree_names(&tree).len()), (0, 2 * MANY + 3));
+}
+
+/// 11: agents side by side whose models report the usage of long answers, once they have come.
+fn reports(fixture: &Fixture, agents: usize, (prompt_tokens, answer): (u64, u64)) -> Value {
+    let call = |n: usize| {
+        let call = json!({"id": format!("c{n}"), "type": "function", "function": {"name": "clock", "arguments": "{}"}});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let usage = json!({"prompt_tokens": prompt_tokens, "completion_tokens": answer, "total_tokens": prompt_tokens + answer});
+        json!({"response": {"choices": [{"index": 0, "message": message}], "usage": usage}})
+            .to_string()
+    };
+    let file =
+        "sampling: {max_output_tokens: 1000}\ntools: {builtin: [clock]}\nmax_identical_calls: 50\n";
+    fixture.agent("scout", file, &[]);
+    fixture.write(
+        "scout.jsonl",
+        &(0..20).map(call).collect::<Vec<_>>().join("\n"),
+    );
+    let lead = format!(
+        "agents: [scout.yaml]\nmax_tool_calls_per_turn: {agents}\nparallel_tool_calls: true\n\
+         parallel_safe: [agent__scout]\nmax_tokens_consumed: 10060\n"
+    );
+    let ask = ("agent__scout", prompt("go"));
+    fixture.agent("lead", &lead, &asks(&vec![ask; agents], "told"));
+    let ended = fixture.run(&super::lead(&["--json"]));
+    ended.document()
+}
+
+/// 11: what models report late never takes agents side by side past the budget of the run that began them.
+#[test]
+fn agents_side_by_side_stay_within_the_budget_whatever_their_last_answers_use() {
+    for agents in [1, 4, 8] {
+        let fixture = Fixture::new();
+        let result = reports(&fixture, agents, (50, 1_000));
+        let children = fixture.children_of("lead");
+        assert_eq!(children.len(), agents, "{result}");
+        let used: u64 = children.iter().map(|child| child.tokens).sum();
+        assert!((1..=10_000).contains(&used), "{agents} agents used {used}");
+        for child in &children {
+            let end = child.outcome.to_string();
+            assert_eq!(end, "FAILED_BUDGET_EXHAUSTED (max_tokens)");
+        }
+    }
 }
