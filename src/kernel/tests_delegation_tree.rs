@@ -135,20 +135,23 @@ impl Tree {
         }
     }
 
-    /// What a run and those below it have used, as their models reported it.
-    fn used(&self, at: usize) -> (u64, u64) {
-        let counters = self.nodes[at].harness.run.counters();
-        let own = counters.tokens_in + counters.tokens_out + counters.tokens_cache_read;
-        let below = self.nodes.iter().enumerate();
-        let below =
-            below.filter(|(_, node)| node.parent.as_ref().is_some_and(|(above, ..)| *above == at));
-        below.fold(
-            (own, counters.cost_micro_usd),
-            |(tokens, cost), (child, _)| {
-                let used = self.used(child);
-                (tokens + used.0, cost + used.1)
-            },
-        )
+    /// What each run and those below it have used, as their models reported it.
+    fn used(&self) -> Vec<(u64, u64)> {
+        let own = self.nodes.iter().map(|node| {
+            let counters = node.harness.run.counters();
+            let tokens = counters.tokens_in + counters.tokens_out + counters.tokens_cache_read;
+            (tokens, counters.cost_micro_usd)
+        });
+        let mut used: Vec<(u64, u64)> = own.collect();
+        // A run comes after the one that delegates to it.
+        for at in (1..used.len()).rev() {
+            let (tokens, cost) = used[at];
+            if let Some((above, ..)) = self.nodes[at].parent {
+                used[above].0 += tokens;
+                used[above].1 += cost;
+            }
+        }
+        used
     }
 
     /// Usage of one request, at most what may be asked of the model.
@@ -272,8 +275,7 @@ fn no_tree_passes_what_one_run_alone_may_use() {
             // Any run that can go on does, in any order.
             let nodes = tree.nodes.len();
             let moved = (0..nodes).any(|n| tree.step((at + n) % nodes));
-            for (n, node) in tree.nodes.iter().enumerate() {
-                let (tokens, cost) = tree.used(n);
+            for (n, (node, (tokens, cost))) in tree.nodes.iter().zip(tree.used()).enumerate() {
                 let Some(grant) = node.grant else {
                     let most = node.harness.run.contract().max_tokens_consumed.0 + ANSWER;
                     assert!(tokens <= most, "seed {seed}: {tokens} tokens of {most}");

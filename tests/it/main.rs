@@ -102,6 +102,9 @@ mod migrate;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
+#[cfg(unix)]
+mod nested_repositories;
+#[cfg(test)]
 mod newcomer;
 #[cfg(test)]
 mod next_step;

@@ -261,7 +261,7 @@ fn a_folder_that_took_the_workspaces_place_is_not_written() {
 }
 
 /// A fixture whose model runs these commands in its workspace `w`, beside the calls of [`fixture`].
-fn commands(made: &[(&str, serde_json::Value)]) -> Fixture {
+pub fn commands(made: &[(&str, serde_json::Value)]) -> Fixture {
     let fixture = fixture(made);
     let contract = fixture
         .read("c.yaml")
@@ -270,7 +270,7 @@ fn commands(made: &[(&str, serde_json::Value)]) -> Fixture {
     fixture
 }
 
-fn shell(command: &str) -> (&'static str, serde_json::Value) {
+pub fn shell(command: &str) -> (&'static str, serde_json::Value) {
     ("shell", json!({"command": command}))
 }
 

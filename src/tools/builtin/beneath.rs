@@ -1,6 +1,7 @@
 //! Opens files below a folder, never through a link to the outside. Does not know tools.
 
 mod place;
+pub(super) mod repositories;
 pub(super) mod stamp;
 
 use std::collections::VecDeque;

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::change_log::ChangeLog;
+use super::git_guard::GitGuard;
 use super::http_get::HttpGet;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
@@ -25,6 +26,7 @@ use crate::tools::{CallTerms, Clock, ShellSpec, ToolServerError};
 /// The built-in tools of one workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct Builtins {
+    git: Arc<GitGuard>,
     /// What asks the web, where the contract has terms for it.
     http_get: Option<HttpGet>,
     /// How commands are run; `None` if the host cannot run any.
@@ -91,6 +93,7 @@ impl Builtins {
             })?;
         let http_get = http_get.map(|terms| HttpGet::new(terms, Arc::new(SystemResolver)));
         let builtins = Self {
+            git: Arc::default(),
             http_get,
             shell,
             tools,
@@ -109,7 +112,7 @@ impl Builtins {
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name() == name)?;
         let log = ChangeLog::new(terms.files.cloned());
         if *tool == Tool::Shell {
-            let host = (self.shell.as_ref(), &self.workspace);
+            let host = (self.shell.as_ref(), &self.workspace, &self.git);
             let done = match decode(arguments) {
                 Ok(request) => shell::perform(host, request, terms, &log).await,
                 Err(refusal) => Err(refusal),

@@ -14,6 +14,10 @@ mod change;
 mod change_log;
 mod edit_file;
 mod entry;
+#[cfg(unix)]
+mod git_guard;
+#[cfg(not(unix))]
+mod git_guard_by_path;
 mod glob;
 mod grep;
 mod held;
@@ -34,6 +38,8 @@ mod write_file;
 #[cfg(not(unix))]
 use beneath_by_path as beneath;
 pub(super) use builtins::Builtins;
+#[cfg(not(unix))]
+use git_guard_by_path as git_guard;
 pub(crate) use preview::FileChange;
 pub(crate) use restore::{Restored, RestoredFolder};
 pub(crate) use run_files::RunFiles;

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -11,10 +12,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::change_log::ChangeLog;
+use super::git_guard::{GitGuard, GuardedCommand};
 use super::refusal::Refusal;
 use super::watched::Watched;
 use super::workspace::Workspace;
-use crate::message::{Scrubber, amount, char_prefix};
+use crate::message::{FileChanges, Scrubber, amount, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::process::{Process, Program};
 use crate::tools::sandbox::{Confined, SandboxProfile};
@@ -62,7 +64,7 @@ enum Ended {
 
 /// Runs a command to its end. Dropping the future kills it, and everything that it has started.
 pub(super) async fn perform(
-    (shell, workspace): (Option<&ShellSpec>, &Workspace),
+    (shell, workspace, git): (Option<&ShellSpec>, &Workspace, &Arc<GitGuard>),
     request: Shell,
     terms: &CallTerms<'_>,
     log: &ChangeLog,
@@ -89,6 +91,7 @@ pub(super) async fn perform(
         supervisor: shell.program.as_deref(),
         workspace: &profile.workspace,
     };
+    let guarded = GuardedCommand::begin(git, workspace).await?;
     let watched = match log.files() {
         Some(files) => Some(Watched::begin(files, workspace).await?),
         None => None,
@@ -119,20 +122,32 @@ pub(super) async fn perform(
         let _gone = process.ended(GONE_WITHIN).await;
         Ended::Killed(limit)
     };
+    let repositories = guarded.end().await;
     if let Some(watched) = watched {
         log.note_all(watched.changes(workspace).await);
     }
+    let words = terms.scrub.cut_text(&repositories.words());
+    log.note_all(FileChanges {
+        files: repositories.files,
+        incomplete: false,
+    });
     // The command's errors are its output: this text is the sandbox's own.
     let own = own.text(terms.scrub, WORDS_BYTES * 4);
     match ended {
         Ended::Exited(NOT_STARTED) if !own.is_empty() => Err(not_run(own.trim().to_owned())),
-        ended => Ok(response(&ended, &output, terms)),
+        ended => Ok(response(&ended, &output, &words, terms)),
     }
 }
 
-fn response(ended: &Ended, output: &Output, terms: &CallTerms<'_>) -> ToolResponse {
+fn response(
+    ended: &Ended,
+    output: &Output,
+    repositories: &str,
+    terms: &CallTerms<'_>,
+) -> ToolResponse {
     let limit = usize::try_from(terms.output_limit_bytes).unwrap_or(usize::MAX);
-    let text = output.text(terms.scrub, limit.saturating_sub(WORDS_BYTES));
+    let words = WORDS_BYTES.saturating_add(repositories.len());
+    let text = output.text(terms.scrub, limit.saturating_sub(words));
     let (words, code) = match ended {
         Ended::Exited(0) => ("exit code 0".to_owned(), None),
         Ended::Exited(code) => (format!("exit code {code}"), Some(format!("EXIT_{code}"))),
@@ -142,6 +157,7 @@ fn response(ended: &Ended, output: &Output, terms: &CallTerms<'_>) -> ToolRespon
         ),
     };
     let mut said = words;
+    said.push_str(repositories);
     if !text.is_empty() {
         let _ = write!(said, "\n{text}");
     }

@@ -58,8 +58,10 @@ impl<'w> Budget<'w> {
         self.checked()
     }
 
+    /// Judges the text as far as it is read.
+    ///
     /// # Errors
-    /// The limit that reading the text has passed.
+    /// The limit that it has passed.
     pub(super) fn checked(&self) -> Result<(), OpenapiFault> {
         if self.is_given_up.get() {
             return Err(OpenapiFault::GivenUp);

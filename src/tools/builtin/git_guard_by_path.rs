@@ -1,0 +1,40 @@
+//! Systems without folders that can be held open have no sandbox for commands: nothing is guarded there.
+
+use std::sync::Arc;
+
+use super::refusal::Refusal;
+use super::workspace::Workspace;
+use crate::message::FileChange;
+
+/// Guards nothing.
+#[derive(Debug, Default)]
+pub(super) struct GitGuard;
+
+/// A command whose changes are not judged.
+#[derive(Debug)]
+pub(super) struct GuardedCommand;
+
+/// No changes.
+#[derive(Debug, Default)]
+pub(super) struct GitChanges {
+    pub(super) files: Vec<FileChange>,
+}
+
+impl GuardedCommand {
+    #[expect(clippy::unused_async, reason = "other systems wait for the disk")]
+    pub(super) async fn begin(_: &Arc<GitGuard>, _: &Workspace) -> Result<Self, Refusal> {
+        Ok(Self)
+    }
+
+    #[expect(clippy::unused_async, reason = "other systems wait for the disk")]
+    pub(super) async fn end(self) -> GitChanges {
+        GitChanges::default()
+    }
+}
+
+impl GitChanges {
+    #[expect(clippy::unused_self, reason = "other systems have something to say")]
+    pub(super) const fn words(&self) -> String {
+        String::new()
+    }
+}
