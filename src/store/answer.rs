@@ -1,6 +1,5 @@
 //! Answers to calls that wait for approval: how they are left, found and taken. Whether an answer still counts is for the machine.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use super::lock::refused;
 use super::new_file::replace_own;
 use super::private::{open_own, own_folder, private_file, private_folder};
 use super::schema::refusal;
+use super::store_file::answers_folder;
 use super::{Store, StoreError, StoreReader};
 use crate::kernel::Approval;
 use crate::message::{CallSeq, Digest, RunId};
@@ -239,9 +239,7 @@ fn read_answer(path: &Path) -> io::Result<Option<Answer>> {
 }
 
 pub(super) fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
-    let mut folder = OsString::from(database);
-    folder.push(".answers");
-    PathBuf::from(folder).join(run_id.as_str())
+    answers_folder(database).join(run_id.as_str())
 }
 
 #[cfg(test)]

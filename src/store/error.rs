@@ -58,6 +58,24 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The operator: a program that a run confines could make files there that count as the store's own.
+    #[error("use {}: {key} lets a confined program write {}, and a file that it makes beside the store could replace the store", path.display(), folder.display())]
+    InReach {
+        /// The file.
+        path: PathBuf,
+        /// The folder that the program may write, resolved.
+        folder: PathBuf,
+        /// The key of the contract file, or the variable, that grants it.
+        key: String,
+    },
+    /// The operator: a rollback journal lies beside the file. SQLite would play it back, and a store never makes one.
+    #[error("open {}: {} is a rollback journal that monolith did not write; playing it back could replace the store", path.display(), journal.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// The journal beside it.
+        journal: PathBuf,
+    },
     /// The operator: a write was cut off, and may not be rolled back from here.
     #[error("read {}: a write to it was cut off, and what it left in {} must be taken in first", path.display(), left.display())]
     CutOff {

@@ -1,6 +1,5 @@
 //! One process to a run, one to a store: locks of the operating system. Who may write is for the epoch.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use super::private::{open_own, own_folder, private_file, private_folder};
 use super::regular_file::open_regular_name;
+use super::store_file::locks_folder;
 use super::{Store, StoreError, StoreReader};
 use crate::message::RunId;
 
@@ -82,7 +82,7 @@ pub(super) fn lock_run(database: &Path, run_id: &RunId) -> Result<RunLock, Store
 
 /// Keeps others from rewriting a store.
 fn share_store(database: &Path) -> Result<LockedFile, StoreError> {
-    let folder = folder_of(database);
+    let folder = locks_folder(database);
     let store = lock_file(&folder, &folder.join(WHOLE))?;
     match store.try_lock_shared() {
         Ok(()) => {}
@@ -102,7 +102,7 @@ fn lock_run_within(
     run_id: &RunId,
     store: Arc<LockedFile>,
 ) -> Result<RunLock, StoreError> {
-    let folder = folder_of(database);
+    let folder = locks_folder(database);
     let path = folder.join(run_id.as_str());
     let refuse = |fault: io::Error| refused(&path, &fault);
     for _ in 0..LOOKS {
@@ -172,7 +172,7 @@ impl StoreReader {
     /// # Errors
     /// [`StoreError::Lock`] where the lock file cannot be read.
     pub fn driver_of(&self, run_id: &RunId) -> Result<Option<RunDriver>, StoreError> {
-        let path = folder_of(&self.path).join(run_id.as_str());
+        let path = locks_folder(&self.path).join(run_id.as_str());
         let mut file = match open_regular_name(OpenOptions::new().read(true), &path) {
             Ok(file) => file,
             // A run that no process has driven on this machine, or that has ended.
@@ -222,7 +222,7 @@ impl RunLock {
 /// [`StoreError::InUse`] where a run of it is being driven or another process rewrites it, [`StoreError::Lock`] where the
 /// files cannot be had.
 pub(super) fn lock_store(database: &Path) -> Result<StoreLock, StoreError> {
-    let folder = folder_of(database);
+    let folder = locks_folder(database);
     let path = folder.join(WHOLE);
     let in_use = |user: String| StoreError::InUse {
         path: database.to_owned(),
@@ -282,12 +282,6 @@ pub(super) fn refused(path: &Path, fault: &io::Error) -> StoreError {
             reason: fault.to_string(),
         },
     }
-}
-
-fn folder_of(database: &Path) -> PathBuf {
-    let mut name = OsString::from(database);
-    name.push(".locks");
-    PathBuf::from(name)
 }
 
 /// Who says that it holds the lock.

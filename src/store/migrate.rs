@@ -13,6 +13,7 @@ use super::disk_space::free_bytes;
 use super::formats::steps;
 use super::lock::lock_store;
 use super::open_reader::open_to_read;
+use super::open_writer::keep_log_of_writes;
 use super::private::private_file;
 use super::store_file::StoreFile;
 use super::{STORE_FORMAT, StoreError, schema, verify};
@@ -168,8 +169,7 @@ pub(super) fn migrate_watched(
     done.copy = Some(copy(&conn, path, from, &mut passes)?);
     passes("the copy has its name");
     // What is cut off then lies beside the file, where readers leave it alone, and not in a journal that they would have to roll back.
-    conn.pragma_update(None, "journal_mode", "WAL")
-        .map_err(sql)?;
+    keep_log_of_writes(&conn).map_err(sql)?;
     passes("the log of writes is beside the file");
     conn.pragma_update(None, "synchronous", "FULL")
         .map_err(sql)?;

@@ -13,8 +13,8 @@ use super::store_file::StoreFile;
 
 /// Opens a connection that only reads, and makes nothing.
 ///
-/// A write that was cut off is rolled back first, where the file may be written, and by no one else. Where neither the file nor anything beside it can be, it is
-/// read as it is: no process changes it meanwhile.
+/// A log of writes that was cut off is taken in first, where this process may write the file. Where it can write neither the file nor
+/// anything beside it, it reads the file as it is: no process changes it meanwhile.
 pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
     let path = file.path();
     let conn = open_to_read(file, busy)?;
@@ -46,6 +46,7 @@ fn take_as_runs(conn: &Connection) -> rusqlite::Result<()> {
 /// [`open_reader`] for whatever database it is, an empty one included.
 pub(super) fn open_to_read(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
     let path = file.path();
+    file.judge_beside()?;
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY;
     let fault = match connect(path, read_only, busy) {
         Ok(conn) => return Ok(conn),
@@ -53,10 +54,10 @@ pub(super) fn open_to_read(file: &StoreFile, busy: Duration) -> Result<Connectio
     };
     let refused = |fault| StoreError::from_sql(path, &fault);
     match code_of(&fault) {
-        Some(ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => {
-            // What is rolled back is what a file beside it says, so that must be as much our own as where we write.
+        Some(ffi::SQLITE_READONLY_RECOVERY) => {
+            // The log replaces pages of the store, so it must be as much our own as a store that is written.
             file.judge()?;
-            // A connection that may write rolls back as soon as it reads.
+            // A connection that may write takes the log in as soon as it reads.
             drop(
                 connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy)
                     .map_err(|fault| cut_off(path).unwrap_or_else(|| refused(fault)))?,
@@ -97,20 +98,16 @@ const fn may_be_frozen(code: i32) -> bool {
     )
 }
 
-/// Writes that were cut off, or are still to be taken into the file: they stand in a file beside it.
+/// Reports writes that are not in the file yet: they are still in its log.
 fn cut_off(path: &Path) -> Option<StoreError> {
-    let left = ["-wal", "-journal"].map(|ending| beside(path, ending));
-    let holds = |left: &PathBuf| std::fs::metadata(left).is_ok_and(|file| file.len() > 0);
-    left.into_iter().find(holds).map(|left| StoreError::CutOff {
+    let mut left = OsString::from(path);
+    left.push("-wal");
+    let left = PathBuf::from(left);
+    let holds = std::fs::metadata(&left).is_ok_and(|file| file.len() > 0);
+    holds.then(|| StoreError::CutOff {
         path: path.to_path_buf(),
         left,
     })
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(ending);
-    PathBuf::from(name)
 }
 
 /// Whether no process with the rights of this one can write to the file: its file system is mounted read-only, or nothing can be made in its folder.

@@ -145,16 +145,27 @@ pub(crate) fn judge_to_write(path: &Path) -> Result<(), StoreError> {
     judge_whole(&conn, found, path)
 }
 
-/// Has the file keep a log of writes. SQLite does not wait where several want that of a new file at once, lest they wait for each
-/// other, and says that it is locked. It does wait for a turn to write; after that the log is there, or can be asked for again.
-fn keep_log_of_writes(conn: &Connection) -> rusqlite::Result<()> {
+/// Switches the file to a write-ahead log. SQLite does not wait where several connections switch a new file at once, lest they wait
+/// for each other: it reports a lock. It does wait for a turn to write; after that the log is there, or can be asked for again.
+///
+/// The switch itself is a write under the mode before. That write keeps its journal in memory, so that a kill at this moment leaves no
+/// rollback journal beside the store: each one there is somebody else's. It changes a few bytes within the first sector of the file.
+pub(super) fn keep_log_of_writes(conn: &Connection) -> rusqlite::Result<()> {
     for _ in 1..LOG_ATTEMPTS {
-        match conn.pragma_update(None, "journal_mode", "WAL") {
+        match switch_to_log(conn) {
             Err(fault) if fault.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
                 conn.execute_batch("BEGIN IMMEDIATE; COMMIT")?;
             }
             other => return other,
         }
+    }
+    switch_to_log(conn)
+}
+
+fn switch_to_log(conn: &Connection) -> rusqlite::Result<()> {
+    let mode: String = conn.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode != "wal" {
+        conn.pragma_update(None, "journal_mode", "MEMORY")?;
     }
     conn.pragma_update(None, "journal_mode", "WAL")
 }

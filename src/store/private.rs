@@ -86,6 +86,26 @@ impl Exposure {
         Self::of(&fs::metadata(path).ok()?, WRITING)
     }
 
+    /// What lets somebody write a file that a store plays back who cannot write the store itself.
+    #[cfg(unix)]
+    pub(super) fn beyond(found: &Metadata, store: Option<&Metadata>) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+
+        let of_store = |uid: &u32| store.is_some_and(|store| store.uid() == *uid);
+        if let Some(uid) = other_owner(found).filter(|uid| !of_store(uid)) {
+            return Some(Self::Owner(uid));
+        }
+        let mode = found.mode() & 0o7777;
+        let forbidden = WRITING & !store.map_or(0, MetadataExt::mode);
+        (mode & forbidden != 0).then_some(Self::Mode(mode))
+    }
+
+    /// Where modes and owners mean nothing, nothing is exposed.
+    #[cfg(not(unix))]
+    pub(super) fn beyond(_found: &Metadata, _store: Option<&Metadata>) -> Option<Self> {
+        None
+    }
+
     /// [`Self::at`], of an open file.
     ///
     /// # Errors

@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use super::links::Links;
 use super::private::Exposure;
-use super::regular_file::judge_regular_at;
+use super::regular_file::{judge_regular, judge_regular_at};
 
-/// How SQLite calls the files beside a database.
-const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// Suffix of SQLite's rollback journal. A store keeps a write-ahead log instead, so it never has one.
+const JOURNAL: &str = "-journal";
+/// Suffixes of the files that SQLite keeps with a database.
+const BESIDE: [&str; 3] = ["-wal", "-shm", JOURNAL];
 
-/// How the folders of its locks and answers are called.
+/// Suffix of the folder of locks.
 const LOCKS: &str = ".locks";
+/// Suffix of the folder of answers.
 const ANSWERS: &str = ".answers";
-/// How the folder is called of what files held before runs changed them.
+/// Suffix of the folder of file contents from before runs changed them.
 const KEPT: &str = ".files";
 
 /// The file of a store, found once: what is judged is what is opened, and what lies beside it lies beside the file, not beside a link.
@@ -81,14 +84,42 @@ impl StoreFile {
             return Ok(());
         }
         self.judge_names()?;
-        let beside = BESIDE.map(|ending| self.named(ending));
-        let places = self.folders.iter().chain([&self.path]).chain(&beside);
-        for place in places {
+        for place in self.folders.iter().chain([&self.path]) {
             if let Some(exposure) = Exposure::to_write(place) {
-                return Err(StoreError::Exposed {
-                    path: place.clone(),
-                    reason: exposure.to_string(),
-                });
+                return Err(exposed(place.clone(), exposure));
+            }
+        }
+        self.judge_beside()
+    }
+
+    /// Refuses a file that SQLite would play back into the store and that somebody else made: a rollback journal, a link, a file of a
+    /// user who may not write the store, or a file that more users may write than the store.
+    ///
+    /// Holds for readers, too: SQLite takes a log of writes in before it reads.
+    pub(super) fn judge_beside(&self) -> Result<(), StoreError> {
+        if self.path.is_dir() {
+            return Ok(());
+        }
+        let store = fs::metadata(&self.path).ok();
+        for ending in BESIDE {
+            let path = self.named(ending);
+            let cannot_open = |fault: io::Error| StoreError::CannotOpen {
+                path: path.clone(),
+                reason: fault.to_string(),
+            };
+            let found = match fs::symlink_metadata(&path) {
+                Ok(found) => found,
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+                Err(fault) => return Err(cannot_open(fault)),
+            };
+            judge_regular(found.file_type()).map_err(cannot_open)?;
+            if let Some(exposure) = Exposure::beyond(&found, store.as_ref()) {
+                return Err(exposed(path, exposure));
+            }
+            if ending == JOURNAL && found.len() > 0 {
+                let journal = path;
+                let path = self.path.clone();
+                return Err(StoreError::Journal { path, journal });
             }
         }
         Ok(())
@@ -115,10 +146,19 @@ impl StoreFile {
     }
 
     fn named(&self, ending: &str) -> PathBuf {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
+        named(&self.path, ending)
     }
+}
+
+fn named(store: &Path, ending: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn exposed(path: PathBuf, exposure: Exposure) -> StoreError {
+    let reason = exposure.to_string();
+    StoreError::Exposed { path, reason }
 }
 
 /// Refuses a store that others can write, or whose folder they can, or that has a second name, without opening it.
@@ -132,6 +172,8 @@ pub(crate) fn judge_store(path: &Path) -> Result<(), StoreError> {
 /// Where a store keeps what it has, or would keep it.
 #[derive(Debug)]
 pub(crate) struct StorePlaces {
+    /// The file of the store, resolved. Every other name that the store uses begins with this one.
+    pub(crate) file: PathBuf,
     /// Its files, and the folder of its answers.
     pub(crate) files: Vec<PathBuf>,
     /// The folders of its locks and of what files held before; empty if the path leads nowhere. They may hold a file for each run, so none of
@@ -143,6 +185,7 @@ pub(crate) struct StorePlaces {
 pub(crate) fn places_of(path: &Path) -> StorePlaces {
     let Ok(file) = StoreFile::of(path) else {
         return StorePlaces {
+            file: path.to_owned(),
             files: vec![path.to_owned()],
             folders: Vec::new(),
         };
@@ -150,6 +193,7 @@ pub(crate) fn places_of(path: &Path) -> StorePlaces {
     let locks = file.named(LOCKS);
     let files = [file.path.clone()].into_iter().chain(file.beside());
     StorePlaces {
+        file: file.path.clone(),
         files: files.filter(|path| *path != locks).collect(),
         folders: vec![locks, file.named(KEPT)],
     }
@@ -159,6 +203,16 @@ pub(crate) fn places_of(path: &Path) -> StorePlaces {
 pub(super) fn kept_folder(path: &Path) -> PathBuf {
     let named = |file: StoreFile| file.named(KEPT);
     StoreFile::of(path).map_or_else(|_| path.with_extension("files"), named)
+}
+
+/// The folder of the locks of the store in that file.
+pub(super) fn locks_folder(store: &Path) -> PathBuf {
+    named(store, LOCKS)
+}
+
+/// The folder of the answers to calls of the store in that file.
+pub(super) fn answers_folder(store: &Path) -> PathBuf {
+    named(store, ANSWERS)
 }
 
 fn folder_of(path: &Path) -> PathBuf {

@@ -188,9 +188,9 @@ fn a_migration_that_is_killed_after_any_step_leaves_one_whole_store() {
     }
 }
 
-/// A program that does not keep its log of writes beside the file leaves a journal, which has to be rolled back before a read.
+/// A program that keeps no write-ahead log leaves a rollback journal. Whoever reads first would play it back, so nobody reads.
 #[test]
-fn a_hot_journal_is_rolled_back_by_whoever_reads_first() {
+fn a_rollback_journal_is_refused_by_whoever_opens_the_store() {
     let (folder, path) = older();
     let held = exported(&path);
     let conn = Connection::open(&path).unwrap();
@@ -204,14 +204,28 @@ fn a_hot_journal_is_rolled_back_by_whoever_reads_first() {
     drop(conn);
     let left = left.join("runs.db");
     let journal = left.with_extension("db-journal");
-    assert!(std::fs::metadata(&journal).unwrap().len() > 0);
-    let planned = migrate(&left, None, true).unwrap();
-    assert_eq!(
-        (planned.verified.runs, planned.verified.bad),
-        (4, Vec::new())
+    let before = std::fs::read(&journal).unwrap();
+    assert!(!before.is_empty());
+    let expect = StoreError::Journal {
+        path: left.clone(),
+        journal: journal.clone(),
+    };
+    for dry_run in [true, false] {
+        let refused = migrate(&left, None, dry_run).map(drop);
+        let refused = refused.map_err(|fault| fault.to_string());
+        assert_eq!(refused, Err(expect.to_string()));
+    }
+    assert_eq!(StoreReader::open(&left).map(drop), Err(expect.clone()));
+    let writer = Store::open(&left, Durability::Normal).map(drop);
+    assert_eq!(writer, Err(expect));
+    assert_eq!(std::fs::read(&journal).unwrap(), before);
+    // The program itself takes it in.
+    drop(
+        Connection::open(&left)
+            .unwrap()
+            .execute_batch("SELECT * FROM runs"),
     );
     assert_eq!(exported(&left), held);
-    assert!(!journal.exists());
 }
 
 #[test]

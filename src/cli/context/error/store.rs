@@ -12,12 +12,14 @@ impl Advice for StoreError {
             | Self::Imported { .. }
             | Self::IsWorkflow { .. }
             | Self::Erased { .. }
+            | Self::InReach { .. }
             | Self::NoSuchRun { .. }
             | Self::Ambiguous { .. } => Exit::USAGE,
             Self::Lacking { .. } | Self::Corrupt { .. } => Exit::EVIDENCE,
             Self::CannotOpen { .. }
             | Self::Folder { .. }
             | Self::CutOff { .. }
+            | Self::Journal { .. }
             | Self::Exposed { .. }
             | Self::Linked { .. }
             | Self::ReadOnly { .. }
@@ -77,6 +79,16 @@ impl Advice for StoreError {
             }
             Self::CutOff { .. } => {
                 "monolith list by somebody who may write there does it; or copy both files to a folder of your own"
+            }
+            Self::InReach { .. } => {
+                "keep the store elsewhere with --store or MONOLITH_HOME, or grant a narrower folder"
+            }
+            Self::Journal { path, journal } => {
+                let (path, journal) = (path.display(), journal.display());
+                return Some(format!(
+                    "find out what made {journal}: if a tool of a run did, move it away and check the runs with monolith verify; if you changed \
+                     the store with another SQLite program that was cut off, open {path} with that program once"
+                ));
             }
             Self::DiskFull { .. } => {
                 "make room: what was acknowledged is kept, and monolith resume RUN goes on with a run that had begun"
