@@ -1,5 +1,7 @@
 //! Files and folders that no built-in tool opens. Does not know why.
 
+#[cfg(unix)]
+use std::ffi::{OsStr, OsString};
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 #[cfg(unix)]
@@ -18,6 +20,8 @@ pub(crate) struct Withheld {
     pub(crate) folders: Vec<PathBuf>,
     /// Folders below one of them that may be a workspace all the same.
     pub(crate) open: Vec<PathBuf>,
+    /// The file of the store, resolved; `None` if the host keeps none. No tool makes a file whose name belongs to it.
+    pub(crate) store: Option<PathBuf>,
     /// What was found in those folders; one for all that share this value, however many runs there are.
     #[cfg(unix)]
     known: Arc<KnownFolders>,
@@ -26,7 +30,7 @@ pub(crate) struct Withheld {
 impl PartialEq for Withheld {
     fn eq(&self, other: &Self) -> bool {
         // What was found there decides nothing.
-        (&self.paths, &self.folders, &self.open) == (&other.paths, &other.folders, &other.open)
+        self.decisive() == other.decisive()
     }
 }
 
@@ -34,7 +38,7 @@ impl Eq for Withheld {}
 
 impl Hash for Withheld {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.paths, &self.folders, &self.open).hash(state);
+        self.decisive().hash(state);
     }
 }
 
@@ -50,6 +54,27 @@ pub(super) struct WithheldIds {
     uncounted: Option<String>,
 }
 
+/// The names that belong to a store: that of its file, and those that continue it with `-` or `.`, as the names of its journal, log,
+/// locks and answers do. Letters of either case count as the same, as they do on some file systems.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(super) struct StoreNames {
+    file: OsString,
+    pub(super) folder: FileId,
+}
+
+#[cfg(unix)]
+impl StoreNames {
+    /// True if a file of that name in the store's folder belongs to the store.
+    pub(super) fn has(&self, name: &OsStr) -> bool {
+        let (name, file) = (name.as_encoded_bytes(), self.file.as_encoded_bytes());
+        let split = name.split_at_checked(file.len());
+        split.is_some_and(|(begin, rest)| {
+            begin.eq_ignore_ascii_case(file) && matches!(rest.first(), None | Some(b'-' | b'.'))
+        })
+    }
+}
+
 impl Withheld {
     /// Withholds `paths`, but not the folders `open` below them as workspaces.
     pub(crate) fn new(paths: Vec<PathBuf>, open: Vec<PathBuf>) -> Self {
@@ -57,6 +82,7 @@ impl Withheld {
             paths,
             folders: Vec::new(),
             open,
+            store: None,
             #[cfg(unix)]
             known: Arc::default(),
         }
@@ -66,6 +92,31 @@ impl Withheld {
     #[must_use]
     pub(crate) fn with_folders(self, folders: Vec<PathBuf>) -> Self {
         Self { folders, ..self }
+    }
+
+    /// The same with the file of a store, whose folder holds other names of it.
+    #[must_use]
+    pub(crate) fn with_store(self, store: PathBuf) -> Self {
+        Self {
+            store: Some(store),
+            ..self
+        }
+    }
+
+    /// Everything that decides what is withheld.
+    fn decisive(&self) -> impl Eq + Hash + '_ {
+        (&self.paths, &self.folders, &self.open, &self.store)
+    }
+
+    /// The names that belong to the store, in its folder as it is now.
+    #[cfg(unix)]
+    pub(super) fn store_names(&self) -> Option<StoreNames> {
+        let store = self.store.as_deref()?;
+        let folder = std::fs::metadata(store.parent()?).ok()?;
+        Some(StoreNames {
+            file: store.file_name()?.to_owned(),
+            folder: id_of(&folder),
+        })
     }
 
     /// Looks them up; what is not there has no identity.
@@ -140,6 +191,28 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn every_name_that_continues_the_name_of_the_store_belongs_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("runs.db");
+        let withheld = Withheld::new(Vec::new(), Vec::new()).with_store(store);
+        let names = withheld.store_names().unwrap();
+        let check =
+            |name: &str, expect: bool| assert_eq!(names.has(name.as_ref()), expect, "{name}");
+        for name in [
+            "runs.db",
+            "runs.db-wal",
+            "RUNS.db-Journal",
+            "runs.db.answers",
+            "runs.db-mj0F",
+        ] {
+            check(name, true);
+        }
+        for name in ["runs", "runs.d", "runs.dbx", "other.db-wal", ".runs.db", ""] {
+            check(name, false);
+        }
+    }
 
     #[test]
     fn what_a_link_in_a_withheld_folder_leads_to_is_withheld_wherever_that_is_now() {

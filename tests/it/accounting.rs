@@ -277,7 +277,7 @@ fn a_killed_run_is_accounted_for_once_whatever_the_kill_cut() {
                 .code()
                 .is_some()
         );
-        let show = ["show", run_id.as_str(), "--json", "--store", "runs.db"];
+        let show = ["show", run_id.as_str(), "--json", "--store", "home/runs.db"];
         let shown = Left::from(monolith(harness.path(), &show).output().unwrap());
         let expect = shown.document()["accounting"].clone();
         let kept = std::fs::read_to_string(&ledger).unwrap();

@@ -40,6 +40,11 @@ impl Harness {
 
     pub fn new(random: u64) -> Self {
         let folder = TempDir::new().unwrap();
+        // The store lies in the state folder, which the server does not see.
+        let mut private = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        private.create(folder.path().join("home")).unwrap();
         let call = |id: &str, name: &str| {
             json!({"id": id, "type": "function",
                 "function": {"name": format!("fs__{name}"), "arguments": "{}"}})
@@ -118,7 +123,7 @@ impl Harness {
     }
 
     pub fn database(&self) -> PathBuf {
-        self.path().join("runs.db")
+        self.path().join("home/runs.db")
     }
 
     /// xorshift64: the same kills for the same seed, as far as the system lets them be.
@@ -132,7 +137,7 @@ impl Harness {
     pub fn command(&self, args: &[&str], durability: &str) -> Command {
         let mut command = monolith(self.path(), args);
         command
-            .args(["--store", "runs.db", "--durability", durability])
+            .args(["--store", "home/runs.db", "--durability", durability])
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         command

@@ -233,7 +233,7 @@ impl Harness {
         for run in &tree {
             self.judge_delegated(run);
         }
-        let args = ["verify", root.as_str(), "--tree", "--store", "runs.db"];
+        let args = ["verify", root.as_str(), "--tree", "--store", "home/runs.db"];
         let verified = monolith(self.path(), &args).output().unwrap();
         let said = text(&verified.stdout);
         assert!(

@@ -21,6 +21,9 @@ mod atif;
 #[cfg(test)]
 mod attribution;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod beside_store;
+#[cfg(test)]
 mod bring;
 #[cfg(test)]
 mod browser;

@@ -230,7 +230,7 @@ fn a_server_that_a_change_reaches_otherwise_is_not_known() {
     let harness = Harness::new(3);
     let monolith = |args: &[&str]| {
         let mut command = monolith(harness.path(), args);
-        let command = command.args(["--store", "runs.db", "--json"]);
+        let command = command.args(["--store", "home/runs.db", "--json"]);
         let left = Left::from(command.output().unwrap());
         (left.code, left.document())
     };
@@ -251,7 +251,7 @@ fn another_contract_starts_no_server() {
     let harness = Harness::new(3);
     let monolith = |args: &[&str]| {
         let mut command = monolith(harness.path(), args);
-        let command = command.args(["--store", "runs.db", "--json"]);
+        let command = command.args(["--store", "home/runs.db", "--json"]);
         let left = Left::from(command.output().unwrap());
         (Some(left.code), left.document())
     };

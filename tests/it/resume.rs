@@ -36,7 +36,7 @@ impl Harness {
 
     fn says(&self, args: &[&str]) -> Output {
         let mut command = monolith(self.path(), args);
-        command.args(["--store", "runs.db"]).output().unwrap()
+        command.args(["--store", "home/runs.db"]).output().unwrap()
     }
 
     /// Asserts that a resume is refused so, and leaves the run as it is.
@@ -61,12 +61,12 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
         let row = listed.lines().nth(1).unwrap();
         assert!(
             row.starts_with("r1 ")
-                && row.ends_with("process died (monolith resume r1 --store runs.db)"),
+                && row.ends_with("process died (monolith resume r1 --store home/runs.db)"),
             "{row}"
         );
     }
     let shown = text(&harness.says(&["show", "r1"]).stdout);
-    let hint = "Go on with it: monolith resume r1 --store runs.db\n";
+    let hint = "Go on with it: monolith resume r1 --store home/runs.db\n";
     assert!(shown.ends_with(hint), "{shown}");
 
     let left = harness.says(&["resume", "last", "--json"]);
@@ -81,7 +81,7 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again, resumed, "a run that has ended has its result");
-    let locks = std::fs::read_dir(harness.path().join("runs.db.locks")).unwrap();
+    let locks = std::fs::read_dir(harness.path().join("home/runs.db.locks")).unwrap();
     let of_runs = locks.filter(|file| file.as_ref().unwrap().file_name() != "_store");
     assert_eq!(of_runs.count(), 0, "a run that has ended needs no lock");
 }
@@ -102,7 +102,7 @@ fn a_run_has_one_process_at_a_time() {
     assert!(row.ends_with(&running), "{row}");
     let shown = text(&harness.says(&["show", "r1"]).stdout);
     assert!(
-        shown.ends_with("Watch it: monolith show r1 --follow --store runs.db\n"),
+        shown.ends_with("Watch it: monolith show r1 --follow --store home/runs.db\n"),
         "{shown}"
     );
     let expect = format!("failed to drive run r1: process {} drives it", child.id());

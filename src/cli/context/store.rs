@@ -32,7 +32,8 @@ impl App {
         let store = places_of(&self.store_path()?);
         paths.extend(store.files);
         let open = vec![self.demo_folder()?, self.live_folder()?];
-        Ok(Withheld::new(paths, open).with_folders(store.folders))
+        let withheld = Withheld::new(paths, open).with_folders(store.folders);
+        Ok(withheld.with_store(store.file))
     }
 
     /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.

@@ -36,6 +36,7 @@ mod resume;
 mod run_id;
 mod servers;
 mod sources;
+mod store_place;
 mod tokenizers;
 mod unmet;
 mod workspace;

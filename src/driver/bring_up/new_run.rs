@@ -11,6 +11,7 @@ use super::request::RunRequest;
 use super::resume::fault_of;
 use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
+use super::store_place::judge_store_place;
 use super::unmet::not_offered;
 use super::workspace::Workspace;
 use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
@@ -380,6 +381,7 @@ async fn begin(
         return Err(fault);
     }
     let servers = found.servers(ServersToStart::All)?;
+    judge_store_place(&servers, workspace.path(), &request.environment)?;
     let guard = found.guard(draft.as_ref().ok())?;
     let redactor = guard.redactor(&request.spec, &request.redaction_key, &run_id);
     // The policy is decided by what is recorded of the task, so that a reader of the transcript comes to the same.

@@ -10,6 +10,7 @@ use super::reach::Reach;
 use super::read_request::ReadRequest;
 use super::request::RunRequest;
 use super::servers::{ServersToStart, Started};
+use super::store_place::judge_store_place;
 use super::tokenizers::Tokenizers;
 use super::unmet::not_offered;
 use super::workspace::Workspace;
@@ -121,6 +122,9 @@ async fn made(
         ServersToStart::Possible => found.possible_servers()?,
         _ => (found.servers(which)?, Vec::new()),
     };
+    if which != ServersToStart::Builtin {
+        judge_store_place(&specs, workspace.path(), &request.environment)?;
+    }
     let mut draft = draft?;
     let task = spec.task.as_deref().unwrap_or_default();
     draft.decide(intent_of(&saved, task).as_deref())?;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::read_request::ReadRequest;
 use super::request::RunRequest;
 use super::servers::{Offer, ServersToStart, Started};
+use super::store_place::judge_store_place;
 use super::tokenizers::Tokenizers;
 use super::workspace::Workspace;
 use crate::contract::{
@@ -141,8 +142,11 @@ pub(in crate::driver) async fn bring_up_again(
     let (mut running, mut changed) = (ToolServers::default(), Vec::new());
     let (mut tool_servers, mut differing) = (Vec::new(), Vec::new());
     if let (Some(servers), Some(workspace)) = (servers, workspace) {
+        let servers = servers?;
+        judge_store_place(&servers, workspace.path(), &request.environment)
+            .map_err(DriverError::from)?;
         let started = Started::up(
-            servers?,
+            servers,
             workspace.path(),
             &guard.servers,
             contract.total_timeout_ms,

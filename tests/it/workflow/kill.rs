@@ -175,7 +175,7 @@ impl Harness {
     }
 
     fn judge_tree(&self, run_id: &RunId) {
-        let store = self.path().join("runs.db");
+        let store = self.path().join("home/runs.db");
         let ask = |args: &[&str]| {
             let left = crate::fixture::monolith(self.path(), args)
                 .args(["--store", store.to_str().unwrap()])

@@ -17,6 +17,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::{Beneath, HELD, MOST_TRIES, OpenError, READ, Walk, id_of};
+use crate::tools::withheld::StoreNames;
 use rustix::fs::fstat;
 
 /// Folders that hold what runs when somebody else works in the workspace: hooks and settings of git.
@@ -110,7 +111,7 @@ impl Beneath {
     /// The place that a path leads to; `None` if a folder on the way is missing. What is withheld is refused.
     fn place(&self, path: &Path, search: Search) -> Result<Option<Destination>, OpenError> {
         let mut walk = self.walk(path)?;
-        let place = walk.place(search);
+        let place = walk.place(search, self.withheld.store_names().as_ref());
         let withheld = self.withheld.ids();
         if walk.opened.iter().any(|id| withheld.has(*id)) || withheld.holds_folder(&self.root) {
             return Err(OpenError::Withheld);
@@ -137,7 +138,11 @@ fn written(mut file: File, text: &[u8], mode: Option<Mode>) -> Result<(), OpenEr
 
 impl Walk<'_> {
     /// Takes every step but the last one, and finds what has the last name. `None` if a folder is missing that is not made.
-    fn place(&mut self, search: Search) -> Result<Option<Destination>, OpenError> {
+    fn place(
+        &mut self,
+        search: Search,
+        store: Option<&StoreNames>,
+    ) -> Result<Option<Destination>, OpenError> {
         while let Some(step) = self.steps.pop_front() {
             match step.as_bytes() {
                 b"." => {}
@@ -145,6 +150,7 @@ impl Walk<'_> {
                     self.folders.pop().ok_or(OpenError::Outside)?;
                 }
                 name if is_closed(name) => return Err(OpenError::Closed(CLOSED)),
+                _ if self.is_of_store(store, &step)? => return Err(OpenError::Withheld),
                 _ if self.steps.is_empty() => {
                     if let Some(place) = self.last_place(step, search)? {
                         return Ok(Some(place));
@@ -158,6 +164,14 @@ impl Walk<'_> {
             }
         }
         Err(OpenError::NotAFile)
+    }
+
+    /// True if that name, in the folder that the path has led to, belongs to the store, whether a file has it or not.
+    fn is_of_store(&self, store: Option<&StoreNames>, name: &OsStr) -> Result<bool, OpenError> {
+        match store.filter(|store| store.has(name)) {
+            Some(store) => Ok(store.folder == id_of(&fstat(self.here())?)),
+            None => Ok(false),
+        }
     }
 
     /// What is left of a path leads through a folder that is not there: its names are judged all the same.
