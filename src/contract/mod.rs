@@ -22,6 +22,7 @@ mod approval_rule;
 mod author_form;
 mod big_count;
 mod check;
+mod compiled_schema;
 mod cost;
 mod delegate_terms;
 mod delegates;
@@ -74,6 +75,7 @@ mod session_tools;
 mod settled;
 #[cfg(test)]
 mod shipped_schema;
+mod simple_command;
 mod spec;
 mod targets;
 mod term_fault;
@@ -85,6 +87,7 @@ mod tokenizer;
 mod tool_filter;
 mod tool_labels;
 mod tool_pattern;
+mod typed_schema;
 mod unusable_tools;
 mod validators;
 mod value_bounds;
@@ -104,6 +107,7 @@ pub(crate) use check::{
     ToolFault, context_feasible, contract_warnings, structure_faults, tool_faults_with,
     tool_warnings, unknown_windows,
 };
+pub(crate) use compiled_schema::ArgumentFault;
 pub use delegate_terms::DelegationGrant;
 pub(crate) use delegate_terms::{
     AGENT_PREFIX, AGENTS, AgentLink, DEFAULT_MAX_DEPTH, DelegateTerms, DelegationTerms,
@@ -189,7 +193,7 @@ pub(crate) use tool_filter::ToolFilter;
 pub(crate) use tool_pattern::pattern_takes;
 pub(crate) use unusable_tools::way_without_tools;
 pub use validators::Validators;
-pub(crate) use validators::{ArgumentFault, check_input};
+pub(crate) use validators::check_input;
 pub(crate) use value_bounds::StepsLeft;
 pub(crate) use web_address::check_address;
 pub(crate) use workflow::{

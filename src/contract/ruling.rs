@@ -1,9 +1,15 @@
 //! What a contract says of one call before it may start: it may, a person is asked, or it is denied. Asks no person.
 
 use super::approval_rule::{ApprovalAction, RulePlace};
+use super::server_terms::BUILTIN;
+use super::simple_command::simple_command;
 use super::tool_pattern::pattern_takes;
-use super::{StepsLeft, Terms, Validators};
-use crate::message::ObjectText;
+use super::{StepsLeft, Terms, ToolTerms, Validators};
+use crate::message::{ObjectText, RoundedValue};
+
+/// The built-in shell, and the member of its arguments that holds the command.
+const SHELL: &str = "shell";
+const COMMAND: &str = "command";
 
 /// What a contract says of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +26,8 @@ impl Terms {
     /// What is done with a call (semantics §6): the first rule of `approval` that it falls under decides, then `require_approval`;
     /// a call under neither may start.
     ///
-    /// Arguments that no rule can judge within the steps that are left fall under a rule that asks or denies, and under none that
-    /// allows: what is too large to be looked at is not let through for it.
+    /// A call that a rule cannot judge falls under it where it asks or denies, and not where it allows. A rule that allows some calls of
+    /// the built-in shell takes only commands that start one program and nothing else, and judges the words of that program.
     #[must_use]
     pub(crate) fn ruling_of(
         &self,
@@ -32,22 +38,42 @@ impl Terms {
     ) -> Ruling {
         let rules = (0_u32..).zip(&self.approval);
         for (n, rule) in rules.filter(|(_, rule)| pattern_takes(&rule.tool, tool)) {
+            let is_allowed = rule.action == ApprovalAction::Allow;
             let takes = match &rule.arguments {
-                None => Some(true),
-                Some(_) => validators.rule_takes(n, arguments, left),
+                None => true,
+                Some(_) if is_allowed => {
+                    let judged = self.allowable(tool, arguments);
+                    judged.is_some_and(|judged| validators.rule_allows(n, &judged, left))
+                }
+                Some(_) => validators.rule_takes(n, &arguments.rounded(), left) != Some(false),
             };
-            let place = RulePlace::Approval(n);
-            match rule.action {
-                ApprovalAction::Allow if takes == Some(true) => return Ruling::Allow,
-                ApprovalAction::Ask if takes != Some(false) => return Ruling::Ask(place),
-                ApprovalAction::Deny if takes != Some(false) => return Ruling::Deny(place),
-                ApprovalAction::Allow | ApprovalAction::Ask | ApprovalAction::Deny => {}
+            if takes {
+                let place = RulePlace::Approval(n);
+                return match rule.action {
+                    ApprovalAction::Allow => Ruling::Allow,
+                    ApprovalAction::Ask => Ruling::Ask(place),
+                    ApprovalAction::Deny => Ruling::Deny(place),
+                };
             }
         }
         if self.require_approval.iter().any(|listed| listed == tool) {
             return Ruling::Ask(RulePlace::RequireApproval);
         }
         Ruling::Allow
+    }
+
+    /// The arguments that a rule may allow, as it judges them; `None` of a command of the built-in shell that is more than one program.
+    fn allowable(&self, tool: &str, arguments: &ObjectText) -> Option<RoundedValue> {
+        let mut judged = arguments.rounded();
+        let is_shell = |pinned: &ToolTerms| pinned.origin == BUILTIN && pinned.name == SHELL;
+        if !self.tool(tool).is_some_and(is_shell) {
+            return Some(judged);
+        }
+        for value in judged.each_mut() {
+            let command = value.get_mut(COMMAND)?;
+            *command = simple_command(command.as_str()?)?.into();
+        }
+        Some(judged)
     }
 
     /// What may be done with the calls of a tool, whatever their arguments: the rules that it falls under, up to the first that is
@@ -131,6 +157,142 @@ mod tests {
         check("deny", Ruling::Deny(RulePlace::Approval(0)));
         check("ask", Ruling::Ask(RulePlace::Approval(0)));
         check("allow", Ruling::Ask(RulePlace::Approval(1)));
+    }
+
+    /// The ruling about a call of the built-in shell, or of a server's tool of that name.
+    fn of_shell(origin: &str, rules: &str, arguments: &str) -> Ruling {
+        let contract = make(&[&format!("approval={rules}"), "require_approval=[]"]);
+        let mut terms = Terms::clone(&contract);
+        for tool in terms
+            .tools
+            .iter_mut()
+            .filter(|tool| tool.name == "read_file")
+        {
+            "shell".clone_into(&mut tool.name);
+            origin.clone_into(&mut tool.origin);
+        }
+        let validators = Validators::compile(&terms);
+        let arguments = ObjectText::parse(arguments).unwrap();
+        terms.ruling_of(
+            &validators,
+            "shell",
+            &arguments,
+            &mut StepsLeft::WHOLE.clone(),
+        )
+    }
+
+    #[test]
+    fn a_rule_allows_the_shell_one_program_and_nothing_else() {
+        let command = |text: &str| serde_json::json!({ "command": text }).to_string();
+        let rules = |tool: &str, action: &str| {
+            format!(
+                "[{{tool: '{tool}', arguments: {{properties: {{command: {{pattern: '^cargo (check|test)( |$)'}}}}}}, action: {action}}}, \
+                 {{tool: '*', action: ask}}]"
+            )
+        };
+        let asked = Ruling::Ask(RulePlace::Approval(1));
+        for tool in ["read_file", "*"] {
+            let rules = rules(tool, "allow");
+            let rules = rules.replace("read_file", "shell");
+            for text in ["cargo test", "cargo  check --all", "'cargo' test \"a;b\""] {
+                assert_eq!(
+                    of_shell("builtin", &rules, &command(text)),
+                    Ruling::Allow,
+                    "{text}"
+                );
+            }
+            for text in [
+                "cargo test ; id",
+                "cargo test;id",
+                "cargo test && id",
+                "cargo test | sh",
+                "cargo test > x",
+                "cargo test\nid",
+                "cargo test $(id)",
+                "cargo test `id`",
+                "cargo test &",
+                "cargo test *",
+                "'cargo test' x",
+                "cargo testx",
+                "X=1 cargo test",
+            ] {
+                assert_eq!(of_shell("builtin", &rules, &command(text)), asked, "{text}");
+            }
+            for arguments in [
+                "{}",
+                r#"{"command":5}"#,
+                r#"{"command":["cargo test"]}"#,
+                r#"{"command":null}"#,
+            ] {
+                assert_eq!(of_shell("builtin", &rules, arguments), asked, "{arguments}");
+            }
+            // The tool of a server has its own words.
+            let other = of_shell("mcp:s", &rules, &command("cargo test ; id"));
+            assert_eq!(other, Ruling::Allow);
+        }
+        // What is denied or asked about is the text as it is.
+        for (action, expect) in [
+            ("deny", Ruling::Deny(RulePlace::Approval(0))),
+            ("ask", Ruling::Ask(RulePlace::Approval(0))),
+        ] {
+            let rules = rules("shell", action);
+            assert_eq!(
+                of_shell("builtin", &rules, &command("cargo test ; id")),
+                expect
+            );
+        }
+        // A rule about all calls allows them all.
+        let all = "[{tool: shell, action: allow}]";
+        assert_eq!(of_shell("builtin", all, &command("a; b")), Ruling::Allow);
+    }
+
+    #[test]
+    fn a_rule_allows_no_value_that_its_schema_cannot_look_at() {
+        let rules = |schema: &str, action: &str| {
+            format!(
+                "[{{tool: read_file, arguments: {{properties: {{a: {schema}}}}}, action: {action}}}, {{tool: '*', action: ask}}]"
+            )
+        };
+        let check = |schema: &str, value: &str, expect: bool| {
+            let arguments = format!("{{\"a\":{value}}}");
+            let found = ruling(&rules(schema, "allow"), "[]", "read_file", &arguments);
+            assert_eq!(
+                found == Ruling::Allow,
+                expect,
+                "{schema} {value}: {found:?}"
+            );
+        };
+        check("{pattern: '^x'}", "\"xy\"", true);
+        for other in ["1", "[\"xy\"]", "{}", "null", "true"] {
+            check("{pattern: '^x'}", other, false);
+            check("{maxLength: 5}", other, false);
+            check("{not: {not: {pattern: '^x'}}}", other, false);
+        }
+        check("{maximum: 10}", "10", true);
+        check("{maximum: 10}", "10.0", true);
+        for other in ["11", "\"11\"", "[11]", "10.00000000000000000001"] {
+            check("{maximum: 10}", other, false);
+        }
+        check("{exclusiveMaximum: 10}", "9.9", true);
+        check("{minimum: 10}", "9.99999999999999999999", false);
+        check("{exclusiveMinimum: 10}", "10.00000000000000000001", false);
+        check("{const: 10}", "10.00000000000000000001", false);
+        check("{enum: [0.1]}", "0.10000000000000000001", false);
+        check("{enum: [0.1]}", "1e-1", true);
+        check("{multipleOf: 0.5}", "1.50000000000000000001", false);
+        check("{type: integer}", "1.00000000000000000001", false);
+        // A rule that denies takes what one of both neighbours fits.
+        let denied = |schema: &str, value: &str| {
+            let arguments = format!("{{\"a\":{value}}}");
+            ruling(&rules(schema, "deny"), "[]", "read_file", &arguments)
+        };
+        let deny = Ruling::Deny(RulePlace::Approval(0));
+        assert_eq!(denied("{maximum: 10}", "10.00000000000000000001"), deny);
+        assert_eq!(denied("{pattern: '^x'}", "1"), deny);
+        assert_eq!(
+            denied("{minimum: 11}", "10.00000000000000000001"),
+            Ruling::Ask(RulePlace::Approval(1))
+        );
     }
 
     #[test]

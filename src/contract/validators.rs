@@ -4,46 +4,26 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use super::schema_bounds::{SchemaFault, bounds};
-use super::schema_rule::rule_of;
-use super::value_bounds::{StepsLeft, ValueBounds};
+use super::compiled_schema::{ArgumentFault, Compiled, CompiledRule};
+use super::schema_bounds::SchemaFault;
+use super::value_bounds::StepsLeft;
 use super::{FINAL_REPORT, FinalReportTerms, Terms, ToolTerms};
-use crate::message::{Digest, ObjectText, exact_value};
-
-/// Bytes of one compiled regular expression.
-const MAX_REGEX_BYTES: usize = 1 << 20;
+use crate::message::{Digest, ObjectText, RoundedValue, rounded_value};
 
 /// The compiled input schemas of the tools a contract exposes, by exposed name.
 ///
 /// Compiling is dear and checking is cheap, so a run compiles once; runs of one contract may share one value.
 #[derive(Clone, Default)]
 pub struct Validators {
-    /// What judges the arguments that rules of `approval` are about; none for a rule about all, or with a schema that does not compile.
-    approval: Vec<Option<Arc<Compiled>>>,
+    /// The schemas of the rules of `approval`; `None` of a rule about all arguments, or with a schema that does not compile.
+    approval: Vec<Option<Arc<CompiledRule>>>,
     by_tool: BTreeMap<String, Arc<Compiled>>,
     /// Why the schemas of the others cannot be used, with their pins.
     faults: BTreeMap<String, (Digest, SchemaFault)>,
     /// What judges a final report in JSON, where the contract has a schema that compiles.
     report: Option<Arc<Compiled>>,
-}
-
-struct Compiled {
-    bounds: ValueBounds,
-    pin: Digest,
-    validator: Validator,
-}
-
-/// Why arguments do not fit their tool's input schema: the first rule they break.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{pointer}: {rule}")]
-pub struct ArgumentFault {
-    /// RFC 6901, into the arguments; empty for the whole.
-    pub pointer: String,
-    /// The rule, at most 200 bytes; it names no value of the arguments.
-    pub rule: String,
 }
 
 impl Validators {
@@ -62,10 +42,8 @@ impl Validators {
             .values()
             .map(|compiled| (compiled.pin, compiled))
             .collect();
-        let rules = terms
-            .approval
-            .iter()
-            .map(|rule| compile_rule(rule.arguments.as_ref()?));
+        let rules = terms.approval.iter();
+        let rules = rules.map(|rule| CompiledRule::of(rule).map(Arc::new));
         let mut found = Self {
             approval: rules.collect(),
             report: terms.final_report.as_ref().and_then(compile_report),
@@ -115,7 +93,7 @@ impl Validators {
             .by_tool
             .get(tool)
             .ok_or_else(|| whole("no usable input schema is known for this tool".to_owned()))?;
-        compiled.validate(&arguments.to_value(), left)
+        compiled.validate_each(&arguments.rounded(), left)
     }
 
     /// Checks a final report in JSON against the contract's schema; where there is none, everything fits.
@@ -129,19 +107,30 @@ impl Validators {
         }
     }
 
-    /// Whether the arguments are those that the rule of `approval` of that number is about; `None` if that cannot be judged within
-    /// the steps that are left.
+    /// True if the arguments fit the schema of the rule of `approval` of that number; `None` if that cannot be judged: within the steps
+    /// that are left, or because a number lies between two that memory holds and only one of them fits.
     pub(super) fn rule_takes(
         &self,
         rule: u32,
-        arguments: &ObjectText,
+        arguments: &RoundedValue,
         left: &mut StepsLeft,
     ) -> Option<bool> {
-        let rule = usize::try_from(rule).ok()?;
-        let compiled = self.approval.get(rule)?.as_ref()?;
-        let value = arguments.to_value();
-        compiled.bounds.check(&value, left).ok()?;
-        Some(compiled.validator.is_valid(&value))
+        self.rule(rule)?.stated.takes(arguments, left)
+    }
+
+    /// True if a rule that allows takes the arguments: they fit its schema, and hold no value of another type than its keywords are about.
+    pub(super) fn rule_allows(
+        &self,
+        rule: u32,
+        arguments: &RoundedValue,
+        left: &mut StepsLeft,
+    ) -> bool {
+        self.rule(rule)
+            .is_some_and(|rule| rule.allows(arguments, left))
+    }
+
+    fn rule(&self, rule: u32) -> Option<&CompiledRule> {
+        self.approval.get(usize::try_from(rule).ok()?)?.as_deref()
     }
 
     /// What judges a final report alone.
@@ -179,7 +168,7 @@ impl Validators {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn check_input(schema: Option<&Value>, task: &str) -> Result<(), String> {
-    let value = exact_value(task).map_err(|fault| format!("the task is to be JSON: {fault}"))?;
+    let value = rounded_value(task).map_err(|fault| format!("the task is to be JSON: {fault}"))?;
     let Some(schema) = schema else {
         return Ok(());
     };
@@ -189,7 +178,7 @@ pub(crate) fn check_input(schema: Option<&Value>, task: &str) -> Result<(), Stri
             fault.pointer, fault.rule
         )
     })?;
-    let checked = compiled.validate(&value, &mut StepsLeft::WHOLE.clone());
+    let checked = compiled.validate_each(&value, &mut StepsLeft::WHOLE.clone());
     checked.map_err(|fault| {
         let pointer = if fault.pointer.is_empty() {
             "the task"
@@ -210,51 +199,10 @@ impl fmt::Debug for Validators {
     }
 }
 
-impl Compiled {
-    fn of(schema: &Value, pin: Digest) -> Result<Self, SchemaFault> {
-        let bounds = bounds(schema)?;
-        let patterns = PatternOptions::regex()
-            .size_limit(MAX_REGEX_BYTES)
-            .dfa_size_limit(MAX_REGEX_BYTES);
-        let validator = jsonschema::options()
-            .offline()
-            .should_validate_formats(false)
-            .with_pattern_options(patterns)
-            .build(schema)
-            .map_err(|error| SchemaFault {
-                pointer: error.instance_path().as_str().to_owned(),
-                rule: rule_of(&error),
-            })?;
-        Ok(Self {
-            bounds,
-            pin,
-            validator,
-        })
-    }
-
-    fn validate(&self, value: &Value, left: &mut StepsLeft) -> Result<(), ArgumentFault> {
-        let sized = self.bounds.check(value, left);
-        sized.map_err(|rule| ArgumentFault {
-            pointer: String::new(),
-            rule,
-        })?;
-        self.validator
-            .validate(value)
-            .map_err(|error| ArgumentFault {
-                pointer: error.instance_path().as_str().to_owned(),
-                rule: rule_of(&error),
-            })
-    }
-}
-
 /// None if the contract has no schema, or one that does not compile: PRECHECK refuses that.
 fn compile_report(terms: &FinalReportTerms) -> Option<Arc<Compiled>> {
-    compile_rule(terms.schema.as_ref()?)
-}
-
-/// `None` if it does not compile: PRECHECK refuses that.
-fn compile_rule(schema: &Value) -> Option<Arc<Compiled>> {
-    Compiled::of(schema, Digest::ZERO).ok().map(Arc::new)
+    let compiled = Compiled::of(terms.schema.as_ref()?, Digest::ZERO);
+    compiled.ok().map(Arc::new)
 }
 
 #[cfg(test)]
@@ -348,6 +296,21 @@ mod tests {
             r#"{"n": 1e400}"#,
             Err(("/n", "maximum: value is greater than the maximum of 9")),
         );
+        // One between two doubles is both.
+        for (arguments, rule) in [
+            (
+                r#"{"n": 9.00000000000000000001}"#,
+                "/n: maximum: value is greater than the maximum of 9",
+            ),
+            (
+                r#"{"m": 1.00000000000000000001}"#,
+                "/m: type: value is not of type \"integer\"",
+            ),
+        ] {
+            let (pointer, rule) = rule.split_once(": ").unwrap();
+            check(&bounded, arguments, Err((pointer, rule)));
+        }
+        check(&bounded, r#"{"n": 3.14159265358979323846}"#, Ok(()));
     }
 
     #[test]

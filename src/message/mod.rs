@@ -78,5 +78,5 @@ pub(crate) use token_counter::NoTokenizers;
 pub use token_counter::{QuarterBytes, TokenCounter, TokenCounters};
 pub use usage::Usage;
 pub(crate) use usage::estimate_tokens;
-pub(crate) use value::{exact_value, nearest_value};
+pub(crate) use value::{RoundedValue, exact_value, nearest_value, rounded_value};
 pub(crate) use version::{VersionFault, check_version};

@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::value::{invalid, nearest_value, walk};
+use super::value::{RoundedValue, invalid, nearest_value, walk};
 use super::{Digest, ObjectFault};
 
 /// The text of exactly one JSON object without duplicate keys, kept bit for bit as it was written.
@@ -62,6 +62,20 @@ impl ObjectText {
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(&self.0).map_or(serde_json::Value::Null, nearest_value)
+    }
+}
+
+impl ObjectText {
+    /// The parsed values around the text: a number that memory does not hold is both of its neighbours.
+    pub(crate) fn rounded(&self) -> RoundedValue {
+        match serde_json::from_str(&self.0) {
+            Ok(raw) => RoundedValue::around(raw),
+            // Not for a text that was parsed.
+            Err(_) => RoundedValue {
+                down: serde_json::Value::Null,
+                up: None,
+            },
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! JSON text as a value in memory, without duplicate keys. Knows JSON limits; does not know any message.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Number, Value};
 
 use super::{Members, ObjectFault};
 
@@ -27,30 +28,160 @@ pub(crate) fn exact_value(text: &str) -> Result<Value, ObjectFault> {
     Ok(nearest_value(whole))
 }
 
+/// Like [`exact_value`], but with both neighbours of a number that memory does not hold.
+///
+/// # Errors
+/// As of [`exact_value`].
+pub(crate) fn rounded_value(text: &str) -> Result<RoundedValue, ObjectFault> {
+    let whole: &RawValue = serde_json::from_str(text).map_err(|e| invalid(&e))?;
+    walk(whole, 0)?;
+    Ok(RoundedValue::around(whole))
+}
+
 /// The nearest value in memory: a number beyond the largest that a double holds is that one, so that rules about types and
 /// bounds judge it as they would judge the number itself; half a surrogate pair is the replacement character.
 ///
 /// Costs one scan of the text per level: for what [`walk`] has seen.
 pub(crate) fn nearest_value(raw: &RawValue) -> Value {
+    value_with(raw, &mut nearest_number)
+}
+
+/// A value in memory whose numbers may lie between those that memory holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RoundedValue {
+    /// Every number as it is, or rounded down.
+    pub(crate) down: Value,
+    /// Every number as it is, or rounded up; `None` if each is as it is.
+    pub(crate) up: Option<Value>,
+}
+
+impl RoundedValue {
+    /// The values around a text that [`walk`] has seen.
+    pub(super) fn around(raw: &RawValue) -> Self {
+        let mut is_exact = true;
+        let down = value_with(raw, &mut |text| match neighbours(text) {
+            Some((down, _)) => {
+                is_exact = false;
+                Value::from(down)
+            }
+            None => nearest_number(text),
+        });
+        let mut rounded_up = |text: &str| match neighbours(text) {
+            Some((_, up)) => Value::from(up),
+            None => nearest_number(text),
+        };
+        let up = (!is_exact).then(|| value_with(raw, &mut rounded_up));
+        Self { down, up }
+    }
+
+    /// Each of the one or two values.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Value> {
+        std::iter::once(&self.down).chain(&self.up)
+    }
+
+    /// The same one or two values, changed.
+    pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        std::iter::once(&mut self.down).chain(&mut self.up)
+    }
+}
+
+/// The value of a text, with the value of each number, `true`, `false` and `null` from `scalar`.
+fn value_with(raw: &RawValue, scalar: &mut dyn FnMut(&str) -> Value) -> Value {
     let text = raw.get();
     if text.starts_with('[')
         && let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text)
     {
-        return items.into_iter().map(nearest_value).collect();
+        let items = items.into_iter();
+        return items.map(|item| value_with(item, scalar)).collect();
     }
     if text.starts_with('{')
         && let Ok(Members(members)) = serde_json::from_str(text)
     {
         let members = members.into_iter();
-        let members = members.map(|(key, value)| (key, nearest_value(value)));
+        let members = members.map(|(key, value)| (key, value_with(value, scalar)));
         return Value::Object(members.collect());
     }
     if text.starts_with('"') {
         let read = serde_json::from_str::<Lossy>(text);
         return Value::String(read.map_or_else(|_| text.to_owned(), |Lossy(read)| read));
     }
+    scalar(text)
+}
+
+fn nearest_number(text: &str) -> Value {
     let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(sign * f64::MAX))
+}
+
+/// The doubles around a number that none of them is, by their decimal texts; `None` of a number that memory holds, or beyond all doubles.
+fn neighbours(text: &str) -> Option<(f64, f64)> {
+    let number: Number = serde_json::from_str(text).ok()?;
+    if number.is_i64() || number.is_u64() {
+        return None;
+    }
+    let nearest = number.as_f64()?;
+    let (down, up) = match Decimal::read(text).cmp(&Decimal::read(&number.to_string())) {
+        Ordering::Equal => return None,
+        Ordering::Less => (nearest.next_down(), nearest),
+        Ordering::Greater => (nearest, nearest.next_up()),
+    };
+    Some((down.max(f64::MIN), up.min(f64::MAX)))
+}
+
+/// A decimal number: 0.DIGITS · 10^point, without zeros at either end of its digits.
+#[derive(Debug, PartialEq, Eq)]
+struct Decimal {
+    digits: Vec<u8>,
+    is_negative: bool,
+    point: i64,
+}
+
+impl Decimal {
+    /// Reads a number of JSON.
+    fn read(text: &str) -> Self {
+        let is_negative = text.starts_with('-');
+        let text = text.trim_start_matches('-');
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let far = if exponent.starts_with('-') {
+            i64::MIN
+        } else {
+            i64::MAX
+        };
+        let exponent: i64 = exponent.parse().unwrap_or(far);
+        let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
+        let all = format!("{whole}{fraction}");
+        let digits = all.trim_start_matches('0');
+        let zeros = length(&all) - length(digits);
+        let digits = digits.trim_end_matches('0').as_bytes().to_vec();
+        let point = exponent.saturating_add(length(whole) - zeros);
+        Self {
+            is_negative: is_negative && !digits.is_empty(),
+            point: if digits.is_empty() { i64::MIN } else { point },
+            digits,
+        }
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_size = |one: &Self, other: &Self| {
+            let by_point = one.point.cmp(&other.point);
+            by_point.then_with(|| one.digits.cmp(&other.digits))
+        };
+        match (self.is_negative, other.is_negative) {
+            (false, false) => by_size(self, other),
+            (true, true) => by_size(other, self),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        }
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// A JSON string; what is no character stands as the replacement character.
@@ -108,6 +239,54 @@ pub(super) fn walk(value: &RawValue, depth: usize) -> Result<(), ObjectFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_between_two_doubles_is_both() {
+        let check = |text: &str, expect: Option<(f64, f64)>| {
+            assert_eq!(neighbours(text), expect, "{text}");
+            let raw: &RawValue = serde_json::from_str(text).unwrap();
+            let rounded = RoundedValue::around(raw);
+            assert_eq!(rounded.up.is_some(), expect.is_some(), "{text}");
+            if let Some((down, up)) = expect {
+                assert_eq!(rounded.down, Value::from(down));
+                assert_eq!(rounded.up, Some(Value::from(up)));
+            }
+        };
+        for exact in [
+            "0",
+            "-0",
+            "0.0",
+            "-0.0e5",
+            "10",
+            "10.0",
+            "1e1",
+            "100e-1",
+            "0.1",
+            "1.50",
+            "0.00015e4",
+            "1e300",
+            "-2.5",
+            "18446744073709551615",
+            "5e-324",
+            "1e400",
+            "-1e400",
+        ] {
+            check(exact, None);
+        }
+        let ten = 10.0_f64;
+        check("10.00000000000000000001", Some((ten, ten.next_up())));
+        check("1000000000000000000000.1e-20", Some((ten, ten.next_up())));
+        check("9.99999999999999999999", Some((ten.next_down(), ten)));
+        check("-10.00000000000000000001", Some((-ten.next_up(), -ten)));
+        check("-9.99999999999999999999", Some((-ten, -ten.next_down())));
+        check("0.10000000000000000001", Some((0.1, 0.1_f64.next_up())));
+        check("1e-400", Some((0.0, 5e-324)));
+        check("-1e-99999999999999999999", Some((-5e-324, 0.0)));
+        check(
+            "18446744073709551617",
+            Some((18_446_744_073_709_549_568.0, 18_446_744_073_709_551_616.0)),
+        );
+    }
 
     #[test]
     fn a_value_is_read_exactly_with_any_keys() {

@@ -112,6 +112,44 @@ fn mistakes_in_rules_are_named_before_a_run() {
     check("approvers: [anna]\n", "approvers.0 is no public key");
 }
 
+/// The example of docs/approvals.md, against a model that appends a command of its own.
+#[test]
+fn a_rule_allows_the_shell_one_program_and_what_is_more_waits_for_a_person() {
+    let page = include_str!("../../docs/approvals.md");
+    let example = "- {tool: shell, arguments: {properties: {command: {pattern: '^cargo (check|test)( |$)'}}}, action: allow}\n";
+    assert!(page.contains(example));
+    let rules = format!(
+        "approval:\n{}- {{tool: '*', action: ask}}\n",
+        example.replace("cargo", "echo")
+    );
+    let check = |command: &str, expect: i32| {
+        let fixture = Fixture::new();
+        let terms =
+            format!("tool_policy: optional\ntools: {{builtin: [shell], sandbox: off}}\n{rules}");
+        let call = calls("shell", &json!({ "command": command }).to_string());
+        fixture.script(&terms, &[&call, &says("done")]);
+        let left = fixture.run(&["run", "c.yaml", "--no-wait", "--run-id", "r"]);
+        assert_eq!(left.code, expect, "{command}: {}", left.printed());
+        assert!(!fixture.path("made").exists(), "{command}");
+        fixture.ok(&["replay", "r", "--open"]);
+    };
+    for command in ["echo test --all", "  'echo' \"check\" 'a ; b'"] {
+        check(command, 0);
+    }
+    for command in [
+        "echo test ; touch made",
+        "echo test && touch made",
+        "echo test\ntouch made",
+        "echo test $(touch made)",
+        "echo test `touch made`",
+        "echo test > made",
+        "echo test | tee made",
+        "echo testing",
+    ] {
+        check(command, 8);
+    }
+}
+
 #[test]
 fn the_reason_of_a_refusal_reaches_the_model_and_the_reader() {
     let fixture = fixture("require_approval: [echo]\n", &[("echo", r#"{"text":"a"}"#)]);

@@ -1,0 +1,209 @@
+//! A schema whose keywords hold for values of their own type alone. Judges no value.
+//!
+//! JSON Schema passes a keyword over where the value has another type: `pattern` says nothing of a number. A rule that allows calls
+//! means the opposite: what its keyword cannot look at it does not allow.
+
+use serde_json::{Map, Value, json};
+
+/// Keywords with the type that they are about.
+const TYPES: [(&str, &[&str]); 4] = [
+    (
+        "array",
+        &[
+            "additionalItems",
+            "contains",
+            "items",
+            "maxContains",
+            "maxItems",
+            "minContains",
+            "minItems",
+            "prefixItems",
+            "unevaluatedItems",
+            "uniqueItems",
+        ],
+    ),
+    (
+        "number",
+        &[
+            "exclusiveMaximum",
+            "exclusiveMinimum",
+            "maximum",
+            "minimum",
+            "multipleOf",
+        ],
+    ),
+    (
+        "object",
+        &[
+            "additionalProperties",
+            "dependencies",
+            "dependentRequired",
+            "dependentSchemas",
+            "maxProperties",
+            "minProperties",
+            "patternProperties",
+            "properties",
+            "propertyNames",
+            "required",
+            "unevaluatedProperties",
+        ],
+    ),
+    ("string", &["maxLength", "minLength", "pattern"]),
+];
+/// Keywords with one schema, or a list of them.
+const SCHEMAS: [&str; 16] = [
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
+/// Keywords with schemas by name.
+const NAMED_SCHEMAS: [&str; 6] = [
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+
+/// The schema where each schema in it has the types that its keywords are about. Its depth is bounded before.
+pub(super) fn typed_schema(schema: &Value) -> Value {
+    let Value::Object(stated) = schema else {
+        return schema.clone();
+    };
+    let mut typed = stated.clone();
+    for key in SCHEMAS {
+        match typed.get_mut(key) {
+            Some(Value::Array(all)) => all.iter_mut().for_each(|one| *one = typed_schema(one)),
+            Some(one) => *one = typed_schema(one),
+            None => {}
+        }
+    }
+    for key in NAMED_SCHEMAS {
+        if let Some(Value::Object(all)) = typed.get_mut(key) {
+            all.values_mut().for_each(|one| *one = typed_schema(one));
+        }
+    }
+    let about = TYPES.iter().filter(|(_, keys)| {
+        let mut keys = keys.iter();
+        keys.any(|key| stated.contains_key(*key))
+    });
+    let about: Vec<&str> = about.map(|(name, _)| *name).collect();
+    if !about.is_empty() {
+        restrict(&mut typed, &about);
+    }
+    Value::Object(typed)
+}
+
+/// Leaves a schema those types that it states and its keywords are about.
+fn restrict(schema: &mut Map<String, Value>, about: &[&str]) {
+    let stated = match schema.get("type") {
+        Some(Value::String(name)) => vec![name.clone()],
+        Some(Value::Array(names)) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        _ => about.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let is_about = |name: &String| {
+        let number = name == "integer" && about.contains(&"number");
+        number || about.contains(&name.as_str())
+    };
+    let left: Vec<String> = stated.into_iter().filter(is_about).collect();
+    if left.is_empty() {
+        // It takes no value at all.
+        schema.insert("not".to_owned(), json!({}));
+    } else {
+        schema.insert("type".to_owned(), json!(left));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn takes(schema: &Value, value: &Value) -> bool {
+        jsonschema::is_valid(&typed_schema(schema), value)
+    }
+
+    #[test]
+    fn a_keyword_takes_no_value_of_another_type() {
+        let cases = [
+            (
+                json!({"pattern": "^a"}),
+                json!("ab"),
+                vec![json!(1), json!(["a"]), json!(null)],
+            ),
+            (
+                json!({"maximum": 10}),
+                json!(10),
+                vec![json!("11"), json!([11]), json!({})],
+            ),
+            (
+                json!({"type": "integer", "minimum": 1}),
+                json!(2),
+                vec![json!(0), json!("2")],
+            ),
+            (
+                json!({"items": {"pattern": "a"}}),
+                json!(["a"]),
+                vec![json!("b"), json!([1])],
+            ),
+            (
+                json!({"required": ["a"]}),
+                json!({"a": 1}),
+                vec![json!("a"), json!(["a"])],
+            ),
+            (
+                json!({"anyOf": [{"pattern": "a"}, {"type": "integer"}]}),
+                json!(5),
+                vec![json!(0.5), json!([])],
+            ),
+            (
+                json!({"not": {"not": {"pattern": "a"}}}),
+                json!("a"),
+                vec![json!(5), json!("b")],
+            ),
+        ];
+        for (schema, good, bad) in cases {
+            assert!(takes(&schema, &good), "{schema} {good}");
+            for value in bad {
+                assert!(!takes(&schema, &value), "{schema} {value}");
+            }
+        }
+        let union = json!({"type": ["string", "integer"], "pattern": "a"});
+        assert!(takes(&union, &json!("a")) && !takes(&union, &json!(1)));
+        let none = json!({"type": "object", "pattern": "a"});
+        assert!(!takes(&none, &json!("a")) && !takes(&none, &json!({})));
+    }
+
+    #[test]
+    fn names_of_members_and_data_are_no_keywords() {
+        let named = json!({"properties": {"pattern": {}, "items": true}});
+        assert_eq!(
+            typed_schema(&named),
+            json!({"properties": {"pattern": {}, "items": true}, "type": ["object"]})
+        );
+        for data in [
+            json!({"const": {"pattern": "a"}}),
+            json!({"enum": [{"maximum": 1}]}),
+            json!(true),
+        ] {
+            assert_eq!(typed_schema(&data), data);
+        }
+    }
+}
