@@ -150,6 +150,47 @@ fn a_rule_allows_the_shell_one_program_and_what_is_more_waits_for_a_person() {
     }
 }
 
+/// A person at another terminal sees the lines around a change, and no secret in them.
+#[test]
+fn the_question_masks_secrets_in_the_files_that_it_shows() {
+    const SECRET: &str = "s3cret-9f2c-value";
+    let edit = r#"{"path":"notes.txt","edits":[{"old":"two","new":"2"}]}"#;
+    let missing = json!({"path": "notes.txt", "edits": [{"old": format!("{SECRET}x"), "new": ""}]});
+    let asked = [("edit_file", edit), ("edit_file", &missing.to_string())];
+    let fixture = fixture(
+        "require_approval: [edit_file]\nredact: {env: [DEPLOY_KEY]}\n",
+        &asked,
+    );
+    let text = format!("key: {SECRET}\ntwo\nAKIAIOSFODNN7EXAMPLE\n{SECRET}x\n");
+    fixture.write("notes.txt", &text);
+    let with_key = |args: &[&str]| {
+        let left = fixture.command(args).env("DEPLOY_KEY", SECRET).output();
+        let said = crate::fixture::Left::from(left.unwrap()).printed();
+        assert!(
+            !said.contains(SECRET) && !said.contains("AKIAIOSFODNN7EXAMPLE"),
+            "{args:?}: {said}"
+        );
+        said
+    };
+    let left = with_key(&["run", "c.yaml", "--no-wait", "--run-id", "r1"]);
+    let asked = with_key(&["approve", "r1"]);
+    for said in [&left, &asked] {
+        assert!(said.contains("   key: [REDACTED:"), "{said}");
+        assert!(said.contains("  -two\n  +2\n"), "{said}");
+    }
+    // The same marker as in the record of the run.
+    let marker = |said: &str| {
+        let (_, rest) = said.split_once("key: [REDACTED:").unwrap();
+        rest.chars().take(32).collect::<String>()
+    };
+    assert_eq!(marker(&left), marker(&asked));
+    let hash = Fixture::hash_of(&left);
+    with_key(&["approve", "r1", "--yes", "--arguments", &hash]);
+    let left = with_key(&["resume", "r1", "--no-wait"]);
+    assert!(left.contains("asks for your approval"), "{left}");
+    with_key(&["approve", "r1"]);
+}
+
 #[test]
 fn the_reason_of_a_refusal_reaches_the_model_and_the_reader() {
     let fixture = fixture("require_approval: [echo]\n", &[("echo", r#"{"text":"a"}"#)]);

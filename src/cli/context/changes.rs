@@ -1,19 +1,23 @@
 //! What a call that waits would change of files of the run's workspace. Changes nothing, and finds no more than the tool would.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::ContractSpec;
 use crate::kernel::CallOrder;
+use crate::message::Scrubber;
 use crate::tools::{FileChange, Withheld};
 
 /// How long reading the files may take: a person waits for the question.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where changes are looked up: the workspace of a run.
+/// Where changes are looked up: the workspace of a run. What is shown of files is without the run's secrets.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Changes {
     root: PathBuf,
+    /// Takes the secrets of the run out; `None` until they are known, and nothing of a file is shown before.
+    scrub: Option<Arc<dyn Scrubber>>,
     withheld: Withheld,
 }
 
@@ -26,12 +30,25 @@ impl Changes {
     ) -> Option<Self> {
         let root = folder.join(spec.tools.workspace.as_deref().unwrap_or("."));
         let root = root.canonicalize().ok()?;
-        Some(Self { root, withheld })
+        Some(Self::beneath(root, withheld))
     }
 
     /// Those of a run whose workspace is that folder.
     pub(in crate::cli) const fn beneath(root: PathBuf, withheld: Withheld) -> Self {
-        Self { root, withheld }
+        Self {
+            root,
+            scrub: None,
+            withheld,
+        }
+    }
+
+    /// The same for a run whose secrets `scrub` takes out.
+    #[must_use]
+    pub(in crate::cli) fn without_secrets(self, scrub: Arc<dyn Scrubber>) -> Self {
+        Self {
+            scrub: Some(scrub),
+            ..self
+        }
     }
 
     /// What that call would change, or why that cannot be shown; none of a tool that writes no file, and of a server's question.
@@ -39,6 +56,7 @@ impl Changes {
         &self,
         order: &CallOrder,
     ) -> Option<Result<Vec<FileChange>, String>> {
+        let scrub = self.scrub.as_deref()?;
         if order.input.is_some() {
             return None;
         }
@@ -46,6 +64,19 @@ impl Changes {
         let (root, withheld) = (self.root.clone(), self.withheld.clone());
         let found = FileChange::of_call(root, withheld, &call.name, &call.arguments);
         let found = tokio::time::timeout(PATIENCE, found).await;
-        found.unwrap_or_else(|_| Some(Err("reading its files takes too long".to_owned())))
+        let found =
+            found.unwrap_or_else(|_| Some(Err("reading its files takes too long".to_owned())))?;
+        let shown = |text: String| scrub.owned_text(text);
+        Some(match found {
+            Ok(changes) => Ok(changes
+                .into_iter()
+                .map(|change| FileChange {
+                    path: shown(change.path),
+                    before: change.before.map(shown),
+                    after: change.after.map(shown),
+                })
+                .collect()),
+            Err(why) => Err(shown(why)),
+        })
     }
 }

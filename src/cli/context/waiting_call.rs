@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::next_resume::NextResume;
 use super::source::Source;
 use crate::contract::ExecutionContract;
-use crate::driver::{DriverError, committed_workspace};
+use crate::driver::{DriverError, committed_workspace, redactor_of};
 use crate::kernel::{CallOrder, EffectRecord, EventKind, Run};
 use crate::message::{Digest, RunId};
 use crate::replay::{Replayer, Unfinished};
@@ -177,7 +177,9 @@ impl WaitingCall {
         let file = ContractFile::of_run(app, begun, None, Vec::new())?;
         let spec = file.read(app).ok()?;
         let root = committed_workspace(&spec, file.folder(), self.workspace?)?;
-        Some(Changes::beneath(root, app.withheld().ok()?))
+        let key = app.redaction_key().ok()?;
+        let redactor = redactor_of(&spec, &app.environment, &key, run_id).ok()?;
+        Some(Changes::beneath(root, app.withheld().ok()?).without_secrets(redactor))
     }
 }
 

@@ -75,6 +75,21 @@ impl Guard {
     }
 }
 
+/// What takes the secrets of a file out of what another process shows of that run: those that this process knows.
+///
+/// # Errors
+/// As of [`Guard::of`].
+pub(crate) fn redactor_of(
+    spec: &ContractSpec,
+    environment: &Environment,
+    key: &RedactionKey,
+    run_id: &RunId,
+) -> Result<Arc<Redactor>, DriverError> {
+    let environment = environment.over(spec);
+    let guard = Guard::of(spec, &environment, None)?;
+    Ok(guard.redactor(spec, key, run_id))
+}
+
 /// How a run was asked for, as it may be recorded: a change of the file's values that holds a secret is left out, and all of it where a
 /// path does.
 pub(super) fn recorded(invocation: Invocation, redactor: &Redactor) -> Option<Invocation> {

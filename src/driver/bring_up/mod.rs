@@ -41,6 +41,7 @@ mod tokenizers;
 mod unmet;
 mod workspace;
 
+pub(crate) use guard::redactor_of;
 pub(crate) use handed_roots::{HandedRoot, handed_roots, is_root_of_all};
 pub(crate) use local_models::embedded_model;
 pub use new_run::prepare;

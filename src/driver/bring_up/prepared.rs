@@ -9,7 +9,7 @@ use crate::driver::shared::Shared;
 use crate::driver::waiting::WaitingReport;
 use crate::inference::Backend;
 use crate::kernel::RunStarted;
-use crate::message::{Digest, RunId, TokenCounter};
+use crate::message::{Digest, RunId, Scrubber, TokenCounter};
 use crate::session::{Input, Redactor, Session};
 use crate::store::{Invocation, RunLock};
 use crate::tools::ToolServers;
@@ -60,6 +60,12 @@ impl Prepared {
     #[must_use]
     pub const fn run_id(&self) -> &RunId {
         &self.run_id
+    }
+
+    /// What takes the run's secrets out of what is recorded, and of what is shown of its files.
+    pub(crate) fn scrubber(&self) -> Arc<dyn Scrubber> {
+        let redactor: Arc<Redactor> = Arc::clone(&self.redactor);
+        redactor
     }
 
     /// The same run; once it is suspended, what is in flight has so long to end, instead of 10 seconds.

@@ -222,6 +222,7 @@ async fn drive(
 ) -> Result<Driven, DriverError> {
     let (control, asked) = mpsc::channel(8);
     let (waiting, report) = Waiting::alone();
+    live.without_secrets(prepared.scrubber());
     let prepared = prepared.that_reports(report);
     let mut observer = live.clone();
     let mut driving = pin!(driver::drive(prepared, store, asked, &mut observer));

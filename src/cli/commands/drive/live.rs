@@ -28,7 +28,7 @@ use crate::cli::ui::wrap::cut;
 use crate::contract::ExecutionContract;
 use crate::driver::{Observer, RunRequest};
 use crate::kernel::{CallOrder, EntryDraft, Run};
-use crate::message::{InferenceSeq, RunId};
+use crate::message::{InferenceSeq, RunId, Scrubber};
 use crate::session::Control;
 use crate::store::Durability;
 use crate::telemetry::BillingFault;
@@ -203,6 +203,13 @@ impl Live {
             environment: environment.with_call_watch(report),
             ..request
         }
+    }
+
+    /// What is shown of the run's files from now on is without what `scrub` takes out.
+    pub(in crate::cli) fn without_secrets(&self, scrub: Arc<dyn Scrubber>) {
+        let mut following = self.lock();
+        let changes = following.changes.take();
+        following.changes = changes.map(|changes| changes.without_secrets(scrub));
     }
 
     /// A tool that runs reports of it: the newest report is shown with what is waited for.
