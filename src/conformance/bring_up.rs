@@ -74,6 +74,7 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
     let started = RunStarted {
         addresses: Vec::new(),
         bring_up: faults(&manifest),
+        confinement: Vec::new(),
         contract_hash: if other_hash {
             Digest::of(b"another contract")
         } else {

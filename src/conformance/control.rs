@@ -47,6 +47,7 @@ impl Drive {
             self.push(EventKind::Resumed(Resumed {
                 addresses: Vec::new(),
                 bring_up: Vec::new(),
+                confinement: Vec::new(),
                 contract_hash: Digest::of(b"another contract"),
                 tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
@@ -55,6 +56,7 @@ impl Drive {
             self.hand_in(Input::Resumed {
                 addresses: Vec::new(),
                 bring_up: Vec::new(),
+                confinement: Vec::new(),
                 tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
             })?;

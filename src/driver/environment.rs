@@ -11,7 +11,10 @@ use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
 use crate::contract::{ContractSpec, ValueOrigin};
-use crate::tools::{CallWatch, ServerKeeper, ServerWatch, TokenKeeper, Withheld};
+use crate::tools::{
+    CallWatch, ProbeReport, SandboxKind, SandboxProbe, ServerKeeper, ServerWatch, TokenKeeper,
+    Withheld,
+};
 
 /// The variable for the folder that tool servers are to see (001 §6).
 pub(crate) const MCP_ROOT: &str = "MCP_ROOT";
@@ -50,6 +53,8 @@ pub struct Environment {
     shared: Shared,
     /// The turn of the run to be brought up.
     turn: Turn,
+    /// What this machine can confine.
+    sandbox: Arc<SandboxProbe>,
     /// What was looked up.
     seen: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     /// The host's own files, which no built-in tool reads.
@@ -74,6 +79,7 @@ impl Environment {
             models: None,
             origins: Arc::default(),
             program: None,
+            sandbox: Arc::default(),
             server_watch: None,
             seen: Arc::default(),
             shared: Shared::default(),
@@ -226,6 +232,20 @@ impl Environment {
     pub fn with_program(self, program: PathBuf) -> Self {
         Self {
             program: Some(program),
+            ..self
+        }
+    }
+
+    /// Returns what this machine can confine. The first call of a process tries it; copies of an environment share the answer.
+    pub(crate) fn sandbox(&self, kind: SandboxKind) -> Arc<ProbeReport> {
+        self.sandbox.report(self.program(), kind)
+    }
+
+    /// The same on a machine of which that is known.
+    #[cfg(test)]
+    pub(crate) fn with_sandbox(self, probe: SandboxProbe) -> Self {
+        Self {
+            sandbox: Arc::new(probe),
             ..self
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::confinement_error::ConfinementError;
 use crate::adapter::{AdapterError, ScriptError};
 use crate::contract::FactoryError;
 use crate::inference::BackendError;
@@ -379,6 +380,9 @@ pub enum DriverError {
         /// The run of which it goes on: itself, or the first open one above it.
         root: Box<RunId>,
     },
+    /// The operator: what this machine can confine.
+    #[error(transparent)]
+    Confinement(#[from] ConfinementError),
     /// The author or the operator: the environment differs from the run's, so the answers could not be compared.
     #[error("ask again for run {run_id}: {reason}")]
     CannotAskAgain {
@@ -441,9 +445,7 @@ impl DriverError {
                 | Self::AskingInterrupted { .. }
         )
     }
-}
 
-impl DriverError {
     /// The fault of a run below the one that the caller asked for, whose contract that file gives.
     pub(in crate::driver) fn of_file(self, path: Option<PathBuf>) -> Self {
         match self {
@@ -468,7 +470,9 @@ impl DriverError {
 
     /// The fault of a run below that one, with which it goes on.
     pub(in crate::driver) fn of_tree(mut self, above: RunId) -> Self {
-        if let Self::ServerDown { root, .. } = &mut self {
+        if let Self::ServerDown { root, .. }
+        | Self::Confinement(ConfinementError::Less { root, .. }) = &mut self
+        {
             **root = above;
         }
         self
@@ -484,17 +488,12 @@ fn for_agent(agent: Option<&str>) -> String {
 }
 
 fn because(reason: &str) -> String {
-    if reason.is_empty() {
-        String::new()
-    } else {
-        format!(": {reason}")
-    }
+    let because = (!reason.is_empty()).then(|| format!(": {reason}"));
+    because.unwrap_or_default()
 }
 
 /// The first difference, in words.
 fn first(report: &ReplayReport) -> String {
-    report
-        .first_difference
-        .as_ref()
-        .map_or_else(|| "it has no beginning".to_owned(), ToString::to_string)
+    let first = report.first_difference.as_ref();
+    first.map_or_else(|| "it has no beginning".to_owned(), ToString::to_string)
 }

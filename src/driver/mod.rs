@@ -28,6 +28,7 @@ mod bring_up;
 mod child_state;
 mod children;
 mod clock;
+mod confinement_error;
 mod delegate;
 mod delegating;
 mod drive;
@@ -90,13 +91,14 @@ pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use blocking::blocking;
 pub(crate) use bring_up::{
     Continuation, HandedRoot, Preview, Reach, ReachedCommand, ReachedVariable, Reopened,
-    SESSIONS_PLACE, SHELL_PLACE, ServersToStart, committed_workspace, embedded_model, handed_roots,
-    is_root_of_all, prepare_continuation, prepare_end, prepare_fork, prepare_loaded,
-    prepare_resume, preview, preview_loaded, preview_recorded, random_run_id, redacted_text,
-    redactor_of, reopen, shown_words, unset_by_itself, unset_keys,
+    SESSIONS_PLACE, SHELL_PLACE, ServersToStart, StatedConfinement, committed_workspace,
+    embedded_model, handed_roots, is_root_of_all, prepare_continuation, prepare_end, prepare_fork,
+    prepare_loaded, prepare_resume, preview, preview_loaded, preview_recorded, random_run_id,
+    redacted_text, redactor_of, reopen, shown_words, unset_by_itself, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 
+pub(crate) use confinement_error::ConfinementError;
 pub(crate) use delegate::recorded_result;
 pub use drive::drive;
 pub use environment::Environment;

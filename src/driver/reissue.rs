@@ -10,8 +10,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::ancestry::by_target;
+use super::blocking::blocking;
 use super::bring_up::{
-    BroughtUp, Mismatch, Models, Recorded, RunRequest, Tokenizers, bring_up_again,
+    BroughtUp, Mismatch, Models, Recorded, RecordedConfinement, RunRequest, Tokenizers,
+    bring_up_again,
 };
 use super::clock::RunClock;
 use super::error::DriverError;
@@ -125,6 +127,18 @@ impl LiveTargets {
             let run_id = run_id.clone();
             return Err(DriverError::CannotAskAgain { reason, run_id });
         };
+        if scope.tools {
+            let mut confinement = RecordedConfinement::default();
+            confinement.add(run_id, recording.entries);
+            let environment = request.environment.clone();
+            let check = move || confinement.check(&environment).map_err(DriverError::from);
+            blocking(check)
+                .await
+                .map_err(|fault| DriverError::CannotAskAgain {
+                    reason: fault.to_string(),
+                    run_id: run_id.clone(),
+                })?;
+        }
         let providers = contract.targets.iter().map(|target| &target.provider);
         let played = by_target(providers, recording.answered_before.clone());
         let recorded = Recorded {

@@ -7,8 +7,8 @@ use super::texts::is_instruction;
 use crate::contract::ExecutionContract;
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, InputExchange, NamedText, ObjectText,
-    ProtocolAdapterResult, ProviderFault, QuarterBytes, Role, RunId, TokenCounter, ToolOutcome,
-    ToolServerStatement, Usage,
+    ProtocolAdapterResult, ProviderFault, QuarterBytes, Role, RunId, ServerConfinement,
+    TokenCounter, ToolOutcome, ToolServerStatement, Usage,
 };
 
 /// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
@@ -74,6 +74,9 @@ pub struct RunStarted {
     pub addresses: Vec<ProviderAddress>,
     /// What bring-up could not bring up, for people; sorted by server.
     pub bring_up: Vec<BringUpFault>,
+    /// The confinement of each program that the run starts; sorted by server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confinement: Vec<ServerConfinement>,
     /// The hash of the contract as the driver computed it.
     pub contract_hash: Digest,
     /// The words of the task that the intent rules matched, in order of appearance.
@@ -111,6 +114,7 @@ impl RunStarted {
         Self {
             addresses: Vec::new(),
             bring_up: Vec::new(),
+            confinement: Vec::new(),
             contract_hash: contract.rehash(),
             intent_words: Vec::new(),
             messages,
@@ -442,6 +446,9 @@ pub struct Resumed {
     /// What each tool server offers otherwise than the contract holds it, for people; sorted by server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bring_up: Vec<BringUpFault>,
+    /// As [`RunStarted::confinement`], for what follows: it may be more than before, never less.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confinement: Vec<ServerConfinement>,
     /// The hash of the contract, computed anew.
     pub contract_hash: Digest,
     /// As [`RunStarted::tool_servers`], for what follows: a server may be another version.

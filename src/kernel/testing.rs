@@ -342,6 +342,7 @@ pub(super) fn started_under(contract_hash: Digest) -> RunStarted {
     RunStarted {
         addresses: Vec::new(),
         bring_up: Vec::<BringUpFault>::new(),
+        confinement: Vec::new(),
         contract_hash,
         intent_words: Vec::new(),
         messages: vec![

@@ -249,6 +249,7 @@ impl Letter {
             EventKind::Resumed(Resumed {
                 addresses: Vec::new(),
                 bring_up: Vec::new(),
+                confinement: Vec::new(),
                 contract_hash: if other {
                     Digest::of(b"other")
                 } else {

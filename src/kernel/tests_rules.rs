@@ -24,6 +24,7 @@ pub(super) fn resumed(h: &Harness) -> EventKind {
     EventKind::Resumed(Resumed {
         addresses: Vec::new(),
         bring_up: Vec::new(),
+        confinement: Vec::new(),
         contract_hash: h.run.contract().contract_hash(),
         tool_servers: Vec::new(),
         tools_changed: Vec::new(),
@@ -34,6 +35,7 @@ fn other_contract() -> EventKind {
     EventKind::Resumed(Resumed {
         addresses: Vec::new(),
         bring_up: Vec::new(),
+        confinement: Vec::new(),
         contract_hash: Digest::of(b"another"),
         tool_servers: Vec::new(),
         tools_changed: Vec::new(),

@@ -13,6 +13,7 @@ mod agent_message;
 mod amount;
 mod blank;
 mod child_run;
+mod confinement;
 mod cut;
 mod digest;
 mod envelope;
@@ -45,6 +46,9 @@ pub use agent_message::{AgentMessage, Role, ToolInvocation};
 pub(crate) use agent_message::{Observed, ObservedStatus};
 pub(crate) use amount::{amount, noun_for};
 pub(crate) use blank::is_blank;
+pub(crate) use confinement::{
+    Confinement, MemoryScope, SandboxPart, SandboxStrength, ServerConfinement,
+};
 pub(crate) use cut::{DEFAULT_TRUNCATION_MARKER, char_prefix, cut_to_limit};
 pub use digest::Digest;
 #[cfg(test)]

@@ -8,7 +8,8 @@ use crate::kernel::{
     Approval, BringUpFault, ChildEnd, EventKind, LostEffect, Probed, ProviderAddress, RunStarted,
 };
 use crate::message::{
-    CallSeq, Digest, InferenceSeq, InputExchange, ProviderFault, ToolOutcome, ToolServerStatement,
+    CallSeq, Digest, InferenceSeq, InputExchange, ProviderFault, ServerConfinement, ToolOutcome,
+    ToolServerStatement,
 };
 
 /// An input of a [`Session`](super::Session). A host hands it in with the moment at which it became known.
@@ -114,6 +115,9 @@ pub enum Input {
         /// What each tool server offers otherwise than the contract holds it, for people; sorted by server.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bring_up: Vec<BringUpFault>,
+        /// The confinement of each program that this process starts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        confinement: Vec<ServerConfinement>,
         /// What each tool server said of itself that came up again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_servers: Vec<ToolServerStatement>,

@@ -365,6 +365,7 @@ fn a_resumed_run_loses_what_had_no_result() {
     let outputs = host.hand_in(Input::Resumed {
         addresses: Vec::new(),
         bring_up: Vec::new(),
+        confinement: Vec::new(),
         tool_servers: Vec::new(),
         tools_changed,
     });

@@ -196,12 +196,14 @@ impl Session {
             Input::Resumed {
                 addresses,
                 bring_up,
+                confinement,
                 tool_servers,
                 tools_changed,
             } => {
                 let resumed = Resumed {
                     addresses,
                     bring_up,
+                    confinement,
                     contract_hash: self.contract.rehash(),
                     tool_servers,
                     tools_changed,

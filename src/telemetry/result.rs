@@ -10,7 +10,7 @@ use super::exit_tag::ExitTag;
 use super::reason::why;
 use crate::contract::ReportContent;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
-use crate::message::{AgentMessage, Digest, FailureCode, Role, RunId};
+use crate::message::{AgentMessage, Digest, FailureCode, Role, RunId, ServerConfinement};
 use crate::view::{RunView, TreeUsage};
 
 /// The format of the result document.
@@ -89,6 +89,9 @@ pub struct AgentResult {
     pub conversation: Vec<ResultMessage>,
     /// One line for each request and each call.
     pub accounting: Vec<AccountingLine>,
+    /// The confinement of each program that the run starts, as its last process has it; absent where it starts none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confinement: Vec<ServerConfinement>,
     /// Null exactly on success.
     pub error: Option<String>,
 }
@@ -218,6 +221,7 @@ impl AgentResult {
                 .map(|m| ResultMessage::from(&**m))
                 .collect(),
             accounting: AccountingLine::of_run(view),
+            confinement: view.confinement(),
             error: (!success).then(|| match outcome {
                 Some(outcome) => format!("{outcome}: {why}"),
                 None => why,
@@ -279,6 +283,7 @@ impl AgentResult {
             final_report: Some(FinalReport::new(false, unix_ms, error.clone(), reason)),
             conversation: Vec::new(),
             accounting: Vec::new(),
+            confinement: Vec::new(),
             error: Some(error),
         }
     }
@@ -293,6 +298,7 @@ impl AgentResult {
             entries: view.entries(),
             counters: ResultCounters::of(view),
             accounting: AccountingLine::of_run(view),
+            confinement: view.confinement(),
             ..Self::without_run(exit_code, reason, error, view.unix_ms(view.at_ms()))
         }
     }

@@ -266,6 +266,7 @@ fn run_of(answers: &[EventKind]) -> (Run, RunView) {
     let started = RunStarted {
         addresses: Vec::new(),
         bring_up: Vec::new(),
+        confinement: Vec::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "hi", 1)],

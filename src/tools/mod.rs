@@ -66,7 +66,8 @@ pub(crate) use oauth::{
 pub(crate) use pool::{ServerHost, ServerKeeper, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use sandbox::{
-    Base, Confined, Limits, PartFound, SANDBOX_COMMAND, SandboxProfile, confine, parts_of,
+    Base, Confined, Limits, PartStatus, ProbeFault, ProbeReport, SANDBOX_COMMAND, SandboxKind,
+    SandboxProbe, SandboxProfile, confine,
 };
 pub(crate) use server_spec::ServerSpec;
 pub(crate) use shell_spec::ShellSpec;

@@ -228,7 +228,7 @@ impl Program<'_> {
         }
         if self
             .sandbox
-            .is_some_and(|profile| profile.confined == Confined::Always)
+            .is_some_and(|profile| profile.confined != Confined::Never)
         {
             let words = "it is to run in the sandbox, which is built of parts that only Linux has, and by monolith itself";
             return Err(io::Error::new(io::ErrorKind::Unsupported, words));

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::ToolServerError;
-use super::sandbox::{Confined, SandboxProfile, parts_of};
+use super::sandbox::{Confined, ProbeFault, ProbeReport, SandboxProfile};
+use crate::message::SandboxPart;
 
 /// How commands of the built-in shell are started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +26,8 @@ impl ShellSpec {
         }
     }
 
-    /// Whether the sandbox can be set up here: it is, once, with nothing in it.
+    /// Sets the sandbox up with the files of the run and no command in it. It decides nothing: a workspace that cannot be confined is named
+    /// before a model asks for a command.
     ///
     /// # Errors
     /// [`ToolServerError::Sandbox`] with the part that is lacking.
@@ -39,15 +41,18 @@ impl ShellSpec {
         }
         let Some(program) = self.program.clone() else {
             let reason = "this host starts no processes of monolith itself";
-            return Err(lacks("its helper", reason.to_owned()));
+            return Err(lacks(SandboxPart::Helper.name(), reason.to_owned()));
         };
         let profile = self.profile.clone();
-        let found = tokio::task::spawn_blocking(move || parts_of(&program, &profile)).await;
-        let found = found.map_err(std::io::Error::other).and_then(|found| found);
-        let found = found.map_err(|fault| lacks("its helper", fault.to_string()))?;
-        match found.into_iter().find(|found| !found.is_here) {
-            None => Ok(()),
-            Some(found) => Err(lacks(found.part.name(), found.detail)),
+        let tried = move || ProbeReport::of_profile(&program, &profile);
+        let tried = tokio::task::spawn_blocking(tried).await;
+        let tried = tried.map_err(|fault| ProbeFault::Untried {
+            reason: fault.to_string(),
+        });
+        match tried.and_then(|report| report.result) {
+            Ok(_) => Ok(()),
+            Err(ProbeFault::Lacking { part, reason }) => Err(lacks(part.name(), reason)),
+            Err(ProbeFault::Untried { reason }) => Err(lacks(SandboxPart::Helper.name(), reason)),
         }
     }
 }

@@ -296,6 +296,7 @@ fn started(contract: &ExecutionContract, run_id: &RunId) -> EventKind {
     EventKind::RunStarted(Box::new(RunStarted {
         addresses: Vec::new(),
         bring_up: Vec::new(),
+        confinement: Vec::new(),
         contract_hash: contract.contract_hash(),
         intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "Which licence?", 4)],

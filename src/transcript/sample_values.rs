@@ -7,10 +7,11 @@ use crate::kernel::{
     Resumed, RunStarted, ToolReturned,
 };
 use crate::message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
-    FailureCode, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion,
-    NamedText, ObjectText, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy,
+    AgentMessage, CallSeq, Confinement, ContentBlock, Digest, EnvelopeError, EnvelopeFields,
+    EnvelopeStatus, FailureCode, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange,
+    InputQuestion, MemoryScope, NamedText, ObjectText, Observed, ObservedStatus,
+    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart, ReasoningText,
+    ReasoningTrace, Repair, Role, SandboxPart, SandboxStrength, ServedBy, ServerConfinement,
     TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
     Withheld,
 };
@@ -90,12 +91,32 @@ pub(crate) fn every_event() -> Vec<Event> {
         ToolServerStatement::new("web", None, "2025-06-18", None),
     ];
     let named = vec![NamedText::new("server", &odd)];
+    let confined = |memory| {
+        Confinement::Confined(SandboxStrength {
+            landlock: 6,
+            memory,
+        })
+    };
+    let decisions = [
+        confined(Some(MemoryScope::Group)),
+        confined(None),
+        Confinement::Off,
+        Confinement::Unavailable(SandboxPart::UserNamespace),
+    ];
+    let confinement: Vec<ServerConfinement> = decisions
+        .into_iter()
+        .map(|is| ServerConfinement {
+            is,
+            server: "fs".to_owned(),
+        })
+        .collect();
     let started = |parent, workspace| RunStarted {
         addresses: moved.clone(),
         bring_up: vec![BringUpFault {
             detail: odd.clone(),
             server: "fs".to_owned(),
         }],
+        confinement: confinement.clone(),
         contract_hash: digest,
         intent_words: Vec::new(),
         messages: vec![message.clone()],
@@ -292,6 +313,7 @@ pub(crate) fn every_event() -> Vec<Event> {
                 detail: odd.clone(),
                 server: "fs".to_owned(),
             }],
+            confinement,
             contract_hash: digest,
             tool_servers: tool_servers.clone(),
             tools_changed: vec!["fs__read".to_owned()],
@@ -355,6 +377,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
         EventKind::RunStarted(Box::new(RunStarted {
             addresses: Vec::new(),
             bring_up: Vec::new(),
+            confinement: Vec::new(),
             contract_hash: digest,
             intent_words: Vec::new(),
             messages: vec![traced.clone(), plain.clone()],
@@ -382,6 +405,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
         EventKind::Resumed(Resumed {
             addresses: Vec::new(),
             bring_up: Vec::new(),
+            confinement: Vec::new(),
             contract_hash: digest,
             tool_servers: Vec::new(),
             tools_changed: Vec::new(),

@@ -368,9 +368,7 @@ impl RunView {
             EventKind::Suspended => self.suspended |= action.kind != EntryKind::Ignored,
             EventKind::Resumed(resumed) => {
                 self.was_suspended = std::mem::take(&mut self.suspended);
-                let (addresses, introduced) = (&resumed.addresses, &resumed.tool_servers);
-                self.servers.take(self.entries, addresses, introduced);
-                self.servers.differ(self.entries, &resumed.bring_up);
+                self.servers.resumed(self.entries, resumed);
             }
         }
     }
@@ -378,8 +376,7 @@ impl RunView {
     fn started(&mut self, started: &RunStarted) {
         self.preflight.bring_up.clone_from(&started.bring_up);
         self.reports = Reports::of_run(&self.contract, &started.run_id);
-        let (addresses, introduced) = (&started.addresses, &started.tool_servers);
-        self.servers.take(self.entries, addresses, introduced);
+        self.servers.started(self.entries, started);
         self.start = Some(RunStart::from(started));
     }
 

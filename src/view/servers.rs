@@ -1,7 +1,7 @@
 //! Where the servers of a run were, and what they said of themselves. Does not know requests.
 
-use crate::kernel::{BringUpFault, InferenceReturned, ProviderAddress};
-use crate::message::{NamedText, ServedBy, ToolServerStatement};
+use crate::kernel::{BringUpFault, InferenceReturned, ProviderAddress, Resumed, RunStarted};
+use crate::message::{NamedText, ServedBy, ServerConfinement, ToolServerStatement};
 
 /// Where a provider is whose address the contract gives by a variable's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,18 +43,41 @@ pub(crate) struct ToolServerDiffers {
     pub seq: u64,
 }
 
+/// The confinement of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConfinedFrom {
+    /// The program, and the decision on it.
+    pub is: ServerConfinement,
+    /// The entry from which on it was so.
+    pub seq: u64,
+}
+
 /// What is known of the servers of a run: of each, one value each time that it changed, in the order of the entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Servers {
     pub(super) addresses: Vec<AddressFrom>,
     pub(super) answers: Vec<AnswerFrom>,
+    pub(super) confined: Vec<ConfinedFrom>,
     pub(super) differing: Vec<ToolServerDiffers>,
     pub(super) statements: Vec<ToolServerFrom>,
 }
 
 impl Servers {
+    /// Takes the start of the run, in the entry `seq`.
+    pub(super) fn started(&mut self, seq: u64, started: &RunStarted) {
+        self.take(seq, &started.addresses, &started.tool_servers);
+        self.confine(seq, &started.confinement);
+    }
+
+    /// Takes the process that goes on with the run in the entry `seq`.
+    pub(super) fn resumed(&mut self, seq: u64, resumed: &Resumed) {
+        self.take(seq, &resumed.addresses, &resumed.tool_servers);
+        self.differ(seq, &resumed.bring_up);
+        self.confine(seq, &resumed.confinement);
+    }
+
     /// Takes where providers are from the entry `seq` on, and what tool servers say.
-    pub(super) fn take(
+    fn take(
         &mut self,
         seq: u64,
         addresses: &[ProviderAddress],
@@ -82,8 +105,22 @@ impl Servers {
         }
     }
 
+    /// Takes the confinement of programs from the entry `seq` on.
+    fn confine(&mut self, seq: u64, confinement: &[ServerConfinement]) {
+        for is in confinement {
+            let mut known = self.confined.iter().rev();
+            let last = known.find(|known| known.is.server == is.server);
+            if last.is_none_or(|last| last.is != *is) {
+                self.confined.push(ConfinedFrom {
+                    is: is.clone(),
+                    seq,
+                });
+            }
+        }
+    }
+
     /// Takes what tool servers offer otherwise from the entry `seq` on.
-    pub(super) fn differ(&mut self, seq: u64, differing: &[BringUpFault]) {
+    fn differ(&mut self, seq: u64, differing: &[BringUpFault]) {
         for is in differing {
             let mut known = self.differing.iter().rev();
             let last = known.find(|known| known.is.server == is.server);

@@ -140,6 +140,11 @@ impl Fixture {
         Self(TempDir::new().unwrap())
     }
 
+    /// The same in that folder.
+    pub fn below(folder: &Path) -> Self {
+        Self(TempDir::new_in(folder).unwrap())
+    }
+
     /// The folder, or what lies in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)

@@ -37,6 +37,9 @@ mod cli;
 #[cfg(test)]
 mod config_layers;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod confinement;
+#[cfg(test)]
 mod continuation;
 #[cfg(test)]
 mod contract_file;

@@ -10,7 +10,7 @@ use crate::cli::ui::escape;
 use crate::cli::ui::screen::Screen;
 use crate::config::ConfigFault;
 use crate::contract::{ChangedError, SpecErrors};
-use crate::driver::{DriverError, KeyFileError};
+use crate::driver::{ConfinementError, DriverError, KeyFileError};
 use crate::inference::{ModelStoreError, PullError};
 use crate::replay::ForkFault;
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
@@ -287,6 +287,7 @@ const fn reason_of(fault: &DriverError) -> &'static str {
         DriverError::Cancelled => "cancelled",
         DriverError::Store(_) => "store",
         DriverError::Randomness(_) => "internal",
+        DriverError::Confinement(ConfinementError::Untried { .. }) => "sandbox",
         DriverError::RunEnded { .. }
         | DriverError::NothingRecorded { .. }
         | DriverError::BelowDeleted { .. }
@@ -300,6 +301,7 @@ const fn reason_of(fault: &DriverError) -> &'static str {
         | DriverError::NoParent { .. }
         | DriverError::CallerNotHere { .. }
         | DriverError::OtherWorkspace { .. }
+        | DriverError::Confinement(ConfinementError::Less { .. })
         | DriverError::ServerDown { .. } => "resume_refused",
         DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => "fork_refused",
         _ => "contract_invalid",

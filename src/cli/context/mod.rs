@@ -15,7 +15,6 @@ pub(in crate::cli) mod begun_below;
 pub(in crate::cli) mod changes;
 pub(in crate::cli) mod clock;
 mod config;
-pub(in crate::cli) mod confinement;
 pub(in crate::cli) mod contract_file;
 mod contract_values;
 pub(in crate::cli) mod departed;

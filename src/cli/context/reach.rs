@@ -2,15 +2,18 @@
 
 use std::fmt::Write as _;
 
-use super::confinement::{Kept, Machine};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, dollars, grouped};
-use crate::contract::{BigCount, DelegateTerms};
-use crate::driver::{Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE};
-use crate::tools::Confined;
+use crate::contract::{BigCount, DelegateTerms, ExecutionContract};
+use crate::driver::{
+    Environment, Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE,
+    StatedConfinement,
+};
+use crate::message::{Confinement, MemoryScope, SandboxStrength, ServerConfinement};
+use crate::tools::{ProbeFault, SandboxKind};
 
 /// Everything, one a line, with what confines each command on this machine.
-pub(in crate::cli) fn listed(reach: &Reach, machine: &Machine) -> String {
+pub(in crate::cli) fn listed(reach: &Reach, environment: &Environment) -> String {
     let mut out = "reaches:\n".to_owned();
     let mut row = |kind: &str, text: String| {
         // Writing to a String cannot fail.
@@ -19,7 +22,7 @@ pub(in crate::cli) fn listed(reach: &Reach, machine: &Machine) -> String {
     for command in &reach.commands {
         let words = line(&command.command.join(" "));
         let place = line(&command.place);
-        let confined = line(&confined_here(command, machine));
+        let confined = line(&confined_here(command, environment));
         row("command", format!("{words}   ({place}; {confined})"));
     }
     for host in &reach.hosts {
@@ -64,29 +67,75 @@ pub(in crate::cli) fn listed(reach: &Reach, machine: &Machine) -> String {
     out
 }
 
-/// What confines a command, and whether this machine can.
-fn confined_here(command: &ReachedCommand, machine: &Machine) -> String {
-    let stated = &command.confinement;
-    let kept = if command.place == SHELL_PLACE {
-        Kept::Shell
-    } else {
-        Kept::Server
+/// The words that a limit of memory counts each process alone.
+pub(in crate::cli) const MEMORY_OF_EACH: &str =
+    "memory_mb limits each process and refuses shared memory: no control group can be made";
+
+/// A line for each tool server that runs without the sandbox because this machine has none; with `details` also for each limit of memory that
+/// counts every process alone.
+pub(in crate::cli) fn unconfined_notes(
+    confinement: &[ServerConfinement],
+    contract: &ExecutionContract,
+    details: bool,
+) -> String {
+    // What is stated is not started; so is the shell.
+    let is_stated = |name: &str| {
+        let server = contract.servers.get(name);
+        let is_stated = server.is_none_or(|server| server.sandbox.is_some());
+        name == ServerConfinement::SHELL || is_stated
     };
-    match command.confined {
-        Confined::Never => format!("{stated}: it may do whatever you may"),
-        Confined::Always => match machine.lacking(kept) {
-            None => stated.clone(),
-            Some(lacking) => format!("{stated}; it is not started here: {lacking}"),
-        },
-        Confined::WherePossible => {
+    let note = |program: &ServerConfinement| {
+        let words = match program.is {
+            Confinement::Unavailable(part) if !is_stated(&program.server) => format!(
+                "runs without the sandbox, with all that you may do: this system lacks {part}"
+            ),
+            Confinement::Confined(SandboxStrength {
+                memory: Some(MemoryScope::Process),
+                ..
+            }) if details => MEMORY_OF_EACH.to_owned(),
+            _ => return None,
+        };
+        Some(format!("note: {}: {words}\n", line(&program.program())))
+    };
+    confinement.iter().filter_map(note).collect()
+}
+
+/// What confines a command, and whether this machine can.
+fn confined_here(command: &ReachedCommand, environment: &Environment) -> String {
+    let stated = &command.confinement;
+    if command.confined == StatedConfinement::Never {
+        return format!("{stated}: it may do whatever you may");
+    }
+    let kind = if command.place == SHELL_PLACE {
+        SandboxKind::Shell
+    } else {
+        SandboxKind::Server
+    };
+    let found = &environment.sandbox(kind).result;
+    let lacking = found.as_ref().err().map(|fault| match fault {
+        ProbeFault::Lacking { part, .. } => format!("no {part}"),
+        ProbeFault::Untried { .. } => fault.to_string(),
+    });
+    let is_untried = matches!(found, Err(ProbeFault::Untried { .. }));
+    let memory = found.as_ref().ok().and_then(|strength| strength.memory);
+    let words = match (command.confined, lacking) {
+        (StatedConfinement::WherePossible, None) => {
             let (sandbox, rest) = stated.split_once(',').unwrap_or((stated, ""));
-            match machine.lacking(kept) {
-                None => format!("{sandbox} where the system can (here: yes),{rest}"),
-                Some(lacking) => format!(
-                    "{sandbox} where the system can (here: no, {lacking}: it may do whatever you may)"
-                ),
-            }
+            format!("{sandbox} where the system can (here: yes),{rest}")
         }
+        (StatedConfinement::WherePossible, Some(lacking)) if !is_untried => {
+            let (sandbox, _) = stated.split_once(',').unwrap_or((stated, ""));
+            format!(
+                "{sandbox} where the system can (here: no, {lacking}: it may do whatever you may)"
+            )
+        }
+        (_, Some(lacking)) => format!("{stated}; it is not started here: {lacking}"),
+        (_, None) => stated.clone(),
+    };
+    if command.limits_memory && memory == Some(MemoryScope::Process) {
+        format!("{words}; {MEMORY_OF_EACH}")
+    } else {
+        words
     }
 }
 
@@ -139,45 +188,62 @@ fn one(sent: &ReachedVariable) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::SandboxPart;
+    use crate::tools::SandboxProbe;
 
     #[test]
     fn a_command_is_listed_with_what_confines_it_on_this_machine() {
-        let check = |confined: Confined, stated: &str, lacking: Option<&str>, expect: &str| {
-            let reach = Reach {
-                commands: vec![ReachedCommand {
-                    place: "tools.mcp.fs".to_owned(),
-                    command: vec!["npx".to_owned(), "x".to_owned()],
-                    confined,
-                    confinement: stated.to_owned(),
-                }],
-                ..Reach::default()
-            };
-            let text = listed(&reach, &Machine::known(lacking));
-            let expect = format!("reaches:\n  command   npx x   (tools.mcp.fs; {expect})\n");
-            assert_eq!(text, expect);
+        use StatedConfinement::{Always, Never, WherePossible};
+
+        let whole = SandboxStrength {
+            landlock: 6,
+            memory: Some(MemoryScope::Group),
         };
+        let each = SandboxStrength {
+            memory: Some(MemoryScope::Process),
+            ..whole
+        };
+        let lacking = ProbeFault::Lacking {
+            part: SandboxPart::UserNamespace,
+            reason: "unshare".to_owned(),
+        };
+        let untried = ProbeFault::Untried {
+            reason: "no memory".to_owned(),
+        };
+        let check =
+            |confined, stated: &str, found: Result<SandboxStrength, &ProbeFault>, expect| {
+                let reach = Reach {
+                    commands: vec![ReachedCommand {
+                        place: "tools.mcp.fs".to_owned(),
+                        command: vec!["npx".to_owned(), "x".to_owned()],
+                        confined,
+                        confinement: stated.to_owned(),
+                        limits_memory: true,
+                    }],
+                    ..Reach::default()
+                };
+                let probe = SandboxProbe::known(found.map_err(Clone::clone));
+                let environment = Environment::new(|_| None).with_sandbox(probe);
+                let text = listed(&reach, &environment);
+                let expect = format!("reaches:\n  command   npx x   (tools.mcp.fs; {expect})\n");
+                assert_eq!(text, expect);
+            };
         let stated = "in the sandbox, with the network";
-        let none = Some("no user namespaces");
         let yes = "in the sandbox where the system can (here: yes), with the network";
-        check(Confined::WherePossible, stated, None, yes);
-        check(
-            Confined::WherePossible,
-            stated,
-            none,
-            "in the sandbox where the system can (here: no, no user namespaces: it may do whatever you may)",
-        );
-        check(Confined::Always, stated, None, stated);
-        check(
-            Confined::Always,
-            stated,
-            none,
-            "in the sandbox, with the network; it is not started here: no user namespaces",
-        );
-        check(
-            Confined::Never,
-            "without a sandbox",
-            None,
-            "without a sandbox: it may do whatever you may",
-        );
+        check(WherePossible, stated, Ok(whole), yes.to_owned());
+        let bounded = format!("{yes}; {MEMORY_OF_EACH}");
+        check(WherePossible, stated, Ok(each), bounded);
+        let no = "in the sandbox where the system can (here: no, no user namespaces: it may do whatever you may)";
+        check(WherePossible, stated, Err(&lacking), no.to_owned());
+        check(Always, stated, Ok(whole), stated.to_owned());
+        let refused = format!("{stated}; it is not started here: no user namespaces");
+        check(Always, stated, Err(&lacking), refused);
+        let unknown =
+            format!("{stated}; it is not started here: the sandbox could not be tried: no memory");
+        check(Always, stated, Err(&untried), unknown.clone());
+        check(WherePossible, stated, Err(&untried), unknown);
+        let off = "without a sandbox";
+        let free = format!("{off}: it may do whatever you may");
+        check(Never, off, Err(&lacking), free);
     }
 }

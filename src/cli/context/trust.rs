@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::app::App;
 use super::ask::answer;
-use super::confinement::Machine;
 use super::error::{CliError, ContractFault};
 use super::reach::listed;
 use super::runtime::runtime;
@@ -97,7 +96,7 @@ impl ReadContract<'_> {
     /// What a run of it reaches, and what its agents do, for people.
     pub(in crate::cli) fn listed(&self, app: &App) -> Result<String, CliError> {
         let (own, below) = (self.reach(app)?, reached_below(app, self.below)?);
-        Ok(listed_whole(&own, &below))
+        Ok(listed_whole(app, &own, &below))
     }
 
     /// What a run of it reaches; nothing is started to see.
@@ -129,11 +128,11 @@ pub(in crate::cli) fn reached_below(
 }
 
 /// What a contract reaches, and the agents below it, for people.
-pub(in crate::cli) fn listed_whole(own: &Reach, below: &[ReachedBelow]) -> String {
-    let machine = Machine::default();
-    let mut out = listed(own, &machine);
+pub(in crate::cli) fn listed_whole(app: &App, own: &Reach, below: &[ReachedBelow]) -> String {
+    let machine = &app.environment;
+    let mut out = listed(own, machine);
     for agent in below {
-        let (name, reach) = (line(&agent.file), listed(&agent.reaches, &machine));
+        let (name, reach) = (line(&agent.file), listed(&agent.reaches, machine));
         // Writing to a String cannot fail.
         let _ = write!(out, "the agent {name} {reach}");
     }

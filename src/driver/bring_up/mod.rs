@@ -30,6 +30,7 @@ mod preview;
 mod reach;
 mod read_request;
 mod recorded;
+mod recorded_confinement;
 mod reopened;
 mod request;
 mod resume;
@@ -53,9 +54,11 @@ pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_loaded, preview_recorded};
 pub(crate) use reach::{
-    Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE, shown_words,
+    Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE, StatedConfinement,
+    shown_words,
 };
 pub(in crate::driver) use recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
+pub(in crate::driver) use recorded_confinement::RecordedConfinement;
 pub(in crate::driver) use reopened::reopen_below;
 pub(crate) use reopened::{Reopened, reopen};
 pub use request::RunRequest;

@@ -380,6 +380,7 @@ async fn begin(
     if let Some(fault) = unmet.into_iter().next() {
         return Err(fault);
     }
+    let confinement = found.confinement(ServersToStart::All).await?;
     let servers = found.servers(ServersToStart::All)?;
     judge_store_place(&servers, workspace.path(), &request.environment)?;
     let guard = found.guard(draft.as_ref().ok())?;
@@ -436,6 +437,7 @@ async fn begin(
     let started = Box::new(RunStarted {
         addresses,
         bring_up: faults,
+        confinement,
         contract_hash: contract.rehash(),
         intent_words,
         messages,

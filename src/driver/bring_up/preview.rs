@@ -21,13 +21,15 @@ use crate::contract::{
 use crate::driver::DriverError;
 use crate::driver::secrets::Unmatched;
 use crate::kernel::BringUpFault;
-use crate::message::{AgentMessage, QuarterBytes, TokenCounter};
+use crate::message::{AgentMessage, QuarterBytes, ServerConfinement, TokenCounter};
 
 /// The contract that a file gives, without a run.
 #[derive(Debug)]
 pub(crate) struct Preview {
     /// Whether every server was started that could be.
     pub(crate) are_started: bool,
+    /// The confinement of each program that was started; sorted by server.
+    pub(crate) confinement: Vec<ServerConfinement>,
     /// The contract; its servers count as unavailable if they were not started.
     pub(crate) contract: ExecutionContract,
     /// What did not come up; sorted by server.
@@ -118,6 +120,7 @@ async fn made(
     let found = ReadRequest::read(request, cancel).await?;
     let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;
+    let confinement = found.confinement(which).await?;
     let (specs, without_variables) = match which {
         ServersToStart::Possible => found.possible_servers()?,
         _ => (found.servers(which)?, Vec::new()),
@@ -173,6 +176,7 @@ async fn made(
     Ok(Preview {
         opening: opening_of(saved, task, &contract, counter.as_ref()),
         are_started: which != ServersToStart::Builtin,
+        confinement,
         tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
         model_faults: found.model_faults(&contract),
         reach: found.reach(&contract, workspace.path()),

@@ -18,7 +18,6 @@ use crate::contract::{
 use crate::driver::Environment;
 use crate::message::Scrubber;
 use crate::session::{KnownSecrets, Redactor};
-use crate::tools::Confined;
 
 /// What a host is called that may be on this machine.
 const THIS_MACHINE: &str = "this machine";
@@ -63,10 +62,25 @@ pub(crate) struct ReachedCommand {
     pub(crate) place: String,
     /// The program and its arguments, with secrets masked.
     pub(crate) command: Vec<String>,
-    /// Whether it is confined: where its author says nothing, where the system can.
-    pub(crate) confined: Confined,
+    /// The author's word on whether it is confined.
+    pub(crate) confined: StatedConfinement,
     /// What confines it.
     pub(crate) confinement: String,
+    /// True if its memory is limited.
+    #[serde(skip)]
+    pub(crate) limits_memory: bool,
+}
+
+/// The author's word on whether a program is confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StatedConfinement {
+    /// The program is confined or not started.
+    Always,
+    /// The program is not confined.
+    Never,
+    /// The author says nothing: the program is confined where the machine can.
+    WherePossible,
 }
 
 /// A server that requests are sent to.
@@ -192,7 +206,7 @@ impl Reach {
                     let stated = server.sandbox.as_ref();
                     let terms = server_sandbox(stated.unwrap_or(&SandboxSpec::default()));
                     let confined = match stated {
-                        None => Confined::WherePossible,
+                        None => StatedConfinement::WherePossible,
                         Some(_) => confined(&terms),
                     };
                     reach.commands.push(ReachedCommand {
@@ -200,6 +214,7 @@ impl Reach {
                         command,
                         confined,
                         confinement: terms.to_string(),
+                        limits_memory: terms.memory_mb.is_some(),
                     });
                 }
                 McpTransport::Remote {
@@ -224,6 +239,7 @@ impl Reach {
                 command: vec!["whatever the model runs with shell".to_owned()],
                 confined: confined(&terms),
                 confinement: terms.to_string(),
+                limits_memory: terms.memory_mb.is_some(),
             });
         }
         reach.placeholders(
@@ -362,12 +378,12 @@ pub(crate) fn shown_words(words: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Whether a command under stated terms is confined.
-const fn confined(terms: &SandboxTerms) -> Confined {
+/// The author's word, where the author says anything.
+const fn confined(terms: &SandboxTerms) -> StatedConfinement {
     if terms.confined {
-        Confined::Always
+        StatedConfinement::Always
     } else {
-        Confined::Never
+        StatedConfinement::Never
     }
 }
 

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::addresses::Addresses;
 use super::backends::{Keys, backends};
+use super::confinement::decided;
 use super::guard::Guard;
 use super::reach::Reach;
 use super::request::RunRequest;
@@ -22,6 +23,7 @@ use crate::contract::{
 };
 use crate::driver::{DriverError, Environment};
 use crate::inference::Backend;
+use crate::message::ServerConfinement;
 use crate::tools::ServerSpec;
 
 /// A request whose files are read. A purpose calls each step below at most once.
@@ -49,6 +51,18 @@ impl<'r> ReadRequest<'r> {
             sources,
             spec,
         })
+    }
+
+    /// Decides on the confinement of every program that is to be started; sorted by server.
+    ///
+    /// # Errors
+    /// [`ConfinementError::Untried`](crate::driver::ConfinementError::Untried).
+    pub(super) async fn confinement(
+        &self,
+        which: ServersToStart,
+    ) -> Result<Vec<ServerConfinement>, DriverError> {
+        let servers = which != ServersToStart::Builtin;
+        decided(self.spec, servers, &self.environment).await
     }
 
     /// What each server that is to be started is started with.

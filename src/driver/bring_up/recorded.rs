@@ -19,7 +19,7 @@ use crate::contract::{
 use crate::driver::DriverError;
 use crate::inference::Backend;
 use crate::kernel::{BringUpFault, ProviderAddress, RunStarted};
-use crate::message::{RunId, TokenCounter, ToolServerStatement};
+use crate::message::{RunId, ServerConfinement, TokenCounter, ToolServerStatement};
 use crate::replay::{ABSENT, differences};
 use crate::session::Redactor;
 use crate::tools::ToolServers;
@@ -66,6 +66,8 @@ pub(in crate::driver) struct BroughtUp {
     pub(in crate::driver) backends: Vec<Arc<Backend>>,
     /// Tools that are not the pinned ones any more, sorted.
     pub(in crate::driver) changed: Vec<String>,
+    /// The confinement of each program that was started, sorted by server; empty if none was to be.
+    pub(in crate::driver) confinement: Vec<ServerConfinement>,
     pub(in crate::driver) counter: Arc<dyn TokenCounter>,
     /// What the servers of such tools offer otherwise, sorted by server.
     pub(in crate::driver) differing: Vec<BringUpFault>,
@@ -132,7 +134,12 @@ pub(in crate::driver) async fn bring_up_again(
     };
     let guard = guard?;
     let redactor = guard.redactor(&request.spec, &request.redaction_key, recorded.run_id);
-    let servers = recorded.tools.then(|| found.servers(ServersToStart::All));
+    let all = ServersToStart::All;
+    let (confinement, servers) = if recorded.tools {
+        (found.confinement(all).await?, Some(found.servers(all)?))
+    } else {
+        (Vec::new(), None)
+    };
     let (mut backends, mut addresses) = (Vec::new(), Vec::new());
     if let Some(models) = recorded.models {
         let reached = found.addresses()?;
@@ -142,7 +149,6 @@ pub(in crate::driver) async fn bring_up_again(
     let (mut running, mut changed) = (ToolServers::default(), Vec::new());
     let (mut tool_servers, mut differing) = (Vec::new(), Vec::new());
     if let (Some(servers), Some(workspace)) = (servers, workspace) {
-        let servers = servers?;
         judge_store_place(&servers, workspace.path(), &request.environment)
             .map_err(DriverError::from)?;
         let started = Started::up(
@@ -170,6 +176,7 @@ pub(in crate::driver) async fn bring_up_again(
         addresses,
         backends,
         changed,
+        confinement,
         counter,
         differing,
         redactor,

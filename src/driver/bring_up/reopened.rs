@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::recorded_confinement::RecordedConfinement;
 use crate::contract::{ExecutionContract, SEMANTICS_VERSION};
 use crate::driver::ancestry::{Blobs, answered_before};
 use crate::driver::{DriverError, Environment};
@@ -16,6 +17,8 @@ use crate::transcript::SealedEntry;
 pub(crate) struct Reopened {
     /// How many requests each provider had answered where the run began.
     pub(super) answered_before: BTreeMap<String, usize>,
+    /// What the last process of the run, and of each open run below it, recorded.
+    pub(super) confinement: RecordedConfinement,
     pub(super) contract: Arc<ExecutionContract>,
     entries: Vec<SealedEntry>,
     invocation: Option<Invocation>,
@@ -114,8 +117,14 @@ pub(in crate::driver) fn reopen_below(
     };
     let unfinished = replayer.into_unfinished().map_err(does_not_replay)?;
     let answered_before = answered_before(&mut reader, &contract, &started)?;
+    let mut confinement = RecordedConfinement::default();
+    confinement.add(run_id, &entries);
+    if !contract.agents.is_empty() {
+        confinement.add_below(&mut reader, run_id)?;
+    }
     Ok(Reopened {
         answered_before,
+        confinement,
         contract,
         entries,
         invocation,

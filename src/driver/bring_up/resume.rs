@@ -10,6 +10,7 @@ use super::reopened::Reopened;
 use super::request::RunRequest;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
+use crate::driver::blocking::blocking;
 use crate::driver::{DriverError, Environment};
 use crate::message::{QuarterBytes, RunId};
 use crate::session::{Input, RedactionKey, Redactor};
@@ -29,6 +30,11 @@ pub(crate) async fn prepare_resume(
     let contract = Arc::clone(&reopened.contract);
     let shared = request.environment.shared().clone();
     let run_id = reopened.started.run_id.clone();
+    let (recorded, environment) = (reopened.confinement.clone(), request.environment.clone());
+    let root = run_id.clone();
+    let check = move || recorded.check(&environment).map_err(DriverError::from);
+    let checked = blocking(check).await;
+    checked.map_err(|fault| fault.of_tree(root))?;
     let below = Below::of(&request, reopened.invocation());
     let providers = contract.targets.iter().map(|target| &target.provider);
     let before = by_target(providers, reopened.answered_before.clone());
@@ -50,6 +56,7 @@ pub(crate) async fn prepare_resume(
         addresses,
         backends,
         changed,
+        confinement,
         counter,
         differing,
         redactor,
@@ -60,6 +67,7 @@ pub(crate) async fn prepare_resume(
     let first = Input::Resumed {
         addresses,
         bring_up: differing,
+        confinement,
         tool_servers,
         tools_changed: changed,
     };
@@ -95,6 +103,7 @@ pub(crate) fn prepare_end(
     let first = Input::Resumed {
         addresses: Vec::new(),
         bring_up: Vec::new(),
+        confinement: Vec::new(),
         tool_servers: Vec::new(),
         tools_changed: Vec::new(),
     };

@@ -44,7 +44,7 @@ pub(super) fn server_specs(
         let shell = if spec.tools.has_shell() {
             let terms = shell_sandbox(spec.tools.sandbox.as_ref());
             let env = environment.expand_all(&spec.tools.env, "tools.env")?;
-            Some(shell_spec(&terms, env, &folder, environment))
+            Some(shell_spec(&terms, env, &folder, environment)?)
         } else {
             None
         };
@@ -82,7 +82,7 @@ pub(super) fn server_specs(
                     &writable,
                     &folder,
                     environment,
-                )),
+                )?),
                 args: environment.put_in(arg_variables, args, &format!("{place}.args"))?,
                 command: command.clone(),
                 terms,

@@ -7,8 +7,9 @@ use crate::agent::{
     WorkflowStarted,
 };
 use crate::contract::{Work, WorkflowDefinition};
-use crate::driver::DriverError;
+use crate::driver::bring_up::RecordedConfinement;
 use crate::driver::clock::unix_ms;
+use crate::driver::{DriverError, Environment};
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::store::{Invocation, RunLock, Store, StoreError};
@@ -242,6 +243,7 @@ pub(crate) struct ReopenedWorkflow {
 pub(crate) fn reopen_workflow(
     store: &Store,
     run_id: &RunId,
+    environment: &Environment,
 ) -> Result<ReopenedWorkflow, DriverError> {
     let lock = store.lock_run(run_id)?;
     let mut reader = store.reader()?;
@@ -270,6 +272,10 @@ pub(crate) fn reopen_workflow(
     let workflow = workflow.ok_or_else(|| DriverError::NothingRecorded {
         run_id: run_id.clone(),
     })?;
+    let mut confinement = RecordedConfinement::default();
+    confinement.add_below(&mut store.reader()?, run_id)?;
+    let checked = confinement.check(environment).map_err(DriverError::from);
+    checked.map_err(|fault| fault.of_tree(run_id.clone()))?;
     let start = Start::Resumed {
         head,
         workflow: Box::new(workflow),

@@ -172,6 +172,7 @@ fn exchange() -> Vec<Value> {
         Input::Resumed {
             addresses: Vec::new(),
             bring_up: Vec::new(),
+            confinement: Vec::new(),
             tool_servers: Vec::new(),
             tools_changed,
         },

@@ -37,6 +37,7 @@ fn what_tool_servers_say_is_scrubbed_by_the_session() {
     let resumed = Input::Resumed {
         addresses: Vec::new(),
         bring_up: Vec::new(),
+        confinement: Vec::new(),
         tool_servers: said,
         tools_changed: Vec::new(),
     };

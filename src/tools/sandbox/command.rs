@@ -1,15 +1,11 @@
-//! The hidden command, and the question which parts there are. Does not know how they are set up.
+//! The hidden command. Does not know how the parts are set up.
 
 use std::ffi::OsString;
-use std::path::Path;
 
-#[cfg(not(target_os = "linux"))]
-use super::part::Part;
 #[cfg(not(target_os = "linux"))]
 use super::words::NOT_STARTED;
 #[cfg(target_os = "linux")]
-use super::words::{HOLD, INNER, PARTS, SANDBOX_COMMAND};
-use super::{PartFound, SandboxProfile};
+use super::words::{HOLD, INNER};
 
 /// Confines this process by the profile and runs the program; its exit code is the program's.
 #[cfg(target_os = "linux")]
@@ -27,35 +23,4 @@ pub(crate) fn confine(given: Vec<OsString>) -> u8 {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn confine(_given: Vec<OsString>) -> u8 {
     NOT_STARTED
-}
-
-/// Sets the sandbox up in a process of its own, started from `program`, and reports what became of each part that was reached.
-///
-/// # Errors
-/// Where that process cannot be started.
-#[cfg(target_os = "linux")]
-pub(crate) fn parts_of(
-    program: &Path,
-    profile: &SandboxProfile,
-) -> std::io::Result<Vec<PartFound>> {
-    let output = std::process::Command::new(program)
-        .arg(SANDBOX_COMMAND)
-        .arg(serde_json::to_string(profile)?)
-        .arg(PARTS)
-        .stdin(std::process::Stdio::null())
-        .output()?;
-    Ok(super::report::read(&output.stdout))
-}
-
-/// The same where there is none.
-///
-/// # Errors
-/// None.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn parts_of(_: &Path, _: &SandboxProfile) -> std::io::Result<Vec<PartFound>> {
-    Ok(vec![PartFound {
-        part: Part::Linux,
-        detail: "the sandbox is built of parts that only Linux has".to_owned(),
-        is_here: false,
-    }])
 }

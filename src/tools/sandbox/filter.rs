@@ -8,6 +8,7 @@ use seccompiler::{
 };
 
 use super::part::{Fault, Part};
+use crate::message::MemoryScope;
 
 /// Calls that are refused, whatever their arguments.
 const REFUSED: &[i64] = &[
@@ -67,6 +68,17 @@ const REFUSED: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
+/// Calls that give memory which no limit of a single process counts. They are absent where no control group counts it.
+const UNCOUNTED: [i64; 5] = [
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_shmget,
+];
+/// Flags of mmap(2) that together ask for such memory: shared by processes without a file, or growing as a stack does.
+const UNCOUNTED_MAPS: [libc::c_int; 2] =
+    [libc::MAP_SHARED | libc::MAP_ANONYMOUS, libc::MAP_GROWSDOWN];
 /// The kinds of socket that there are. Others lead past a network namespace (vsock), or into rarely used parts of the kernel.
 const SOCKETS: [libc::c_int; 4] = [
     libc::AF_UNIX,
@@ -104,11 +116,18 @@ const X32_OWN: [(i64, i64); 5] = [
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Filters the system calls of this process and of all that it starts.
-pub(super) fn apply() -> Result<(), Fault> {
+/// Filters the system calls of this process and of all that it starts; `memory` is what its limit of memory counts, where it has one.
+pub(super) fn apply(memory: Option<MemoryScope>) -> Result<(), Fault> {
     let part = Part::Seccomp;
     let refused = refused().map_err(part.while_at("its rules"))?;
-    let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    let mut absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    if memory == Some(MemoryScope::Process) {
+        absent.extend(UNCOUNTED.map(|call| (call, Vec::new())));
+        let mapped = uncounted_maps().map_err(part.while_at("its rules of memory"))?;
+        let mapped = compiled(everywhere(mapped), libc::ENOMEM);
+        let mapped = mapped.map_err(part.while_at("its filter of memory"))?;
+        apply_filter(&mapped).map_err(part.while_at("the filter of memory"))?;
+    }
     let (refused, absent) = (everywhere(refused), everywhere(absent));
     // Its flags lie in memory, where no filter looks. Without this call a C library uses clone.
     let absent = compiled(absent, libc::ENOSYS).map_err(part.while_at("its first filter"))?;
@@ -137,6 +156,14 @@ fn refused() -> Result<Rules, BackendError> {
     rules.insert(libc::SYS_socket, vec![other.clone()]);
     rules.insert(libc::SYS_socketpair, vec![other]);
     Ok(rules)
+}
+
+/// Refuses such maps.
+fn uncounted_maps() -> Result<Rules, BackendError> {
+    let flags = UNCOUNTED_MAPS.map(bits);
+    let rules = flags.map(|flags| one(3, SeccompCmpOp::MaskedEq(flags), flags));
+    let rules = rules.into_iter().collect::<Result<_, _>>()?;
+    Ok([(libc::SYS_mmap, rules)].into())
 }
 
 fn bits(flag: libc::c_int) -> u64 {

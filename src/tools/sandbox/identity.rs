@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -63,7 +62,9 @@ fn is_root() -> bool {
 pub(super) fn take(profile: &SandboxProfile) -> Result<Option<Held>, Fault> {
     let part = Part::UserNamespace;
     if profile.drops_root && is_root() {
-        return held(&profile.workspace).map(Some);
+        let at = profile.workspace.display();
+        let owner = profile.owner().map_err(part.while_at(at))?;
+        return held(owner).map(Some);
     }
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     raw::unshare(UnshareFlags::NEWUSER).map_err(part.while_at("unshare"))?;
@@ -97,9 +98,8 @@ fn each_of(all: CapabilitySet) -> impl Iterator<Item = CapabilitySet> {
         .filter(move |one| all.contains(*one))
 }
 
-fn held(workspace: &Path) -> Result<Held, Fault> {
+fn held((user, group): (u32, u32)) -> Result<Held, Fault> {
     let part = Part::UserNamespace;
-    let owner = fs::metadata(workspace).map_err(part.while_at(workspace.display()))?;
     let mut child = Command::new("/proc/self/exe")
         .args([SANDBOX_COMMAND, HOLD])
         .stdin(Stdio::piped())
@@ -119,8 +119,8 @@ fn held(workspace: &Path) -> Result<Held, Fault> {
     let map = |file: &str, inside: u32| {
         fs::write(process.join(file), format!("{inside} {id} 1")).map_err(part.while_at(file))
     };
-    map("uid_map", owner.uid())?;
-    map("gid_map", owner.gid())?;
+    map("uid_map", user)?;
+    map("gid_map", group)?;
     Ok(held)
 }
 

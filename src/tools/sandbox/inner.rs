@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
 
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
@@ -13,12 +12,12 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, wait,
 };
 
-use super::layout::layout;
+use super::layout::{Layout, layout};
 use super::part::{Fault, Part};
 use super::report::Report;
 use super::root::{self, Owner};
 use super::words::{NOT_STARTED, PARTS};
-use super::{Base, SandboxProfile, filter, identity, land, limits, raw};
+use super::{Base, Confined, SandboxProfile, filter, identity, land, limits, raw};
 
 /// Runs the program inside; its exit code.
 pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
@@ -39,12 +38,15 @@ pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
             return NOT_STARTED;
         }
     };
-    if let Err(fault) = set_up(&profile, holder, &mut report) {
-        report.lacking(&fault);
-        return NOT_STARTED;
-    }
+    let landlock = match set_up(&profile, holder, &mut report) {
+        Ok(landlock) => landlock,
+        Err(fault) => {
+            report.lacking(&fault);
+            return NOT_STARTED;
+        }
+    };
     // Fails where the outer process is gone: before its end was this one's, too.
-    if report.ready().is_err() {
+    if report.ready(landlock).is_err() {
         return NOT_STARTED;
     }
     let Some(program) = given.next().filter(|program| program != PARTS) else {
@@ -72,26 +74,38 @@ pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<(), Fault> {
+fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<u32, Fault> {
     let search = std::env::var_os("PATH");
-    let layout = layout(profile, search.as_deref())?;
+    let Confined::Always(strength) = profile.confined else {
+        return Err(Part::Files.lacks("the profile wants no sandbox"));
+    };
+    let layout = if profile.is_probe() {
+        Layout::new()
+    } else {
+        layout(profile, search.as_deref())?
+    };
     let held = if holder == 0 {
         None
     } else {
         let namespace = identity::namespace_of(holder)
             .map_err(Part::UserNamespace.while_at("the namespace"))?;
-        let owner =
-            std::fs::metadata(&profile.workspace).map_err(Part::Files.while_at("the workspace"))?;
+        let owner = profile
+            .owner()
+            .map_err(Part::Files.while_at("the workspace"))?;
         let id = identity::id_outside(holder).map_err(Part::UserNamespace.while_at("its ids"))?;
-        Some((namespace, (owner.uid(), owner.gid()), id))
+        Some((namespace, owner, id))
     };
     let owner = Owner {
         users: held.as_ref().map(|(namespace, ..)| namespace.as_fd()),
         id: held.as_ref().map(|(.., id)| *id),
     };
-    root::replace(&layout, &owner)?;
+    root::replace(
+        &layout,
+        &owner,
+        (profile.limits.memory_bytes, strength.memory),
+    )?;
     report.here(Part::Files, "")?;
-    if held.is_some() {
+    if held.is_some() && !profile.is_probe() {
         report.here(Part::IdMapping, "")?;
     }
     report.here(Part::Proc, "")?;
@@ -104,10 +118,18 @@ fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<
         .map_err(Part::PidNamespace.while_at("prctl"))?;
     raw::hand_nothing_down().map_err(Part::Files.while_at("inherited descriptors"))?;
     let writable: Vec<_> = root::writable(&layout).collect();
-    let rules = land::restrict(writable.iter().map(AsRef::as_ref))?;
-    report.here(Part::Landlock, &rules)?;
-    filter::apply()?;
-    report.here(Part::Seccomp, "")
+    let landlock = land::restrict(writable.iter().map(AsRef::as_ref))?;
+    if landlock < strength.landlock {
+        let words = format!(
+            "version {landlock}, and version {} was probed",
+            strength.landlock
+        );
+        return Err(Part::Landlock.lacks(words));
+    }
+    report.here(Part::Landlock, &format!("version {landlock}"))?;
+    filter::apply(strength.memory)?;
+    report.here(Part::Seccomp, "")?;
+    Ok(landlock)
 }
 
 /// Switches on the network of this namespace's own: programs talk to themselves over it.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use landlock::{
-    ABI, Access as _, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    ABI, Access as _, AccessFs, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
     RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
@@ -20,8 +20,9 @@ const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
-/// Lets this process and all that it starts read everything that is there and write below those folders alone. How far the kernel holds it.
-pub(super) fn restrict<'p>(writable: impl Iterator<Item = &'p Path>) -> Result<String, Fault> {
+/// Lets this process and all that it starts read everything that is there and write below those folders alone. Returns the version of the rules
+/// that the kernel enforces.
+pub(super) fn restrict<'p>(writable: impl Iterator<Item = &'p Path>) -> Result<u32, Fault> {
     let part = Part::Landlock;
     let all = AccessFs::from_all(NEWEST);
     let rules = Ruleset::default()
@@ -41,9 +42,13 @@ pub(super) fn restrict<'p>(writable: impl Iterator<Item = &'p Path>) -> Result<S
             .map_err(part.while_at(path.display()))?;
     }
     let status = rules.restrict_self().map_err(part.while_at("restrict"))?;
-    match status.ruleset {
-        RulesetStatus::FullyEnforced => Ok("all of its rules".to_owned()),
-        RulesetStatus::PartiallyEnforced => Ok("the rules that this kernel knows".to_owned()),
-        RulesetStatus::NotEnforced => Err(part.lacks("this kernel has it not, or switched off")),
+    match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _)
+        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => {
+            Err(part.lacks("this kernel has it not, or switched off"))
+        }
+        (_, LandlockStatus::Available { effective_abi, .. }) => {
+            Ok(effective_abi.min(NEWEST) as u32)
+        }
     }
 }

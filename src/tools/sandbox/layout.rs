@@ -345,12 +345,13 @@ fn check_names(hidden: &Path) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::SandboxStrength;
     use crate::tools::sandbox::{Confined, Limits};
 
     fn profile(workspace: &Path, base: Base) -> SandboxProfile {
         SandboxProfile {
             base,
-            confined: Confined::Always,
+            confined: Confined::Always(SandboxStrength::default()),
             drops_root: true,
             home: None,
             hidden: Vec::new(),

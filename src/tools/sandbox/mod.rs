@@ -30,6 +30,7 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod outer;
 mod part;
+mod probe;
 mod profile;
 #[cfg(target_os = "linux")]
 mod raw;
@@ -39,7 +40,8 @@ mod report;
 mod root;
 mod words;
 
-pub(crate) use command::{confine, parts_of};
-pub(crate) use part::PartFound;
+pub(crate) use command::confine;
+pub(crate) use part::PartStatus;
+pub(crate) use probe::{ProbeFault, ProbeReport, SandboxKind, SandboxProbe};
 pub(crate) use profile::{Base, Confined, Limits, SandboxProfile};
 pub(crate) use words::SANDBOX_COMMAND;

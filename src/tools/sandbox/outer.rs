@@ -13,10 +13,11 @@ use rustix::thread::UnshareFlags;
 
 use super::group::Groups;
 use super::identity::Held;
-use super::part::{Fault, Part};
-use super::report::{is_ready, written};
+use super::part::{Fault, Part, PartStatus};
+use super::report::written;
 use super::words::{INNER, NOT_STARTED, PARTS, SANDBOX_COMMAND};
 use super::{Confined, SandboxProfile, identity, raw, report};
+use crate::message::SandboxStrength;
 
 /// Signals to the group of a tool server; they are for the server.
 const FOR_THE_PROGRAM: [i32; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
@@ -32,44 +33,40 @@ pub(super) fn outer(profile: &OsStr, command: impl Iterator<Item = OsString>) ->
     let Some((program, arguments)) = command.split_first() else {
         return failed("there is no program");
     };
-    if profile.confined == Confined::Never {
-        return unconfined(&profile, program, arguments);
-    }
-    let shows_parts = program == PARTS;
+    let strength = match profile.confined {
+        Confined::Always(strength) => strength,
+        Confined::Never => return unconfined(&profile, program, arguments),
+    };
+    let groups = Groups::join(&profile.limits);
+    let memory = profile.limits.memory_bytes.map(|_| groups.memory());
     let mut lines = Vec::new();
-    let code = confined(&profile, text, &command, &mut lines);
-    if shows_parts {
+    let code = if memory < strength.memory {
+        Err(Part::Limits.lacks("no control group can be made any more"))
+    } else {
+        confined(&profile, text, &command, groups, &mut lines)
+    };
+    let landlock = report::ready(&lines);
+    if program == PARTS {
         if let Err(fault) = &code {
-            lines.extend_from_slice(written(fault.part, false, &fault.reason).as_bytes());
+            lines.extend_from_slice(written(fault.part, fault.status, &fault.reason).as_bytes());
+        } else if let Some(landlock) = landlock {
+            let found = SandboxStrength { landlock, memory };
+            lines.extend_from_slice(report::written_strength(found).as_bytes());
         }
         return u8::from(io::stdout().write_all(&lines).is_err());
     }
-    match code {
-        Ok(code) if is_ready(&lines) => code,
-        // The author asks for no sandbox, and has what the system has. That files lie so that it would hide nothing is no lack of the
-        // system's: a link that somebody put there must not take the sandbox away.
-        Ok(_) | Err(_) if profile.confined == Confined::WherePossible && !is_misplaced(&lines) => {
-            unconfined(&profile, program, arguments)
-        }
-        Ok(code) => {
-            let lacking = report::read(&lines)
-                .into_iter()
-                .find(|found| !found.is_here);
-            match lacking {
-                Some(found) => failed(&format!("{}: {}", found.part, found.detail)),
-                None => failed(&format!("its process ended with {code}")),
-            }
-        }
-        Err(fault) => failed(&fault.to_string()),
+    let code = match code {
+        Ok(code) => code,
+        Err(fault) => return failed(&fault.to_string()),
+    };
+    if landlock.is_some() {
+        return code;
     }
-}
-
-/// Whether the files lie so that no sandbox can be made of them.
-fn is_misplaced(lines: &[u8]) -> bool {
-    let found = report::read(lines);
-    found
-        .iter()
-        .any(|found| !found.is_here && found.part == Part::Places)
+    let mut found = report::read(&lines).into_iter();
+    match found.find(|found| found.status != PartStatus::Here) {
+        Some(found) => failed(&format!("{}: {}", found.part, found.detail)),
+        None => failed(&format!("its process ended with {code}")),
+    }
 }
 
 fn failed(reason: &str) -> u8 {
@@ -97,6 +94,7 @@ fn confined(
     profile: &SandboxProfile,
     text: &str,
     command: &[OsString],
+    groups: Groups,
     lines: &mut Vec<u8>,
 ) -> Result<u8, Fault> {
     // Whatever becomes of the process that started this one: it ends, and with it everything inside.
@@ -109,11 +107,10 @@ fn confined(
             .map_err(Part::PidNamespace.while_at("signals"))?;
     }
     let mut note = |part: Part, detail: &str| {
-        lines.extend_from_slice(written(part, true, detail).as_bytes());
+        lines.extend_from_slice(written(part, PartStatus::Here, detail).as_bytes());
         lines.push(b'\n');
     };
     note(Part::Linux, "");
-    let groups = Groups::join(&profile.limits);
     let held = identity::take(profile)?;
     note(
         Part::UserNamespace,

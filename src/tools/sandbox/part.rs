@@ -2,83 +2,26 @@
 
 use std::fmt;
 
-/// A part of the sandbox, in the order in which they are set up.
+pub(crate) use crate::message::SandboxPart as Part;
+
+/// The state of a part once it was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// The system itself.
-    Linux,
-    /// An id of its own for what runs there.
-    UserNamespace,
-    /// A tree of mounts of its own.
-    MountNamespace,
-    /// Processes that see only each other and end together.
-    PidNamespace,
-    /// A network without a way out.
-    NetworkNamespace,
-    /// A workspace that is apart from what is hidden. No system lacks it: it is a matter of where things lie.
-    Places,
-    /// The folders that the profile shows.
-    Files,
-    /// Folders of root's that an unprivileged id may write.
-    IdMapping,
-    /// A `/proc` with the sandbox's processes alone.
-    Proc,
-    /// Limits of each process and of their number.
-    Limits,
-    /// Rules of files that hold whatever is mounted.
-    Landlock,
-    /// The filter of system calls.
-    Seccomp,
+pub(crate) enum PartStatus {
+    /// The part is set up.
+    Here,
+    /// The system refuses the part.
+    Lacking,
+    /// The system was out of memory, processes or descriptors; another try may set the part up.
+    Busy,
 }
 
-impl Part {
-    pub(crate) const ALL: [Self; 12] = [
-        Self::Linux,
-        Self::UserNamespace,
-        Self::MountNamespace,
-        Self::PidNamespace,
-        Self::NetworkNamespace,
-        Self::Places,
-        Self::Files,
-        Self::IdMapping,
-        Self::Proc,
-        Self::Limits,
-        Self::Landlock,
-        Self::Seccomp,
-    ];
-
-    /// What messages call it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Linux => "Linux",
-            Self::UserNamespace => "user namespaces",
-            Self::MountNamespace => "mount namespaces",
-            Self::PidNamespace => "pid namespaces",
-            Self::NetworkNamespace => "network namespaces",
-            Self::Places => "a workspace apart from what is hidden",
-            Self::Files => "a view of the files",
-            Self::IdMapping => "id-mapped mounts",
-            Self::Proc => "a /proc of its own",
-            Self::Limits => "limits of processes",
-            Self::Landlock => "landlock",
-            Self::Seccomp => "seccomp",
-        }
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// What became of a part.
+/// A part that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PartFound {
     pub(crate) part: Part,
     /// What is to be known of it, or why it is not to be had.
     pub(crate) detail: String,
-    pub(crate) is_here: bool,
+    pub(crate) status: PartStatus,
 }
 
 /// Why nothing was started.
@@ -87,6 +30,8 @@ pub(crate) struct PartFound {
 pub(super) struct Fault {
     pub(super) part: Part,
     pub(super) reason: String,
+    /// [`PartStatus::Lacking`] or [`PartStatus::Busy`].
+    pub(super) status: PartStatus,
 }
 
 impl Part {
@@ -95,15 +40,63 @@ impl Part {
         Fault {
             part: self,
             reason: reason.to_string(),
+            status: PartStatus::Lacking,
         }
     }
 
     /// The same, with what was done.
     #[cfg(target_os = "linux")]
-    pub(super) fn while_at<E: fmt::Display>(
+    pub(super) fn while_at<E: fmt::Display + 'static>(
         self,
         what: impl fmt::Display,
     ) -> impl FnOnce(E) -> Fault {
-        move |fault| self.lacks(format_args!("{what}: {fault}"))
+        move |fault| Fault {
+            status: status_of(&fault),
+            ..self.lacks(format_args!("{what}: {fault}"))
+        }
+    }
+}
+
+/// Tells a system that refuses from one that has no room: a neighbour can fill a system, and must not take the sandbox away by it.
+#[cfg(target_os = "linux")]
+fn status_of(fault: &dyn std::any::Any) -> PartStatus {
+    use rustix::io::Errno;
+
+    let system = fault.downcast_ref::<std::io::Error>();
+    let system = system.and_then(std::io::Error::raw_os_error);
+    let code = system.or_else(|| {
+        fault
+            .downcast_ref::<Errno>()
+            .map(|code| code.raw_os_error())
+    });
+    let full = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    if full.iter().any(|full| Some(full.raw_os_error()) == code) {
+        PartStatus::Busy
+    } else {
+        PartStatus::Lacking
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io;
+
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_full_system_is_not_taken_for_one_that_lacks_a_part() {
+        let system = |code: Errno| io::Error::from_raw_os_error(code.raw_os_error());
+        for full in [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE] {
+            assert_eq!(Part::Proc.while_at("mount")(full).status, PartStatus::Busy);
+            let fault = Part::PidNamespace.while_at("spawn")(system(full));
+            assert_eq!(fault.status, PartStatus::Busy, "{fault}");
+        }
+        // What a kernel answers that was told to have no user namespaces.
+        let fault = Part::UserNamespace.while_at("unshare")(system(Errno::NOSPC));
+        assert_eq!(fault.status, PartStatus::Lacking);
+        let fault = Part::Landlock.while_at("restrict")("EAGAIN");
+        assert_eq!(fault.status, PartStatus::Lacking);
     }
 }

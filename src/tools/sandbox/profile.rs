@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::message::SandboxStrength;
+
 /// What is there beside the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -14,16 +16,14 @@ pub(crate) enum Base {
     Whole,
 }
 
-/// Whether a program is confined.
+/// The decision on a program. It was made once for the process, by a [probe](super::SandboxProbe), and no start makes it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Confined {
-    /// It is not started where a part is lacking.
-    Always,
-    /// It is not.
+    /// The program is confined at least like that, or not started.
+    Always(SandboxStrength),
+    /// The program is not confined.
     Never,
-    /// Where no part is lacking.
-    WherePossible,
 }
 
 /// Limits; a field that is `None` sets none.
@@ -71,6 +71,27 @@ pub(crate) struct SandboxProfile {
 }
 
 impl SandboxProfile {
+    /// True if the sandbox is set up with nothing in it, and no program is started.
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_probe(&self) -> bool {
+        self.workspace.as_os_str().is_empty()
+    }
+
+    /// Returns the user and the group that own the workspace; root of a probe.
+    ///
+    /// # Errors
+    /// The workspace is not there.
+    #[cfg(target_os = "linux")]
+    pub(super) fn owner(&self) -> std::io::Result<(u32, u32)> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        if self.is_probe() {
+            return Ok((0, 0));
+        }
+        let owner = std::fs::metadata(&self.workspace)?;
+        Ok((owner.uid(), owner.gid()))
+    }
+
     /// The same in that workspace, a resolved path.
     pub(in crate::tools) fn in_workspace(&self, workspace: &Path) -> Self {
         Self {

@@ -17,11 +17,14 @@ use rustix::process::pivot_root;
 use super::layout::{Layout, Put};
 use super::part::{Fault, Part};
 use super::raw;
+use crate::message::MemoryScope;
 
 /// Where the new root is made; what the host has there is not seen meanwhile.
 const MADE_AT: &str = "/tmp";
 /// Bytes of each folder that is empty and may be written.
-const FRESH: &str = "1g";
+const FRESH: u64 = 1 << 30;
+/// The same of `/dev/shm`.
+const SHARED: u64 = 1 << 28;
 const DEVICES: [&str; 5] = ["full", "null", "random", "urandom", "zero"];
 const DEVICE_LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
@@ -47,7 +50,17 @@ struct Taken {
 }
 
 /// Replaces the root of this process, which has a mount namespace of its own, and is the first of a pid namespace.
-pub(super) fn replace(layout: &Layout, owner: &Owner<'_>) -> Result<(), Fault> {
+///
+/// All folders in memory together hold at most the bytes that `memory` limits.
+pub(super) fn replace(
+    layout: &Layout,
+    owner: &Owner<'_>,
+    (memory, scope): (Option<u64>, Option<MemoryScope>),
+) -> Result<(), Fault> {
+    let fresh_ones = layout.values().filter(|put| **put == Put::Fresh);
+    let folders = u64::try_from(fresh_ones.count()).unwrap_or(u64::MAX);
+    let folders = folders.saturating_add(1);
+    let share = memory.map_or(u64::MAX, |memory| memory / folders);
     let part = Part::Files;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(Part::MountNamespace.while_at("private mounts"))?;
@@ -65,7 +78,12 @@ pub(super) fn replace(layout: &Layout, owner: &Owner<'_>) -> Result<(), Fault> {
             Put::Fresh | Put::Link(_) => None,
         });
     }
-    let devices = DEVICES.map(|name| (name, Path::new("/dev").join(name)));
+    let devices = DEVICES.map(|name| {
+        // It gives the same bytes, and no map of it is memory that only a control group counts.
+        let is_mapped = name == "zero" && scope == Some(MemoryScope::Process);
+        let from = if is_mapped { "full" } else { name };
+        (name, Path::new("/dev").join(from))
+    });
     let mut nodes = Vec::with_capacity(devices.len());
     for (name, path) in devices {
         nodes.push((
@@ -80,7 +98,7 @@ pub(super) fn replace(layout: &Layout, owner: &Owner<'_>) -> Result<(), Fault> {
     fs::write(root.join(BLANK), "").map_err(part.while_at(BLANK))?;
     for ((path, put), source) in layout.iter().zip(taken) {
         let at = root.join(path.strip_prefix("/").unwrap_or(path));
-        place(root, &at, put, source, owner)
+        place(root, &at, put, source, (owner, share.min(FRESH)))
             .map_err(|fault| part.lacks(format_args!("{}: {fault}", path.display())))?;
     }
     let devices = root.join("dev");
@@ -97,7 +115,8 @@ pub(super) fn replace(layout: &Layout, owner: &Owner<'_>) -> Result<(), Fault> {
         let at = root.join(name);
         fs::create_dir_all(&at).map_err(part.while_at(name))?;
     }
-    fresh(&devices.join("shm"), "mode=1777,size=256m", part)?;
+    let shared = format!("mode=1777,size={}", share.min(SHARED));
+    fresh(&devices.join("shm"), &shared, part)?;
     let processes = root.join("proc");
     fs::create_dir_all(&processes).map_err(Part::Proc.while_at("/proc"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -157,7 +176,7 @@ fn place(
     at: &Path,
     put: &Put,
     source: Option<Source>,
-    owner: &Owner<'_>,
+    (owner, bytes): (&Owner<'_>, u64),
 ) -> Result<(), Fault> {
     let part = Part::Files;
     let folder = || fs::create_dir_all(at).map_err(part.while_at("a place for it"));
@@ -177,7 +196,7 @@ fn place(
         }
         (Put::Fresh, _) => {
             folder()?;
-            let mut options = format!("mode=1777,size={FRESH}");
+            let mut options = format!("mode=1777,size={bytes}");
             if let Some(id) = owner.id {
                 let _ = write!(options, ",uid={id},gid={id}");
             }

@@ -8,10 +8,12 @@ use crate::contract::{AgentLink, ExecutionContract};
 use crate::kernel::{
     Action, ClosingReason, Counters, EntryKind, FlowRecord, LostEffect, Outcome, Run, State,
 };
-use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
+use crate::message::{CallSeq, Digest, InferenceSeq, RunId, ServerConfinement};
 use crate::view::activity::Activity;
 use crate::view::decision::Decision;
-use crate::view::servers::{AddressFrom, AnswerFrom, ToolServerDiffers, ToolServerFrom};
+use crate::view::servers::{
+    AddressFrom, AnswerFrom, ConfinedFrom, ToolServerDiffers, ToolServerFrom,
+};
 use crate::view::turns::Turn;
 use crate::view::usage_totals::UsageTotals;
 use crate::view::{
@@ -98,6 +100,21 @@ impl RunView {
     /// What tool servers said of themselves, in the order of the entries: one each time that it changed.
     pub(crate) fn tool_servers(&self) -> &[ToolServerFrom] {
         &self.servers.statements
+    }
+
+    /// The confinement of each program, in the order of the entries: one each time that it changed.
+    pub(crate) fn confined(&self) -> &[ConfinedFrom] {
+        &self.servers.confined
+    }
+
+    /// The last decision on each program; sorted by server.
+    pub(crate) fn confinement(&self) -> Vec<ServerConfinement> {
+        let mut last = Vec::new();
+        for confined in self.confined() {
+            ServerConfinement::update(&mut last, std::slice::from_ref(&confined.is));
+        }
+        last.sort_by(|one, other| one.server.cmp(&other.server));
+        last
     }
 
     /// What tool servers offer otherwise than the contract holds it, in the order of the entries: one each time that it changed.

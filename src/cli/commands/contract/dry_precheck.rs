@@ -29,6 +29,7 @@ pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
     let started = RunStarted {
         addresses: Vec::new(),
         bring_up: preview.faults.clone(),
+        confinement: Vec::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),
         messages: preview.opening.clone(),

@@ -279,7 +279,7 @@ fn report_check(
         tools_text(offered, &preview.not_started),
         contract.contract_hash()
     );
-    out.push_str(&listed_whole(&preview.reach, &report.agents_below));
+    out.push_str(&listed_whole(app, &preview.reach, &report.agents_below));
     app.screen.out(&out)?;
     report_warnings(app, &report.warnings);
     for unsent in &report.unsent {

@@ -108,7 +108,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, C
         });
     }
     found.push(keys(app));
-    found.push(confinement());
+    found.push(confinement(app));
     found.extend(python());
     let needed = match &args.contract {
         Some(file) => needed(app, file, &args.sets)?,

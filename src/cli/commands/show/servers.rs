@@ -42,6 +42,11 @@ pub(super) fn not_up(view: &RunView) -> String {
 
 fn lines(view: &RunView) -> String {
     let mut out = String::new();
+    for program in view.confined() {
+        let name = brief(&program.is.program(), MOST_CHARS);
+        let (is, since) = (program.is.is, since(program.seq));
+        let _ = writeln!(out, "sandbox   {name}: {is}{since}");
+    }
     for server in view.tool_servers() {
         let said = &server.said;
         let text = |text: &str| brief(text, MOST_CHARS);

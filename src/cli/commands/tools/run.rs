@@ -13,7 +13,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::reach::of_agent;
+use crate::cli::context::reach::{of_agent, unconfined_notes};
 use crate::cli::ui::escape::{brief, flowing, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
@@ -143,6 +143,8 @@ pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliErro
         report_warnings(app, &tool_warnings(contract));
         report_gaps(app, &preview);
     }
+    let notes = unconfined_notes(&preview.confinement, contract, false);
+    app.screen.write_err(&notes);
     let all_up = contract.servers.values().all(|server| server.available);
     Ok(if all_up { Exit::OK } else { Exit::SETUP })
 }

@@ -66,7 +66,7 @@ impl Ready {
     }
 
     fn resumed(app: &App, store: &Store, run_id: &RunId) -> Result<Self, CliError> {
-        let reopened = reopen_workflow(store, run_id)?;
+        let reopened = reopen_workflow(store, run_id, &app.environment)?;
         let mut reader = store.reader()?;
         let view = view_of(&mut reader, run_id)?;
         // It goes on without them, and its tree does not verify.

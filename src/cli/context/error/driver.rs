@@ -4,7 +4,7 @@ use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::command;
 use crate::contract::{FactoryError, RefusedName};
-use crate::driver::DriverError;
+use crate::driver::{ConfinementError, DriverError};
 use crate::replay::ForkFault;
 
 impl Advice for DriverError {
@@ -43,7 +43,8 @@ impl Advice for DriverError {
             | Self::NoParent { .. }
             | Self::OtherWorkspace { .. }
             | Self::CannotAskAgain { .. } => Exit::USAGE,
-            Self::ServerDown { .. }
+            Self::Confinement(_)
+            | Self::ServerDown { .. }
             | Self::ServerDownToCompare { .. }
             | Self::ToolNotOffered { .. } => Exit::SETUP,
             Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
@@ -90,6 +91,14 @@ impl Advice for DriverError {
                 "give again each --set that is not recorded (below providers or tools, where it may hold a secret); --contract FILE continues under a file as it is now"
             }
             Self::OtherWorkspace { .. } => "a run goes on in the folder that it was begun in",
+            Self::Confinement(ConfinementError::Less { root, .. }) => {
+                return Some(format!(
+                    "nothing was recorded: monolith resume {root} goes on where `monolith doctor` shows the whole sandbox; a run that is begun here records what this machine confines"
+                ));
+            }
+            Self::Confinement(ConfinementError::Untried { .. }) => {
+                "nothing was started: the system is out of memory, processes or open files; try again"
+            }
             Self::ServerDown { root, run_id, .. } if **root != *run_id => {
                 return Some(format!(
                     "monolith resume {root} goes on with it once the server is there"

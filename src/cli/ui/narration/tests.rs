@@ -106,6 +106,7 @@ fn check(events: &[EventKind], expect: &[&str]) {
     let started = RunStarted {
         addresses: Vec::new(),
         bring_up: Vec::new(),
+        confinement: Vec::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "hi", 1)],

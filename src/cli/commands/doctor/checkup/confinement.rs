@@ -1,25 +1,44 @@
-//! Whether commands and tool servers can be confined here.
+//! The sandbox of commands and tool servers, as far as this machine has it.
 
 use super::finding::{Finding, missing, ok};
-use crate::cli::context::confinement::{Kept, parts_here};
+use crate::cli::context::app::App;
+use crate::cli::context::reach::MEMORY_OF_EACH;
+use crate::message::MemoryScope;
+use crate::tools::{PartStatus, ProbeFault, SandboxKind};
 
 const NAME: &str = "sandbox";
 
 /// The parts that this system has, or the first that it lacks.
-pub(super) fn confinement() -> Finding {
+pub(super) fn confinement(app: &App) -> Finding {
     let fix = "commands of `shell` are refused here, unless the contract has tools.sandbox: off; tool servers run without it, unless theirs states a sandbox";
-    let found = match parts_here(Kept::Shell) {
-        Ok(found) => found,
-        Err(fault) => return missing(NAME, format!("it cannot be tried: {fault}"), fix),
-    };
-    let (here, lacking): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.is_here);
-    let names: Vec<&str> = here.iter().map(|found| found.part.name()).collect();
+    let kinds = [SandboxKind::Shell, SandboxKind::Server];
+    let reports = kinds.map(|kind| app.environment.sandbox(kind));
+    let [shell, server] = &reports;
+    // What a server needs, commands need, too.
+    let report = if shell.result.is_ok() { server } else { shell };
+    let here = report.parts.iter();
+    let here = here.filter(|found| found.status == PartStatus::Here);
+    let names: Vec<&str> = here.map(|found| found.part.name()).collect();
     let names = names.join(", ");
-    match lacking.first() {
-        None => ok(NAME, names),
-        Some(found) => {
-            let lacks = format!("no {}: {}; there are: {names}", found.part, found.detail);
-            missing(NAME, lacks, fix)
+    match &report.result {
+        Ok(strength) => {
+            let memory = match strength.memory {
+                Some(MemoryScope::Process) => format!("; {MEMORY_OF_EACH}"),
+                Some(MemoryScope::Group) | None => String::new(),
+            };
+            ok(
+                NAME,
+                format!("{names}; landlock {}{memory}", strength.landlock),
+            )
+        }
+        Err(ProbeFault::Lacking { part, reason }) => missing(
+            NAME,
+            format!("no {part}: {reason}; there are: {names}"),
+            fix,
+        ),
+        Err(fault @ ProbeFault::Untried { .. }) => {
+            let fix = "nothing that is to be confined is started until it can be tried";
+            missing(NAME, fault.to_string(), fix)
         }
     }
 }

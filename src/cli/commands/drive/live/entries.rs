@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::super::awaited::waiting;
 use super::{Cursor, Following};
+use crate::cli::context::reach::unconfined_notes;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::narration::Transition;
 use crate::cli::ui::numbers::seconds;
@@ -21,6 +22,7 @@ impl Following {
         let transition = Transition::of(view, entry);
         self.report_departure();
         self.report_changed_tools(entry);
+        self.report_unconfined(entry);
         let awaited = run.awaited();
         let is_new = awaited.is_some() && awaited != self.awaited;
         self.questions = self.questions.saturating_add(u64::from(is_new));
@@ -82,6 +84,24 @@ impl Following {
                 line(&server.server),
                 line(&server.detail)
             ));
+        }
+    }
+
+    /// Names the tool servers that run without the sandbox because this machine has none, and limits of memory that count each process alone.
+    fn report_unconfined(&mut self, entry: Entry<'_>) {
+        let confinement = match entry.event.map(|event| &event.event) {
+            Some(EventKind::RunStarted(started)) => &started.confinement,
+            Some(EventKind::Resumed(resumed)) => &resumed.confinement,
+            _ => return,
+        };
+        let Some(view) = &self.view else {
+            return;
+        };
+        let details = self.screen.is_watched() || self.verbose;
+        let notes = unconfined_notes(confinement, view.contract(), details);
+        if !notes.is_empty() {
+            self.wipe();
+            self.screen.write_err(&notes);
         }
     }
 
