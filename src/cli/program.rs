@@ -31,6 +31,9 @@ use crate::tools::{confine, supervise};
 #[must_use]
 pub fn main() -> ExitCode {
     panic::set_hook(Box::new(on_panic));
+    // A core file would hold the keys.
+    #[cfg(unix)]
+    no_core_files();
     let (given, parsed) = parsed(std::env::args_os().collect());
     // Before anything else is read: what a supervisor runs has the server's environment and streams.
     match parsed {
@@ -73,6 +76,19 @@ pub fn main() -> ExitCode {
         Exit::from(&fault)
     });
     exit.into()
+}
+
+/// Keeps the memory of this process, and of every program that it starts, out of core files.
+#[cfg(unix)]
+fn no_core_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
+    let none = rustix::process::Rlimit {
+        current: Some(0),
+        ..getrlimit(Resource::Core)
+    };
+    // A limit may always be lowered.
+    let _ = setrlimit(Resource::Core, none);
 }
 
 fn perform(

@@ -1,8 +1,8 @@
-//! What this machine cannot confine, or not as much as a run needs.
+//! The errors of a machine that cannot confine programs, or not as much as a run needs.
 
 use crate::message::{Confinement, RunId};
 
-/// Why programs are not started on this machine.
+/// The reason why programs are not started on this machine.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfinementError {
     /// A program of a run could do more than when it was started. Nothing of the run was recorded.
@@ -10,7 +10,7 @@ pub enum ConfinementError {
         "{program} of run {run_id} was confined ({was}) and would be confined less here ({is})"
     )]
     Less {
-        /// What this machine can do.
+        /// The decision on this machine.
         is: Confinement,
         /// The server, or the commands of the shell, in words.
         program: Box<str>,
@@ -18,13 +18,13 @@ pub enum ConfinementError {
         root: Box<RunId>,
         /// The run.
         run_id: RunId,
-        /// What the last process of the run recorded.
+        /// The decision that the last process of the run recorded.
         was: Confinement,
     },
     /// The system did not say what it can confine.
     #[error("the sandbox could not be tried: {reason}")]
     Untried {
-        /// What went wrong.
+        /// The fault.
         reason: String,
     },
 }

@@ -53,7 +53,7 @@ pub struct Environment {
     shared: Shared,
     /// The turn of the run to be brought up.
     turn: Turn,
-    /// What this machine can confine.
+    /// The answers to what this machine can confine.
     sandbox: Arc<SandboxProbe>,
     /// What was looked up.
     seen: Arc<Mutex<BTreeMap<String, Option<String>>>>,

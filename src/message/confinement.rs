@@ -91,13 +91,13 @@ pub enum MemoryScope {
     Group,
 }
 
-/// What the system holds of the sandbox where systems differ.
+/// The strength of a sandbox, as far as systems differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxStrength {
     /// The version of landlock's rules.
     pub landlock: u32,
-    /// What `memory_mb` counts; `None` if no limit is stated.
+    /// The scope of `memory_mb`; `None` if no limit is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryScope>,
 }

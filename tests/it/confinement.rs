@@ -143,7 +143,7 @@ impl Fixture {
         limited.output().unwrap().into()
     }
 
-    /// What entry 0 or a later one of that kind records.
+    /// The confinement that entries of that kind record.
     #[track_caller]
     fn recorded(&self, run: &str, kind: &str) -> Vec<Value> {
         let entries = entries_of(&self.path("home/runs.db")).into_iter();
@@ -170,7 +170,7 @@ impl Fixture {
         [ssh, key, store].each_ref().map(read).join("; ")
     }
 
-    /// Nothing that the server saw is one of them.
+    /// Checks that the server saw none of them.
     #[track_caller]
     fn saw_no_keys(&self) {
         let seen = self.read("work/seen");
@@ -593,4 +593,33 @@ fn f10_a_limit_of_memory_holds_whoever_starts_monolith() {
             assert_eq!(said.contains(words), is_of_each, "{user:?}: {said}");
         }
     }
+}
+
+#[test]
+fn f11_nothing_of_this_process_is_left_in_a_core_file() {
+    let fixture = Fixture::new();
+    fixture.write("work/seen", "");
+    let more = "tools: {builtin: [shell], workspace: work, sandbox: off}\n";
+    // Its parent supervises it, and the parent of that is monolith.
+    let command =
+        "grep core /proc/$(awk '/^PPid/ {print $2}' /proc/$PPID/status)/limits; ulimit -Sc";
+    let asked = calls("shell", &json!({"command": command}).to_string());
+    fixture.script(more, &[&asked, &says("Done.")]);
+    let own = fixture.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -c unlimited 2>/dev/null; exec \"$@\"", "sh"])
+        .arg(own.get_program())
+        .args(own.get_args())
+        .current_dir(fixture.path(""))
+        .env("MONOLITH_HOME", fixture.path("home"))
+        .stdin(Stdio::null());
+    let result = Left::from(command.output().unwrap()).document();
+    let said = result["conversation"][2]["content"].as_str().unwrap();
+    let limits = said
+        .lines()
+        .find(|line| line.starts_with("Max core file size"));
+    let soft = limits.unwrap().split_whitespace().nth(4);
+    assert_eq!(soft, Some("0"), "{said}");
+    assert!(said.ends_with("\n0\n"), "{said}");
 }

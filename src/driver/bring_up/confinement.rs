@@ -1,4 +1,4 @@
-//! What confines commands and tool servers, on this machine: a contract's terms with every path resolved, and the decision whether they hold.
+//! The profiles of commands and tool servers on this machine: a contract's terms with every path resolved, and the decision whether they hold.
 //! Confines nothing.
 //!
 //! A machine that lacks a part of the sandbox has the servers without a stated one run unconfined. That is decided by a probe of the whole
@@ -145,7 +145,7 @@ pub(super) fn shell_spec(
     })
 }
 
-/// What confines a tool server: where its author says nothing, its files, and only where this machine can.
+/// Returns what confines a tool server: where its author says nothing, its files, and only where this machine can.
 pub(super) fn server_profile(
     given: Option<&SandboxSpec>,
     roots: &[String],
@@ -165,7 +165,7 @@ pub(super) fn server_profile(
     Ok(profile)
 }
 
-/// What each start of a program is held to. Where the machine lacks a part, a program whose sandbox is stated fails to start.
+/// Returns what each start of a program is held to. Where the machine lacks a part, a program whose sandbox is stated fails to start.
 fn confined(decision: Confinement, is_stated: bool) -> Confined {
     match decision {
         Confinement::Confined(strength) => Confined::Always(strength),

@@ -1,4 +1,4 @@
-//! What is recorded of the confinement of a tree of runs, and its comparison with this machine. Decides nothing for a run that begins.
+//! The recorded confinement of a tree of runs, and its comparison with this machine. Decides nothing for a run that begins.
 
 use super::confinement::check_confinement;
 use crate::driver::{ConfinementError, Environment};
@@ -7,7 +7,7 @@ use crate::message::{RunId, ServerConfinement};
 use crate::store::{StoreError, StoreReader};
 use crate::transcript::SealedEntry;
 
-/// The last decisions that are recorded of runs, a run that must not be confined less than it was.
+/// The last recorded decisions of some runs. A process that goes on with them must confine as much.
 #[derive(Clone, Debug, Default)]
 pub(in crate::driver) struct RecordedConfinement(Vec<(RunId, Vec<ServerConfinement>)>);
 

@@ -17,7 +17,7 @@ use crate::transcript::SealedEntry;
 pub(crate) struct Reopened {
     /// How many requests each provider had answered where the run began.
     pub(super) answered_before: BTreeMap<String, usize>,
-    /// What the last process of the run, and of each open run below it, recorded.
+    /// The decisions that the last process recorded, of this run and of each open run below it.
     pub(super) confinement: RecordedConfinement,
     pub(super) contract: Arc<ExecutionContract>,
     entries: Vec<SealedEntry>,

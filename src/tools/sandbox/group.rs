@@ -88,7 +88,7 @@ impl Groups {
         true
     }
 
-    /// What a limit of memory counts.
+    /// Returns the scope of a limit of memory.
     pub(super) const fn memory(&self) -> MemoryScope {
         if self.limits_memory {
             MemoryScope::Group

@@ -19,7 +19,7 @@ const LIMITS: Limits = Limits {
     processes: Some(4_096),
 };
 
-/// What is confined; each kind is made of other parts.
+/// A kind of confined program; each needs other parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SandboxKind {
     /// Commands of the built-in shell: without a network, and never as root.
@@ -28,7 +28,7 @@ pub(crate) enum SandboxKind {
     Server,
 }
 
-/// Why there is no sandbox.
+/// The reason for the lack of a sandbox.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum ProbeFault {
     /// The system lacks a part.
@@ -42,12 +42,12 @@ pub(crate) enum ProbeFault {
     /// The system gave no answer; another try may get one.
     #[error("the sandbox could not be tried: {reason}")]
     Untried {
-        /// What went wrong.
+        /// The fault.
         reason: String,
     },
 }
 
-/// What was found where a sandbox was set up.
+/// The parts and the strength of a sandbox that was set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProbeReport {
     /// The parts that were tried, in their order; the last one may be lacking.

@@ -1,4 +1,4 @@
-//! What became of the parts, as lines from one process to the next: `+name TAB detail`, `-name TAB reason` (`~` where the
+//! The parts that were tried, as lines from one process to the next: `+name TAB detail`, `-name TAB reason` (`~` where the
 //! system is full), and
 //! `ready TAB version` at the end; a probe adds `strength TAB JSON`.
 
