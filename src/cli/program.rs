@@ -116,8 +116,8 @@ fn perform(
     if let Ok(folder) = app.models_folder() {
         app.environment = app.environment.with_models(folder);
     }
-    if let (Ok(keys), Ok(withheld)) = (app.keys(), app.withheld()) {
-        app.environment = app.environment.with_state(keys, withheld);
+    if let (Ok(keys), Ok(state), Ok(withheld)) = (app.keys(), app.state_folder(), app.withheld()) {
+        app.environment = app.environment.with_state(keys, state, withheld);
     }
     if let Ok(program) = std::env::current_exe() {
         app.environment = app.environment.with_program(program);

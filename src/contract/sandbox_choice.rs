@@ -18,6 +18,7 @@ pub(crate) fn shell_sandbox(given: Option<&SandboxSpec>) -> SandboxTerms {
         open_files: given.open_files.or(Some(SANDBOX.open_files.default_value)),
         processes: given.processes.or(Some(SANDBOX.processes.default_value)),
         read: given.read,
+        sockets: given.sockets,
         write: given.write,
     }
 }
@@ -37,6 +38,7 @@ pub(crate) fn server_sandbox(given: &SandboxSpec) -> SandboxTerms {
         open_files: given.open_files,
         processes: given.processes,
         read: given.read,
+        sockets: given.sockets,
         write: given.write,
     }
 }
@@ -51,6 +53,7 @@ const fn unconfined() -> SandboxTerms {
         open_files: None,
         processes: None,
         read: Vec::new(),
+        sockets: Vec::new(),
         write: Vec::new(),
     }
 }

@@ -27,6 +27,7 @@ pub struct SandboxSpec {
     pub open_files: Option<u64>,
     pub processes: Option<u64>,
     pub read: Vec<String>,
+    pub sockets: Vec<String>,
     pub write: Vec<String>,
 }
 
@@ -50,6 +51,9 @@ pub struct SandboxTerms {
     pub processes: Option<u64>,
     /// What may be read beside programs and their settings, as the author wrote it.
     pub read: Vec<String>,
+    /// Unix sockets that may be connected to, as the author wrote them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<String>,
     /// What may be written beside the workspace, as the author wrote it.
     pub write: Vec<String>,
 }
@@ -62,7 +66,12 @@ impl fmt::Display for SandboxTerms {
         }
         let network = if self.network { "with" } else { "without" };
         write!(f, "in the sandbox, {network} the network")?;
-        for (what, paths) in [("reads", &self.read), ("writes", &self.write)] {
+        let paths = [
+            ("reads", &self.read),
+            ("writes", &self.write),
+            ("connects to", &self.sockets),
+        ];
+        for (what, paths) in paths {
             if !paths.is_empty() {
                 write!(f, "; {what} {}", paths.join(", "))?;
             }

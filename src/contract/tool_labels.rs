@@ -61,7 +61,10 @@ impl Terms {
         if tool == SHELL && pinned.is_some_and(|tool| tool.origin == BUILTIN) {
             let server = self.servers.get(BUILTIN);
             let sandbox = server.and_then(|server| server.sandbox.as_ref());
-            return sandbox.is_none_or(|sandbox| !sandbox.confined || sandbox.network);
+            // A daemon behind a socket may send what it is told.
+            return sandbox.is_none_or(|sandbox| {
+                !sandbox.confined || sandbox.network || !sandbox.sockets.is_empty()
+            });
         }
         let hint = pinned.and_then(|tool| tool.annotations.get("openWorldHint"));
         hint.and_then(serde_json::Value::as_bool) != Some(false)
@@ -120,10 +123,11 @@ mod tests {
         shell.annotations = serde_json::json!({"openWorldHint": false});
         contract.tools.push(shell);
         assert!(contract.may_send("shell"));
-        for (confined, network, expect) in [
-            (true, false, false),
-            (true, true, true),
-            (false, false, true),
+        for (confined, network, sockets, expect) in [
+            (true, false, &[][..], false),
+            (true, false, &["/run/docker.sock"], true),
+            (true, true, &[], true),
+            (false, false, &[], true),
         ] {
             let sandbox = SandboxTerms {
                 confined,
@@ -134,11 +138,16 @@ mod tests {
                 open_files: None,
                 processes: None,
                 read: Vec::new(),
+                sockets: sockets.iter().map(|path| (*path).to_owned()).collect(),
                 write: Vec::new(),
             };
             let builtin = contract.servers.get_mut(BUILTIN).unwrap();
             builtin.sandbox = Some(sandbox);
-            assert_eq!(contract.may_send("shell"), expect, "{confined} {network}");
+            assert_eq!(
+                contract.may_send("shell"),
+                expect,
+                "{confined} {network} {sockets:?}"
+            );
         }
     }
 

@@ -45,12 +45,16 @@ pub struct Environment {
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
     program: Option<PathBuf>,
+    /// Receives lines for people about tool servers that have ended.
+    notes: Option<Arc<ServerWatch<'static>>>,
     /// Receives the names of tool servers that need not be waited for any longer.
     server_watch: Option<Arc<ServerWatch<'static>>>,
     /// Where some values of a file are from, by their places: they see the variables there before those of the process.
     origins: Arc<BTreeMap<String, ValueOrigin>>,
     /// What the runs that are given this environment share.
     shared: Shared,
+    /// The host's state folder.
+    state: Option<PathBuf>,
     /// The turn of the run to be brought up.
     turn: Turn,
     /// The answers to what this machine can confine.
@@ -77,22 +81,25 @@ impl Environment {
             is_below: false,
             lookup: Arc::new(lookup),
             models: None,
+            notes: None,
             origins: Arc::default(),
             program: None,
             sandbox: Arc::default(),
             server_watch: None,
             seen: Arc::default(),
             shared: Shared::default(),
+            state: None,
             turn: Turn::default(),
             withheld: Arc::default(),
         }
     }
 
-    /// The same on a host that keeps its keys in that folder, and its state in those places.
+    /// Sets the host's folder of keys, its state folder, and all of its places.
     #[must_use]
-    pub(crate) fn with_state(self, keys: KeyFolder, withheld: Withheld) -> Self {
+    pub(crate) fn with_state(self, keys: KeyFolder, state: PathBuf, withheld: Withheld) -> Self {
         Self {
             keys: Some(keys),
+            state: Some(state),
             withheld: Arc::new(withheld),
             ..self
         }
@@ -163,6 +170,11 @@ impl Environment {
         self.keys.clone().map(TokenKeeper::new)
     }
 
+    /// The host's state folder, which may be missing.
+    pub(super) fn state(&self) -> Option<&Path> {
+        self.state.as_deref()
+    }
+
     /// The host's own files, which no built-in tool reads.
     pub(crate) fn withheld(&self) -> &Withheld {
         &self.withheld
@@ -200,6 +212,20 @@ impl Environment {
     /// What receives the reports of calls.
     pub(super) fn call_watch(&self) -> Option<Arc<CallWatch>> {
         self.call_watch.clone()
+    }
+
+    /// Sets the receiver of lines for people about tool servers that have ended.
+    #[must_use]
+    pub(crate) fn with_notes(self, note: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self {
+            notes: Some(Arc::new(note)),
+            ..self
+        }
+    }
+
+    /// The receiver of lines about tool servers that have ended.
+    pub(super) fn notes(&self) -> Option<Arc<ServerWatch<'static>>> {
+        self.notes.clone()
     }
 
     /// The same, with a report of each tool server that has come up or failed.

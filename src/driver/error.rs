@@ -26,6 +26,9 @@ pub enum DriverError {
         /// The system's error.
         reason: String,
     },
+    /// The author: the path at that place of the file passes a link that a confined program may have made, in words.
+    #[error("{0}: {1}")]
+    PlantedLink(String, String),
     /// The author: a scripted provider's file cannot be read.
     #[error("provider `{provider}`: the script {} cannot be read: {reason}", path.display())]
     ScriptUnreadable {

@@ -94,7 +94,8 @@ pub(crate) use bring_up::{
     SESSIONS_PLACE, SHELL_PLACE, ServersToStart, StatedConfinement, committed_workspace,
     embedded_model, handed_roots, is_root_of_all, prepare_continuation, prepare_end, prepare_fork,
     prepare_loaded, prepare_resume, preview, preview_loaded, preview_recorded, random_run_id,
-    redacted_text, redactor_of, reopen, shown_words, unset_by_itself, unset_keys,
+    redacted_text, redactor_of, reopen, shown_words, skipped_search_folders, unset_by_itself,
+    unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 

@@ -141,14 +141,16 @@ impl KeptServer {
         own.map(Arc::new).map_err(Arc::new)
     }
 
-    /// Leaves the server; stops it where no other run uses it.
-    pub(super) async fn close(self) {
+    /// Leaves the server; stops it where no other run uses it. Returns what its sandbox threw away, in words.
+    pub(super) async fn close(self) -> Option<String> {
+        let name = self.key.name;
         let current = self
             .current
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = Arc::into_inner(current) {
-            last.close().await;
-        }
+        let discarded = Arc::into_inner(current)?.close().await?;
+        Some(format!(
+            "{name}: the sandbox threw away what it wrote to {discarded}"
+        ))
     }
 }

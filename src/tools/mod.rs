@@ -66,8 +66,9 @@ pub(crate) use oauth::{
 pub(crate) use pool::{ServerHost, ServerKeeper, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use sandbox::{
-    Base, Confined, Limits, PartStatus, ProbeFault, ProbeReport, SANDBOX_COMMAND, SandboxKind,
-    SandboxProbe, SandboxProfile, confine,
+    CREDENTIALS, Confined, HeldFolder, Installs, Limits, PartStatus, ProbeFault, ProbeReport,
+    SANDBOX_COMMAND, SETTINGS, SYSTEM_CREDENTIALS, SandboxKind, SandboxProbe, SandboxProfile,
+    SearchFolder, Way, confine, has_credentials, is_in,
 };
 pub(crate) use server_spec::ServerSpec;
 pub(crate) use shell_spec::ShellSpec;

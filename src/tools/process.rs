@@ -17,6 +17,8 @@ use tokio::io::AsyncWrite;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::ToolServerError;
+#[cfg(unix)]
+use super::sandbox::DISCARDED_WRITES;
 #[cfg(target_os = "linux")]
 use super::sandbox::SANDBOX_COMMAND;
 use super::sandbox::{Confined, SandboxProfile};
@@ -60,6 +62,9 @@ const END_BY_ITSELF: Duration = Duration::from_millis(1_500);
 const END_ON_SIGNAL: Duration = Duration::from_millis(500);
 #[cfg(unix)]
 const SIGTERM: i32 = 15;
+/// Bytes that a pipe holds (pipe(7)).
+#[cfg(unix)]
+const LAST_WORDS: usize = 65_536;
 
 /// What is started.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +88,9 @@ pub(in crate::tools) struct Program<'a> {
 #[derive(Debug)]
 pub(in crate::tools) struct Process {
     child: Box<dyn ChildWrapper>,
+    /// The other end of its standard error, for what it writes when nobody else reads any more.
+    #[cfg(unix)]
+    last_words: Option<std::os::fd::OwnedFd>,
     supervised: bool,
 }
 
@@ -194,13 +202,21 @@ impl Program<'_> {
         if path.components().count() > 1 {
             return runs(&path).map(|()| path);
         }
-        let given = self.env.get("PATH").map(OsString::from);
-        let folders = given
-            .or_else(|| std::env::var_os("PATH"))
-            .unwrap_or_default();
+        let known = self.sandbox.map_or(&[][..], |profile| &profile.search);
+        let folders: Vec<PathBuf> = if known.is_empty() {
+            let given = self.env.get("PATH").map(OsString::from);
+            let folders = given.or_else(|| std::env::var_os("PATH"));
+            let folders = folders.unwrap_or_default();
+            let folders = std::env::split_paths(&folders);
+            folders.map(|folder| self.workspace.join(folder)).collect()
+        } else {
+            // No program is started from the outside that a confined one may have made.
+            let safe = known.iter().filter(|folder| !folder.is_writable);
+            safe.map(|folder| folder.path.clone()).collect()
+        };
         let mut fault = io::Error::from(io::ErrorKind::NotFound);
-        for folder in std::env::split_paths(&folders) {
-            let file = self.workspace.join(folder).join(&path);
+        for folder in folders {
+            let file = folder.join(&path);
             match runs(&file) {
                 Ok(()) => return Ok(file),
                 Err(found) if found.kind() == io::ErrorKind::PermissionDenied => fault = found,
@@ -220,10 +236,18 @@ impl Program<'_> {
                 .arg(SUPERVISE_COMMAND)
                 .arg(std::process::id().to_string());
             if let Some(profile) = self.sandbox {
-                let profile = serde_json::to_string(profile)?;
+                let profile = serde_json::to_string(&profile.at_start())?;
                 command.arg(supervisor).arg(SANDBOX_COMMAND).arg(profile);
             }
-            command.arg(file);
+            // Folders that are left again on the way are not there in a sandbox. A link at the end stays: an environment of Python is found by it.
+            let is_confined = |profile: &SandboxProfile| profile.confined != Confined::Never;
+            let folder = file
+                .parent()
+                .filter(|_| self.sandbox.is_some_and(is_confined));
+            let folder = folder.and_then(|folder| folder.canonicalize().ok());
+            let resolved = folder.zip(file.file_name());
+            let resolved = resolved.map(|(folder, name)| folder.join(name));
+            command.arg(resolved.unwrap_or(file));
             return Ok((command, true));
         }
         if self
@@ -267,6 +291,8 @@ impl Process {
         wrapped.wrap(process_wrap::tokio::JobObject);
         let mut process = Self {
             child: wrapped.spawn().map_err(spawn)?,
+            #[cfg(unix)]
+            last_words: None,
             supervised,
         };
         let (stdin, stdout, stderr) = (
@@ -274,6 +300,15 @@ impl Process {
             process.child.stdout().take(),
             process.child.stderr().take(),
         );
+        #[cfg(unix)]
+        if supervised
+            && program
+                .sandbox
+                .is_some_and(|profile| !profile.joined_output)
+        {
+            let stderr = stderr.as_ref().map(std::os::fd::AsFd::as_fd);
+            process.last_words = stderr.and_then(|stderr| stderr.try_clone_to_owned().ok());
+        }
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(spawn(io::Error::other(
                 "its standard streams are not piped",
@@ -293,17 +328,42 @@ impl Process {
         wait.ok().and_then(Result::ok)
     }
 
-    /// Waits for the child to end, its input being closed; then SIGTERM, then SIGKILL, to the whole group.
-    pub(in crate::tools) async fn end(mut self) {
+    /// Waits for the child to end, its input being closed; then SIGTERM, then SIGKILL, to the whole group. Returns the line of its sandbox about
+    /// writes that ended with it.
+    pub(in crate::tools) async fn end(mut self) -> Option<String> {
         if self.ended(END_BY_ITSELF).await.is_some() {
-            return;
+            return self.discarded_writes();
         }
         #[cfg(unix)]
         if self.child.signal(SIGTERM).is_ok() && self.ended(END_ON_SIGNAL).await.is_some() {
-            return;
+            return self.discarded_writes();
         }
         self.kill();
         let _ = self.ended(END_ON_SIGNAL).await;
+        None
+    }
+
+    /// The line of the sandbox in what the child wrote to its standard error at its end.
+    #[cfg(unix)]
+    fn discarded_writes(&mut self) -> Option<String> {
+        let last_words = self.last_words.take()?;
+        let mut bytes = vec![0; LAST_WORDS];
+        // The transport has set it not to wait.
+        let read = rustix::io::read(&last_words, bytes.as_mut_slice()).ok()?;
+        let text = String::from_utf8_lossy(bytes.get(..read)?).into_owned();
+        let mut lines = text.lines().rev();
+        let line = lines.find_map(|line| line.strip_prefix(DISCARDED_WRITES))?;
+        Some(line.to_owned())
+    }
+
+    #[cfg(not(unix))]
+    #[expect(
+        clippy::unused_self,
+        clippy::needless_pass_by_ref_mut,
+        reason = "there is no sandbox"
+    )]
+    const fn discarded_writes(&mut self) -> Option<String> {
+        None
     }
 
     /// Kills it and its group.

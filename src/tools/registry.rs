@@ -42,6 +42,8 @@ pub(crate) struct BringUp {
 pub(crate) struct ToolServers {
     expected: BTreeMap<String, ToolPin>,
     hosts: BTreeMap<String, KeptServer>,
+    /// Receives lines about servers that have ended.
+    notes: Option<Arc<ServerWatch<'static>>>,
     /// The right to those of them that only this run uses.
     own: Option<OwnedSemaphorePermit>,
     /// Where each exposed name may lead: two servers may have one for the same tool, and a contract takes at most one of them.
@@ -189,9 +191,17 @@ impl ToolServers {
         server.call(&route.tool, *expected, order, &terms).await
     }
 
-    /// The same; what calls report goes there.
-    pub(crate) fn watched_by(self, watch: Option<Arc<CallWatch>>) -> Self {
-        Self { watch, ..self }
+    /// Sets the receivers of reports of calls and of lines about servers that have ended.
+    pub(crate) fn watched_by(
+        self,
+        watch: Option<Arc<CallWatch>>,
+        notes: Option<Arc<ServerWatch<'static>>>,
+    ) -> Self {
+        Self {
+            notes,
+            watch,
+            ..self
+        }
     }
 
     /// The tool that an exposed name leads to as its server describes it now, with the server's own name for it; none if it is gone.
@@ -215,7 +225,10 @@ impl ToolServers {
     /// Leaves every server; stops those that no other run uses: closes their input, waits shortly, then ends their process group. Takes
     /// at most about 3 s.
     pub(crate) async fn close(self) {
-        join_all(self.hosts.into_values().map(KeptServer::close)).await;
+        let discarded = join_all(self.hosts.into_values().map(KeptServer::close)).await;
+        if let Some(note) = &self.notes {
+            discarded.iter().flatten().for_each(|line| note(line));
+        }
         drop(self.own);
     }
 

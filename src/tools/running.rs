@@ -329,10 +329,10 @@ impl RunningServer {
         }
     }
 
-    /// Stops it: closes its input, waits shortly, then ends its process group.
-    pub(super) async fn close(self) {
+    /// Stops it: closes its input, waits shortly, then ends its process group. Returns what its sandbox threw away, in words.
+    pub(super) async fn close(self) -> Option<String> {
         match self {
-            Self::Builtin { .. } | Self::Web { .. } => {}
+            Self::Builtin { .. } | Self::Web { .. } => None,
             Self::Mcp { server, _alive, .. } => server.close().await,
         }
     }

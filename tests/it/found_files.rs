@@ -47,7 +47,7 @@ impl Place {
             "task": "hi",
             "targets": [{"provider": "demo", "model": "m"}],
             "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
-            "tools": {"mcp": {"theirs": {"command": "sh", "args": self.command().as_array().unwrap()[1..]}}},
+            "tools": {"mcp": {"theirs": {"command": "sh", "args": self.command().as_array().unwrap()[1..], "sandbox": "off"}}},
         });
         self.fixture
             .write("place/agent.yaml", &contract.to_string());
@@ -183,7 +183,7 @@ fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
             "system": system,
             "targets": [{"provider": "demo", "model": "m"}],
             "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
-            "tools": {"mcp": {"theirs": {"command": "sh", "args": place.command().as_array().unwrap()[1..]}}},
+            "tools": {"mcp": {"theirs": {"command": "sh", "args": place.command().as_array().unwrap()[1..], "sandbox": "off"}}},
         });
         fixture.write("place/agent.yaml", &contract.to_string());
     };
@@ -371,7 +371,7 @@ fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
     let script = fixture.path("place/s.jsonl").display().to_string();
     let layer = json!({
         "providers": {"demo": {"type": "scripted", "file": "${SCRIPT}"}},
-        "mcpServers": {"theirs": {"command": place.command()}},
+        "mcpServers": {"theirs": {"command": place.command(), "sandbox": "off"}},
     });
     let run: &[&str] = &["run", "../contracts/c.yaml"];
     let check: &[&str] = &["contract", "check", "../contracts/c.yaml"];

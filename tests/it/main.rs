@@ -161,6 +161,9 @@ mod sampling;
 #[cfg(target_os = "linux")]
 mod sandbox_faults;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod sandbox_view;
+#[cfg(test)]
 #[cfg(unix)]
 mod screens;
 #[cfg(test)]

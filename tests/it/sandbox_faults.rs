@@ -35,7 +35,7 @@ pub fn sandbox() -> bool {
 }
 
 /// Whether there is that program; prints a line if there is none.
-fn has(program: &str) -> bool {
+pub fn has(program: &str) -> bool {
     let search = std::env::var_os("PATH").unwrap_or_default();
     let has = std::env::split_paths(&search).any(|folder| folder.join(program).is_file());
     if !has {
@@ -465,8 +465,8 @@ fn s11_no_descriptor_that_monolith_was_started_with_is_handed_on() {
         let fixture = Fixture::new();
         fs::create_dir_all(fixture.path("work")).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-        let line = format!("({tries}) > seen 2>&1; exec python3 {}", script.display());
-        let args = json!(["-c", line]);
+        let line = format!("({tries}) > seen 2>&1; exec python3 \"$0\"");
+        let args = json!(["-c", line, script]);
         let more = format!(
             "tools: {{workspace: work, mcp: {{odd: {{command: sh, args: {args}{sandbox}}}}}}}\n"
         );
@@ -866,8 +866,9 @@ fn served(sandbox: &str) -> Fixture {
         outside.display()
     );
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-    let line = format!("({tries}) 2>/dev/null; exec python3 {}", script.display());
-    let server = json!({"command": "sh", "args": ["-c", line], "health_probe": "list_tools"});
+    let line = format!("({tries}) 2>/dev/null; exec python3 \"$0\"");
+    let args = json!(["-c", line, script]);
+    let server = json!({"command": "sh", "args": args, "health_probe": "list_tools"});
     let server = server.to_string();
     let server = server.trim_end_matches('}');
     let more = format!("tools: {{workspace: work, mcp: {{odd: {server}{sandbox}}}}}}}\n");
@@ -876,11 +877,12 @@ fn served(sandbox: &str) -> Fixture {
     let output = run.env("HOME", fixture.path("user")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(fixture.path("user/.cache/kept").exists(), "{said}");
+    let confined = !sandbox.contains("off");
+    let kept = fixture.path("user/.cache/kept").exists();
+    assert_eq!(kept, !confined, "{said}");
     let escaped = outside.exists();
     let _ = fs::remove_file(&outside);
     let seen = fixture.read("work/seen");
-    let confined = !sandbox.contains("off");
     assert_eq!(escaped, !confined);
     assert_eq!(seen.contains(SECRET), !confined, "{seen}");
     assert_eq!(seen.len() > SECRET.len(), !confined, "{seen}");
@@ -933,12 +935,11 @@ tried('memory', lambda: open('/proc/%s/environ' % sys.argv[2]).read())
     fixture.write("work/tries.py", tries);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let line = format!(
-        "python3 tries.py {} {} > seen; exec python3 {}",
+        "python3 tries.py {} {} > seen; exec python3 \"$0\"",
         socket.display(),
-        std::process::id(),
-        script.display()
+        std::process::id()
     );
-    let args = json!(["-c", line]);
+    let args = json!(["-c", line, script]);
     let run = |sandbox: &str| {
         let more = format!(
             "tools: {{workspace: work, mcp: {{odd: {{command: sh, args: {args}{sandbox}}}}}}}\n"

@@ -38,7 +38,7 @@ impl App {
     }
 
     /// `MONOLITH_HOME`, else the platform's state folder.
-    pub(super) fn state_folder(&self) -> Result<PathBuf, CliError> {
+    pub(in crate::cli) fn state_folder(&self) -> Result<PathBuf, CliError> {
         if let Some(folder) = self.environment.get("MONOLITH_HOME") {
             return Ok(self.cwd.join(folder));
         }

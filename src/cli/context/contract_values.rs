@@ -37,6 +37,7 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
         | DriverError::Address { place, .. }
         | DriverError::HeaderValue { place }
         | DriverError::Placeholder { place }
+        | DriverError::PlantedLink(place, _)
         | DriverError::UnknownServer { place, .. }
         | DriverError::UnknownWindow { place, .. }
         | DriverError::SecretInContract { place, .. } => Some(place.clone()),

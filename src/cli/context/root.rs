@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::app::App;
 use crate::contract::ContractSpec;
-use crate::driver::{HandedRoot, MCP_ROOT, handed_roots, is_root_of_all};
+use crate::driver::{HandedRoot, MCP_ROOT, handed_roots, is_root_of_all, skipped_search_folders};
 
 /// A variable of this process. A root for tool servers that is missing or blank is the folder where the command was typed.
 pub(in crate::cli) fn variable(name: &str) -> Option<String> {
@@ -29,13 +29,19 @@ pub(in crate::cli) fn root_notes(app: &App, spec: &ContractSpec, folder: &Path) 
     let whole = confined.filter(is_whole).map(|root| {
         let of = if root.is_mcp_root { "MCP_ROOT" } else { "`roots`" };
         format!(
-            "{}: {of} is `/`, where no confined server may write: this one reads there, and writes in the folder of its file and in temporary \
-             ones; name a folder below it, or say `sandbox: off`",
+            "{}: {of} is `/`, where no confined server may write: this one sees its workspace and what `read` and `write` of its sandbox name; name a folder below it, or say `sandbox: off`",
             root.place
         )
     });
     let mut notes: Vec<String> = whole.filter(|_| cfg!(target_os = "linux")).collect();
     notes.dedup();
+    let skipped = skipped_search_folders(spec, folder, &app.environment);
+    notes.extend(skipped.into_iter().map(|folder| {
+        format!(
+            "PATH: {} is left out, for a confined program may write there; to start a program of it, name it by its path",
+            folder.display()
+        )
+    }));
     let here = app.cwd.display().to_string();
     let is_here = |root: &HandedRoot| root.is_mcp_root && root.folder == here;
     if app.accounting.verbose && given_root().is_none() && handed.iter().any(is_here) {

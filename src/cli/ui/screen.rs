@@ -107,6 +107,13 @@ impl Screen {
         }
     }
 
+    /// Writes a line to stderr unless the caller wants to see errors alone. `line` is escaped already.
+    pub(in crate::cli) fn remark(self, line: &str) {
+        if !self.quiet {
+            self.write_err(&format!("{line}\n"));
+        }
+    }
+
     /// Writes text for people to stderr. A stderr that cannot be written leaves no reader.
     pub(in crate::cli) fn write_err(self, text: &str) {
         drop(self.err.write(&self.err.fitted(text)));

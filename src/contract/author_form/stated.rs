@@ -223,7 +223,9 @@ fn sandbox_form(terms: &SandboxTerms) -> Value {
         (SANDBOX.read.name.to_owned(), json!(terms.read)),
         (SANDBOX.write.name.to_owned(), json!(terms.write)),
     ];
-    limits.chain(rest).collect()
+    let sockets = (SANDBOX.sockets.name.to_owned(), json!(terms.sockets));
+    let sockets = Some(sockets).filter(|_| !terms.sockets.is_empty());
+    limits.chain(rest).chain(sockets).collect()
 }
 
 fn state_http_get(file: &mut Document, terms: &HttpGetTerms) {

@@ -50,6 +50,7 @@ impl Read for SandboxSpec {
                 open_files,
                 processes,
                 read: section.get(&SANDBOX.read).unwrap_or_default(),
+                sockets: section.get(&SANDBOX.sockets).unwrap_or_default(),
                 write: section.get(&SANDBOX.write).unwrap_or_default(),
             }
         })

@@ -1,216 +1,341 @@
-//! The profiles of commands and tool servers on this machine: a contract's terms with every path resolved, and the decision whether they hold.
-//! Confines nothing.
-//!
-//! A machine that lacks a part of the sandbox has the servers without a stated one run unconfined. That is decided by a probe of the whole
-//! process, recorded, and never decided again: a start that fails afterwards is a server that is down.
+//! The sandboxes of a contract's commands and tool servers on this machine: its terms, with every path resolved once. Confines nothing.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::handed_roots::is_root_of_all;
-use crate::contract::{
-    ContractSpec, McpTransport, SandboxSpec, SandboxTerms, server_sandbox, shell_sandbox,
+use super::confinement_decision::{confined, decision};
+use super::granted;
+use super::handed_roots::{is_root_of_all, mcp_roots};
+use crate::contract::{ContractSpec, McpTransport, SandboxTerms, server_sandbox, shell_sandbox};
+use crate::driver::{DriverError, Environment};
+use crate::tools::{
+    CREDENTIALS, Confined, HeldFolder, Installs, Limits, SETTINGS, SYSTEM_CREDENTIALS, SandboxKind,
+    SandboxProfile, SearchFolder, ShellSpec, Way, has_credentials, is_in,
 };
-use crate::driver::blocking::blocking;
-use crate::driver::{ConfinementError, DriverError, Environment};
-use crate::message::{Confinement, RunId, SandboxStrength, ServerConfinement};
-use crate::tools::{Base, Confined, Limits, ProbeFault, SandboxKind, SandboxProfile, ShellSpec};
 
 const MEBIBYTE: u64 = 1 << 20;
+/// Place of the built-in shell's sandbox in the file.
+const SHELL_PLACE: &str = "tools.sandbox";
 
-/// Decides on every program that is started, sorted by server; without `servers` on the commands of the shell alone.
-///
-/// # Errors
-/// [`ConfinementError::Untried`].
-pub(super) async fn decided(
-    spec: &ContractSpec,
-    servers: bool,
-    environment: &Environment,
-) -> Result<Vec<ServerConfinement>, DriverError> {
-    let mut programs = Vec::new();
-    if spec.tools.has_shell() {
-        let terms = shell_sandbox(spec.tools.sandbox.as_ref());
-        programs.push((ServerConfinement::SHELL, terms));
-    }
-    for (name, server) in &spec.tools.servers {
-        let is_command = matches!(server.transport, McpTransport::Stdio { .. });
-        if is_command && servers {
-            let given = server.sandbox.clone().unwrap_or_default();
-            programs.push((name, server_sandbox(&given)));
-        }
-    }
-    programs.sort_by_key(|(name, _)| *name);
-    let confined = programs.iter().filter(|(_, terms)| terms.confined);
-    let kinds: Vec<SandboxKind> = confined.map(|(name, _)| kind_of(name)).collect();
-    let probing = environment.clone();
-    let probe = move || {
-        for kind in kinds {
-            drop(probing.sandbox(kind));
-        }
-        Ok::<_, DriverError>(())
-    };
-    blocking(probe).await?;
-    let decide = |(name, terms): (&str, SandboxTerms)| {
-        let is = decision(&terms, kind_of(name), environment)?;
-        let server = name.to_owned();
-        Ok(ServerConfinement { is, server })
-    };
-    programs.into_iter().map(decide).collect()
+/// The paths that one confined program is granted, as the file writes them, each with its place in the file.
+#[derive(Debug, Default)]
+struct Grants {
+    read: Vec<(String, PathBuf)>,
+    sockets: Vec<(String, PathBuf)>,
+    write: Vec<(String, PathBuf)>,
 }
 
-/// Compares what is recorded of a run with this machine.
-///
-/// # Errors
-/// [`ConfinementError`].
-pub(in crate::driver) fn check_confinement(
-    run_id: &RunId,
-    recorded: &[ServerConfinement],
-    environment: &Environment,
-) -> Result<(), ConfinementError> {
-    for recorded in recorded {
-        // Its terms are those of the contract, which is the same.
-        let Confinement::Confined(was) = recorded.is else {
-            continue;
-        };
-        let is = probed(was.memory.is_some(), kind_of(&recorded.server), environment)?;
-        if is.is_less_than(recorded.is) {
-            return Err(ConfinementError::Less {
-                is,
-                program: recorded.program().into(),
-                root: Box::new(run_id.clone()),
-                run_id: run_id.clone(),
-                was: recorded.is,
+/// The sandboxes of one contract.
+pub(super) struct Sandboxes<'c> {
+    environment: &'c Environment,
+    /// Folders that a confined process of an earlier run could write.
+    earlier: Vec<PathBuf>,
+    home: Option<PathBuf>,
+    /// Folders in which a confined process of this run or of an earlier one may have planted a link.
+    planted: Vec<PathBuf>,
+    servers: BTreeMap<&'c str, (SandboxTerms, Grants)>,
+    shell: Option<(SandboxTerms, Grants)>,
+    spec: &'c ContractSpec,
+    workspace: PathBuf,
+    /// Folders that a confined process of this run may write.
+    writable: Vec<PathBuf>,
+}
+
+impl<'c> Sandboxes<'c> {
+    /// Reads the terms of a file whose relative paths begin in `folder`.
+    pub(super) fn of(
+        spec: &'c ContractSpec,
+        folder: &Path,
+        environment: &'c Environment,
+    ) -> Result<Self, DriverError> {
+        let given = environment.raw("HOME").map(PathBuf::from);
+        let placed = |paths: &[String], place: &str| {
+            let paths = paths.iter().map(|path| {
+                let path = match (path.strip_prefix("~/"), &given) {
+                    (Some(below), Some(home)) => home.join(below),
+                    _ => folder.join(path),
+                };
+                (place.to_owned(), path)
             });
+            paths.collect::<Vec<_>>()
+        };
+        let grants = |terms: &SandboxTerms, place: &str| Grants {
+            read: placed(&terms.read, &format!("{place}.read")),
+            sockets: placed(&terms.sockets, &format!("{place}.sockets")),
+            write: placed(&terms.write, &format!("{place}.write")),
+        };
+        let shell = spec.tools.has_shell().then(|| {
+            let terms = shell_sandbox(spec.tools.sandbox.as_ref());
+            let grants = grants(&terms, SHELL_PLACE);
+            (terms, grants)
+        });
+        let mut servers = BTreeMap::new();
+        for (name, server) in &spec.tools.servers {
+            if !matches!(server.transport, McpTransport::Stdio { .. }) {
+                continue;
+            }
+            let place = server.place(name);
+            let terms = server_sandbox(&server.sandbox.clone().unwrap_or_default());
+            let mut grants = grants(&terms, &format!("{place}.sandbox"));
+            let roots = placed(&server.terms.roots, &format!("{place}.roots"));
+            let more = mcp_roots(&server.transport, &place, environment);
+            let more = placed(&more, &format!("{place}.env"));
+            // A server that may write every file is confined to nothing.
+            let roots = roots.into_iter().chain(more);
+            grants
+                .write
+                .extend(roots.filter(|(_, path)| !is_root_of_all(path)));
+            servers.insert(name.as_str(), (terms, grants));
+        }
+        let workspace = folder.join(spec.tools.workspace.as_deref().unwrap_or("."));
+        let mut made = Self {
+            environment,
+            earlier: granted::earlier(environment.state()),
+            home: given
+                .as_deref()
+                .and_then(|home| fs::canonicalize(home).ok())
+                .filter(|home| home.parent().is_some()),
+            planted: Vec::new(),
+            servers,
+            shell,
+            spec,
+            workspace: fs::canonicalize(&workspace).unwrap_or_else(|_| workspace.clone()),
+            writable: Vec::new(),
+        };
+        made.find_writable(folder);
+        if made.programs().next().is_some() {
+            made.check("tools.workspace", &workspace)?;
+        }
+        Ok(made)
+    }
+
+    /// The terms and grants of each program that is confined.
+    fn programs(&self) -> impl Iterator<Item = &(SandboxTerms, Grants)> {
+        let all = self.servers.values().chain(&self.shell);
+        all.filter(|(terms, _)| terms.confined)
+    }
+
+    fn find_writable(&mut self, folder: &Path) {
+        let granted = self.programs().flat_map(|(_, grants)| &grants.write);
+        let granted = granted.filter_map(|(_, path)| fs::canonicalize(path).ok());
+        let mut writable: Vec<PathBuf> = granted.chain([self.workspace.clone()]).collect();
+        writable.sort();
+        writable.dedup();
+        self.writable.clone_from(&writable);
+        writable.extend_from_slice(&self.earlier);
+        // The folder of a file is the workspace of another file beside it that names none.
+        writable.extend(fs::canonicalize(folder));
+        self.planted = writable;
+    }
+
+    /// Keeps what this run grants, for later ones.
+    pub(super) fn keep_granted(&self) {
+        if self.programs().next().is_some() {
+            granted::keep(self.environment.state(), &self.writable);
         }
     }
-    Ok(())
-}
 
-fn kind_of(server: &str) -> SandboxKind {
-    if server == ServerConfinement::SHELL {
-        SandboxKind::Shell
-    } else {
-        SandboxKind::Server
+    /// Refuses a path that a confined process may have led elsewhere.
+    fn check(&self, place: &str, path: &Path) -> Result<Way, DriverError> {
+        let way = Way::follow(path);
+        match way.link_in(&self.planted) {
+            None => Ok(way),
+            Some(link) => {
+                let words = format!(
+                    "{} passes the link {}, which a confined program can replace; it leads to {} now",
+                    path.display(),
+                    link.display(),
+                    way.end.display()
+                );
+                Err(DriverError::PlantedLink(place.to_owned(), words))
+            }
+        }
+    }
+
+    /// Returns the profile of the built-in shell, whose commands get these variables beside the usual ones.
+    pub(super) fn shell_spec(
+        &self,
+        env: BTreeMap<String, String>,
+    ) -> Result<Option<ShellSpec>, DriverError> {
+        let Some((terms, grants)) = &self.shell else {
+            return Ok(None);
+        };
+        let search = env.get("PATH").map(OsString::from);
+        let decision = decision(terms, SandboxKind::Shell, self.environment)?;
+        let mut profile = self.profile(terms, grants, confined(decision, true))?;
+        let (programs, links, search) = self.installs(&profile, search).into_parts();
+        // Programs of the home need more of it than one folder; without any, one of the system is found.
+        let at_home = |path: &Path| self.home.iter().any(|home| path.starts_with(home));
+        profile.programs = programs.into_iter().filter(|path| !at_home(path)).collect();
+        profile.links = links;
+        profile.search = search;
+        profile.drops_root = true;
+        profile.joined_output = true;
+        Ok(Some(ShellSpec {
+            env,
+            profile,
+            program: self.environment.program().map(Path::to_owned),
+        }))
+    }
+
+    /// Returns the profile of a tool server with these arguments and variables. Where its author states nothing, it holds where the machine can.
+    pub(super) fn server_profile(
+        &self,
+        name: &str,
+        (command, args): (&Path, &[String]),
+        env: &BTreeMap<String, String>,
+    ) -> Result<Option<SandboxProfile>, DriverError> {
+        let Some((terms, grants)) = self.servers.get(name) else {
+            return Ok(None);
+        };
+        let server = self.spec.tools.servers.get(name);
+        let is_stated = server.is_some_and(|server| server.sandbox.is_some());
+        let decision = decision(terms, SandboxKind::Server, self.environment)?;
+        let mut profile = self.profile(terms, grants, confined(decision, is_stated))?;
+        let mut installs = self.installs(&profile, env.get("PATH").map(OsString::from));
+        if profile.confined != Confined::Never {
+            installs.add_command(command);
+            let values = env.iter().filter(|(name, _)| *name != "PATH");
+            let values = values.flat_map(|(_, value)| value.split(':'));
+            for text in args.iter().map(String::as_str).chain(values) {
+                installs.add_named(text, &self.workspace);
+            }
+            (profile.caches, profile.settings) = installs.of_home();
+        }
+        (profile.programs, profile.links, profile.search) = installs.into_parts();
+        Ok(Some(profile))
+    }
+
+    /// The folders of `PATH` that are left out, because a confined process may write there.
+    pub(super) fn skipped(&self) -> Vec<PathBuf> {
+        if self.shell.is_none() && self.servers.is_empty() {
+            return Vec::new();
+        }
+        let (_, _, search) = self.find_installs(&[], None).into_parts();
+        let skipped = search.into_iter().filter(|folder| folder.is_writable);
+        let mut skipped: Vec<PathBuf> = skipped.map(|SearchFolder { path, .. }| path).collect();
+        skipped.dedup();
+        skipped
+    }
+
+    fn installs(&self, profile: &SandboxProfile, search: Option<OsString>) -> Installs {
+        let hidden = [profile.hidden.as_slice(), &profile.hidden_folders].concat();
+        self.find_installs(&hidden, search)
+    }
+
+    fn find_installs(&self, hidden: &[PathBuf], search: Option<OsString>) -> Installs {
+        let own = || self.environment.raw("PATH").map(OsString::from);
+        let search = search.or_else(own).unwrap_or_default();
+        let home = self.home.as_deref();
+        let folders = (self.writable.as_slice(), self.earlier.as_slice());
+        Installs::find(&search, &self.workspace, home, folders, hidden)
+    }
+
+    /// The parts of a profile that shells and servers share.
+    fn profile(
+        &self,
+        terms: &SandboxTerms,
+        grants: &Grants,
+        confined: Confined,
+    ) -> Result<SandboxProfile, DriverError> {
+        let bare = SandboxProfile {
+            joined_output: false,
+            ..SandboxProfile::bare(confined, self.workspace.clone())
+        };
+        if confined == Confined::Never {
+            return Ok(bare);
+        }
+        let resolved = |paths: &[(String, PathBuf)]| {
+            let ways = paths.iter().map(|(place, path)| self.check(place, path));
+            ways.collect::<Result<Vec<Way>, _>>()
+        };
+        let (read, write) = (resolved(&grants.read)?, resolved(&grants.write)?);
+        let sockets = resolved(&grants.sockets)?;
+        // What is not there is left out.
+        let here = |ways: &[Way]| {
+            let ends = ways.iter().map(|way| way.end.clone());
+            ends.filter(|end| end.exists()).collect::<Vec<_>>()
+        };
+        let withheld = self.environment.withheld();
+        let bytes = |mebibytes: Option<u64>| mebibytes.map(|count| count.saturating_mul(MEBIBYTE));
+        let mut profile = SandboxProfile {
+            hidden: withheld.paths.clone(),
+            hidden_folders: [withheld.folders.clone(), self.credentials(&[&read, &write])].concat(),
+            home: self.home.clone(),
+            limits: Limits {
+                cpu_s: terms.cpu_s,
+                file_bytes: bytes(terms.file_mb),
+                memory_bytes: bytes(terms.memory_mb),
+                open_files: terms.open_files,
+                processes: terms.processes,
+            },
+            network: terms.network,
+            open: withheld.open.clone(),
+            read: here(&read),
+            sockets: here(&sockets),
+            write: here(&write),
+            ..bare
+        };
+        let granted = profile.read.iter().chain(&profile.write);
+        let granted = granted.chain([&profile.workspace]);
+        profile.held = granted.filter_map(|path| held(path)).collect();
+        Ok(profile)
+    }
+
+    /// Places of credentials, by their paths and by what those lead to; not the ones that `read` or `write` name without a link.
+    fn credentials(&self, granted: &[&[Way]]) -> Vec<PathBuf> {
+        let named: Vec<&Way> = granted
+            .iter()
+            .flat_map(|ways| ways.iter())
+            .filter(|way| way.links.is_empty())
+            .collect();
+        let of_home = self.home.iter();
+        let of_home = of_home.flat_map(|home| CREDENTIALS.map(|name| home.join(name)));
+        let settings = self.home.iter();
+        let settings = settings.flat_map(|home| SETTINGS.map(|name| home.join(name)));
+        let settings = settings.filter(|path| path.is_file() && has_credentials(path));
+        let all = of_home.chain(settings);
+        let all = all.chain(SYSTEM_CREDENTIALS.map(PathBuf::from));
+        let all = all.filter(|path| {
+            let is_named = |way: &&Way| is_in(&way.end, std::slice::from_ref(path));
+            !named.iter().any(is_named)
+        });
+        let all = all.flat_map(|path| {
+            let target = fs::canonicalize(&path).ok();
+            let target = target.filter(|target| *target != path);
+            [Some(path), target].into_iter().flatten()
+        });
+        all.collect()
     }
 }
 
-fn decision(
-    terms: &SandboxTerms,
-    kind: SandboxKind,
-    environment: &Environment,
-) -> Result<Confinement, ConfinementError> {
-    if terms.confined {
-        probed(terms.memory_mb.is_some(), kind, environment)
-    } else {
-        Ok(Confinement::Off)
-    }
-}
-
-fn probed(
-    limits_memory: bool,
-    kind: SandboxKind,
-    environment: &Environment,
-) -> Result<Confinement, ConfinementError> {
-    match &environment.sandbox(kind).result {
-        Ok(strength) => Ok(Confinement::Confined(SandboxStrength {
-            memory: strength.memory.filter(|_| limits_memory),
-            ..*strength
-        })),
-        Err(ProbeFault::Lacking { part, .. }) => Ok(Confinement::Unavailable(*part)),
-        Err(ProbeFault::Untried { reason }) => Err(ConfinementError::Untried {
-            reason: reason.clone(),
-        }),
-    }
-}
-
-/// How commands of the built-in shell are started, with these variables beside the usual ones. A relative path begins in `folder`, the contract's own.
-pub(super) fn shell_spec(
-    terms: &SandboxTerms,
-    env: BTreeMap<String, String>,
-    folder: &Path,
-    environment: &Environment,
-) -> Result<ShellSpec, DriverError> {
-    let decision = decision(terms, SandboxKind::Shell, environment)?;
-    let profile = SandboxProfile {
-        base: Base::System,
-        drops_root: true,
-        joined_output: true,
-        ..profile(terms, confined(decision, true), folder, environment)
-    };
-    Ok(ShellSpec {
-        env,
-        profile,
-        program: environment.program().map(Path::to_owned),
+/// A folder as it is now.
+#[cfg(unix)]
+fn held(path: &Path) -> Option<HeldFolder> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = fs::symlink_metadata(path).ok()?;
+    found.is_dir().then(|| HeldFolder {
+        device: found.dev(),
+        inode: found.ino(),
+        path: path.to_owned(),
     })
 }
 
-/// Returns what confines a tool server: where its author says nothing, its files, and only where this machine can.
-pub(super) fn server_profile(
-    given: Option<&SandboxSpec>,
-    roots: &[String],
-    folder: &Path,
-    environment: &Environment,
-) -> Result<SandboxProfile, DriverError> {
-    let terms = server_sandbox(given.unwrap_or(&SandboxSpec::default()));
-    let decision = decision(&terms, SandboxKind::Server, environment)?;
-    let confined = confined(decision, given.is_some());
-    let mut profile = profile(&terms, confined, folder, environment);
-    let temporary = environment.raw("TMPDIR");
-    let more = roots.iter().chain(&temporary);
-    let more = more.filter_map(|path| fs::canonicalize(path).ok());
-    // It reads all files anyway; one that may write all of them is confined to nothing.
-    let more = more.filter(|path| !is_root_of_all(path));
-    profile.write.extend(more);
-    Ok(profile)
+#[cfg(not(unix))]
+fn held(_: &Path) -> Option<HeldFolder> {
+    None
 }
 
-/// Returns what each start of a program is held to. Where the machine lacks a part, a program whose sandbox is stated fails to start.
-fn confined(decision: Confinement, is_stated: bool) -> Confined {
-    match decision {
-        Confinement::Confined(strength) => Confined::Always(strength),
-        Confinement::Unavailable(_) if is_stated => Confined::Always(SandboxStrength::default()),
-        Confinement::Unavailable(_) | Confinement::Off => Confined::Never,
-    }
-}
-
-/// What both have.
-fn profile(
-    terms: &SandboxTerms,
-    confined: Confined,
+/// The folders of `PATH` in which no program of a contract is looked up, because a confined process may write there.
+pub(crate) fn skipped_search_folders(
+    spec: &ContractSpec,
     folder: &Path,
     environment: &Environment,
-) -> SandboxProfile {
-    let home = environment.raw("HOME").map(PathBuf::from);
-    let resolved = |given: &String| {
-        let path = match (given.strip_prefix("~/"), &home) {
-            (Some(below), Some(home)) => home.join(below),
-            _ => folder.join(given),
-        };
-        // What is not there is left out.
-        fs::canonicalize(path).ok()
-    };
-    let withheld = environment.withheld();
-    let bytes = |mebibytes: Option<u64>| mebibytes.map(|count| count.saturating_mul(MEBIBYTE));
-    SandboxProfile {
-        base: Base::Whole,
-        confined,
-        drops_root: false,
-        hidden: withheld.paths.clone(),
-        hidden_folders: withheld.folders.clone(),
-        home: home.as_ref().and_then(|home| fs::canonicalize(home).ok()),
-        joined_output: false,
-        limits: Limits {
-            cpu_s: terms.cpu_s,
-            file_bytes: bytes(terms.file_mb),
-            memory_bytes: bytes(terms.memory_mb),
-            open_files: terms.open_files,
-            processes: terms.processes,
-        },
-        network: terms.network,
-        open: withheld.open.clone(),
-        read: terms.read.iter().filter_map(resolved).collect(),
-        workspace: PathBuf::new(),
-        write: terms.write.iter().filter_map(resolved).collect(),
-    }
+) -> Vec<PathBuf> {
+    let environment = environment.over(spec);
+    let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
+    let sandboxes = Sandboxes::of(spec, &folder, &environment);
+    sandboxes.map(|found| found.skipped()).unwrap_or_default()
 }

@@ -18,7 +18,9 @@
 mod addresses;
 mod backends;
 mod confinement;
+mod confinement_decision;
 mod engine;
+mod granted;
 mod guard;
 mod handed_roots;
 mod loaded;
@@ -42,6 +44,7 @@ mod tokenizers;
 mod unmet;
 mod workspace;
 
+pub(crate) use confinement::skipped_search_folders;
 pub(crate) use guard::redactor_of;
 pub(crate) use handed_roots::{HandedRoot, handed_roots, is_root_of_all};
 pub(crate) use local_models::embedded_model;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::addresses::Addresses;
 use super::backends::{Keys, backends};
-use super::confinement::decided;
+use super::confinement_decision::decided;
 use super::guard::Guard;
 use super::reach::Reach;
 use super::request::RunRequest;

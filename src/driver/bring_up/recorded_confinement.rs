@@ -1,6 +1,6 @@
 //! The recorded confinement of a tree of runs, and its comparison with this machine. Decides nothing for a run that begins.
 
-use super::confinement::check_confinement;
+use super::confinement_decision::check_confinement;
 use crate::driver::{ConfinementError, Environment};
 use crate::kernel::EventKind;
 use crate::message::{RunId, ServerConfinement};

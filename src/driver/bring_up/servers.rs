@@ -5,11 +5,9 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use super::confinement::{server_profile, shell_spec};
-use super::handed_roots::mcp_roots;
+use super::confinement::Sandboxes;
 use crate::contract::{
     ContractSpec, ExecutionContract, McpSpec, McpTransport, OAuthSpec, ServerCapability,
-    shell_sandbox,
 };
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
@@ -39,12 +37,14 @@ pub(super) fn server_specs(
 ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
     // A server stands in the workspace when it is started: a relative folder would begin there.
     let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
+    let sandboxes = Sandboxes::of(spec, &folder, environment)?;
+    if which != ServersToStart::Builtin {
+        sandboxes.keep_granted();
+    }
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
         let shell = if spec.tools.has_shell() {
-            let terms = shell_sandbox(spec.tools.sandbox.as_ref());
-            let env = environment.expand_all(&spec.tools.env, "tools.env")?;
-            Some(shell_spec(&terms, env, &folder, environment)?)
+            sandboxes.shell_spec(environment.expand_all(&spec.tools.env, "tools.env")?)?
         } else {
             None
         };
@@ -67,30 +67,30 @@ pub(super) fn server_specs(
         for root in &mut terms.roots {
             *root = folder.join(&*root).to_string_lossy().into_owned();
         }
-        // The folder that a server is handed as its root is one that it may write in.
-        let mut writable = terms.roots.clone();
-        writable.extend(mcp_roots(&mcp.transport, &place, environment));
         let server = match &mcp.transport {
             McpTransport::Stdio {
                 arg_variables,
                 args,
                 command,
                 env,
-            } => ServerSpec::Stdio {
-                sandbox: Some(server_profile(
-                    mcp.sandbox.as_ref(),
-                    &writable,
-                    &folder,
-                    environment,
-                )?),
-                args: environment.put_in(arg_variables, args, &format!("{place}.args"))?,
-                command: command.clone(),
-                terms,
-                folder: folder.clone(),
-                env: environment.expand_all(env, &format!("{place}.env"))?,
-                shared: mcp.shared,
-                supervisor: environment.program().map(Path::to_owned),
-            },
+            } => {
+                let args = environment.put_in(arg_variables, args, &format!("{place}.args"))?;
+                let env = environment.expand_all(env, &format!("{place}.env"))?;
+                let file = match Path::new(command) {
+                    path if path.components().count() > 1 => folder.join(path),
+                    name => name.to_owned(),
+                };
+                ServerSpec::Stdio {
+                    sandbox: sandboxes.server_profile(name, (&file, &args), &env)?,
+                    args,
+                    command: command.clone(),
+                    terms,
+                    folder: folder.clone(),
+                    env,
+                    shared: mcp.shared,
+                    supervisor: environment.program().map(Path::to_owned),
+                }
+            }
             McpTransport::Remote {
                 headers,
                 oauth,
@@ -249,7 +249,7 @@ impl Started {
             faults,
             statements,
         };
-        let servers = servers.watched_by(environment.call_watch());
+        let servers = servers.watched_by(environment.call_watch(), environment.notes());
         Ok(Self { offer, servers })
     }
 

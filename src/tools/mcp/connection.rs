@@ -318,10 +318,11 @@ impl Connection {
         self.tail.clauses()
     }
 
-    /// Closes the connection, and with it a child's input.
-    pub(super) async fn close(mut self) {
+    /// Closes the connection, and with it a child's input. Returns the end of what the server wrote.
+    pub(super) async fn close(mut self) -> Arc<StderrTail> {
         // A failure to close leaves the connection to be dropped, which closes it as well.
         let _ = self.service.close_with_timeout(CLOSE_GRACE).await;
+        Arc::clone(&self.tail)
     }
 
     fn lost(&self, reason: &str) -> NoResponse {

@@ -459,12 +459,11 @@ impl McpServer {
         self.offered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connection and ends the child with its process group.
-    pub(in crate::tools) async fn close(self) {
-        self.connection.close().await;
-        if let Some(process) = self.process {
-            process.end().await;
-        }
+    /// Closes the connection and ends the child with its process group. Returns what its sandbox threw away, in words.
+    pub(in crate::tools) async fn close(self) -> Option<String> {
+        let tail = self.connection.close().await;
+        let discarded = self.process?.end().await?;
+        Some(tail.scrubbed(&discarded))
     }
 }
 

@@ -79,7 +79,7 @@ const UNCOUNTED: [i64; 5] = [
 /// Flags of mmap(2) that together ask for such memory: shared by processes without a file, or growing as a stack does.
 const UNCOUNTED_MAPS: [libc::c_int; 2] =
     [libc::MAP_SHARED | libc::MAP_ANONYMOUS, libc::MAP_GROWSDOWN];
-/// The kinds of socket that there are. Others lead past a network namespace (vsock), or into rarely used parts of the kernel.
+/// The kinds of socket that there are, the one of files first. Others lead past a network namespace (vsock), or into rarely used parts of the kernel.
 const SOCKETS: [libc::c_int; 4] = [
     libc::AF_UNIX,
     libc::AF_INET,
@@ -116,10 +116,11 @@ const X32_OWN: [(i64, i64); 5] = [
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Filters the system calls of this process and of all that it starts; `memory` is what its limit of memory counts, where it has one.
-pub(super) fn apply(memory: Option<MemoryScope>) -> Result<(), Fault> {
+/// Filters the system calls of this process and of all that it starts. Without `unix_sockets` it connects to no socket of a file; a pair of
+/// sockets leads nowhere and stays. `memory` is what its limit of memory counts, where it has one.
+pub(super) fn apply(unix_sockets: bool, memory: Option<MemoryScope>) -> Result<(), Fault> {
     let part = Part::Seccomp;
-    let refused = refused().map_err(part.while_at("its rules"))?;
+    let refused = refused(unix_sockets).map_err(part.while_at("its rules"))?;
     let mut absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
     if memory == Some(MemoryScope::Process) {
         absent.extend(UNCOUNTED.map(|call| (call, Vec::new())));
@@ -136,7 +137,7 @@ pub(super) fn apply(memory: Option<MemoryScope>) -> Result<(), Fault> {
     apply_filter(&refused).map_err(part.while_at("the second filter"))
 }
 
-fn refused() -> Result<Rules, BackendError> {
+fn refused(unix_sockets: bool) -> Result<Rules, BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let flags = NAMESPACES.into_iter().map(bits);
     let flags: Vec<u64> = flags.collect();
@@ -150,11 +151,19 @@ fn refused() -> Result<Rules, BackendError> {
         libc::SYS_ioctl,
         typed.into_iter().collect::<Result<_, _>>()?,
     );
-    let other = SOCKETS.map(|kind| condition(0, SeccompCmpOp::Ne, bits(kind)));
-    let other = other.into_iter().collect::<Result<_, _>>()?;
-    let other = SeccompRule::new(other)?;
-    rules.insert(libc::SYS_socket, vec![other.clone()]);
-    rules.insert(libc::SYS_socketpair, vec![other]);
+    let all_but = |kinds: &[libc::c_int]| {
+        let other = kinds.iter();
+        let other = other.map(|kind| condition(0, SeccompCmpOp::Ne, bits(*kind)));
+        SeccompRule::new(other.collect::<Result<_, _>>()?)
+    };
+    let [_unix, others @ ..] = &SOCKETS;
+    let sockets = if unix_sockets {
+        SOCKETS.as_slice()
+    } else {
+        others
+    };
+    rules.insert(libc::SYS_socket, vec![all_but(sockets)?]);
+    rules.insert(libc::SYS_socketpair, vec![all_but(&SOCKETS)?]);
     Ok(rules)
 }
 

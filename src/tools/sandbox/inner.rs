@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
+use std::path::Path;
 use std::process::Command;
 
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
@@ -17,7 +18,7 @@ use super::part::{Fault, Part};
 use super::report::Report;
 use super::root::{self, Owner};
 use super::words::{NOT_STARTED, PARTS};
-use super::{Base, Confined, SandboxProfile, filter, identity, land, limits, raw};
+use super::{Confined, SandboxProfile, discarded, filter, identity, land, limits, raw};
 
 /// Runs the program inside; its exit code.
 pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
@@ -56,17 +57,19 @@ pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
         return NOT_STARTED;
     }
     let mut command = Command::new(program);
-    if let Some(home) = profile
-        .home
-        .as_ref()
-        .filter(|_| profile.base == Base::System)
-    {
-        command.env("HOME", home);
-    }
+    set_variables(&mut command, &profile);
     let started = command.args(given).current_dir(&profile.workspace).spawn();
     drop(command);
     match started {
-        Ok(started) => reaped(i32::try_from(started.id()).ok().and_then(Pid::from_raw)),
+        Ok(started) => {
+            let code = reaped(i32::try_from(started.id()).ok().and_then(Pid::from_raw));
+            if !profile.joined_output
+                && let Some(line) = discarded::line(&profile)
+            {
+                let _ = writeln!(io::stderr(), "{line}");
+            }
+            code
+        }
         Err(fault) => {
             let _ = writeln!(io::stderr(), "cannot be started: {fault}");
             NOT_STARTED
@@ -74,15 +77,33 @@ pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
+/// Sets the variables that name folders to folders that are there.
+fn set_variables(command: &mut Command, profile: &SandboxProfile) {
+    let is_here = |name: &str| std::env::var_os(name).is_some_and(|path| Path::new(&path).is_dir());
+    if let Some(home) = profile.home.as_ref().filter(|_| !is_here("HOME")) {
+        command.env("HOME", home);
+    }
+    for name in ["TEMP", "TMP", "TMPDIR"] {
+        if std::env::var_os(name).is_some() && !is_here(name) {
+            command.env(name, "/tmp");
+        }
+    }
+    let search = profile.search.iter().map(|folder| &folder.path);
+    if let Ok(search) = std::env::join_paths(search)
+        && !search.is_empty()
+    {
+        command.env("PATH", search);
+    }
+}
+
 fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<u32, Fault> {
-    let search = std::env::var_os("PATH");
     let Confined::Always(strength) = profile.confined else {
         return Err(Part::Files.lacks("the profile wants no sandbox"));
     };
     let layout = if profile.is_probe() {
         Layout::new()
     } else {
-        layout(profile, search.as_deref())?
+        layout(profile)?
     };
     let held = if holder == 0 {
         None
@@ -101,6 +122,7 @@ fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<
     };
     root::replace(
         &layout,
+        &profile.held,
         &owner,
         (profile.limits.memory_bytes, strength.memory),
     )?;
@@ -127,7 +149,7 @@ fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<
         return Err(Part::Landlock.lacks(words));
     }
     report.here(Part::Landlock, &format!("version {landlock}"))?;
-    filter::apply(strength.memory)?;
+    filter::apply(profile.has_unix_sockets(), strength.memory)?;
     report.here(Part::Seccomp, "")?;
     Ok(landlock)
 }

@@ -14,6 +14,8 @@
 
 mod command;
 #[cfg(target_os = "linux")]
+mod discarded;
+#[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
 mod group;
@@ -21,15 +23,20 @@ mod group;
 mod identity;
 #[cfg(target_os = "linux")]
 mod inner;
+mod installs;
 #[cfg(target_os = "linux")]
 mod land;
 #[cfg(target_os = "linux")]
 mod layout;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod layout_tests;
 #[cfg(target_os = "linux")]
 mod limits;
 #[cfg(target_os = "linux")]
 mod outer;
 mod part;
+mod places;
 mod probe;
 mod profile;
 #[cfg(target_os = "linux")]
@@ -38,10 +45,16 @@ mod raw;
 mod report;
 #[cfg(target_os = "linux")]
 mod root;
+#[cfg(target_os = "linux")]
+mod sockets;
+mod way;
 mod words;
 
 pub(crate) use command::confine;
+pub(crate) use installs::{Installs, has_credentials};
 pub(crate) use part::PartStatus;
+pub(crate) use places::{CREDENTIALS, SETTINGS, SYSTEM_CREDENTIALS};
 pub(crate) use probe::{ProbeFault, ProbeReport, SandboxKind, SandboxProbe};
-pub(crate) use profile::{Base, Confined, Limits, SandboxProfile};
-pub(crate) use words::SANDBOX_COMMAND;
+pub(crate) use profile::{Confined, HeldFolder, Limits, SandboxProfile, SearchFolder};
+pub(crate) use way::{Way, is_in};
+pub(crate) use words::{DISCARDED_WRITES, SANDBOX_COMMAND};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::part::{Part, PartFound, PartStatus};
-use super::{Base, Confined, Limits, SandboxProfile};
+use super::{Confined, Limits, SandboxProfile};
 use crate::message::SandboxStrength;
 
 /// Limits that a probe asks for, to see whether a control group may be made. Nothing runs under them.
@@ -165,20 +165,12 @@ impl SandboxProbe {
 /// A sandbox with nothing in it.
 fn empty(kind: SandboxKind) -> SandboxProfile {
     let is_shell = kind == SandboxKind::Shell;
+    let confined = Confined::Always(SandboxStrength::default());
     SandboxProfile {
-        base: if is_shell { Base::System } else { Base::Whole },
-        confined: Confined::Always(SandboxStrength::default()),
         drops_root: is_shell,
-        hidden: Vec::new(),
-        hidden_folders: Vec::new(),
-        home: None,
-        joined_output: true,
         limits: LIMITS,
         network: !is_shell,
-        open: Vec::new(),
-        read: Vec::new(),
-        workspace: PathBuf::new(),
-        write: Vec::new(),
+        ..SandboxProfile::bare(confined, PathBuf::new())
     }
 }
 

@@ -1,20 +1,10 @@
-//! What a confined process may see and use, every path resolved. Plain data; it crosses to the sandbox's process as JSON.
+//! The view and the rights of a confined process, with every path resolved on the host. Plain data; it crosses to the sandbox's process as JSON.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::SandboxStrength;
-
-/// What is there beside the workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Base {
-    /// The system's programs and their settings; empty folders for the home and temporary files.
-    System,
-    /// All files, read-only, but for those that hold credentials.
-    Whole,
-}
 
 /// The decision on a program. It was made once for the process, by a [probe](super::SandboxProbe), and no start makes it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,31 +32,74 @@ pub(crate) struct Limits {
     pub(crate) processes: Option<u64>,
 }
 
-/// What a confined process may see and use.
+/// A folder of package runners below the home. Programs write to an overlay of it, which ends with the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cache {
+    /// True if programs are installed there. Without overlays it is shown read-only; other caches are empty then.
+    pub(crate) has_programs: bool,
+    pub(crate) path: PathBuf,
+}
+
+/// A folder as it was when the run was brought up. Another folder at that path is not shown.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HeldFolder {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) path: PathBuf,
+}
+
+/// A folder of `PATH`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchFolder {
+    /// True if a confined process can write it, or can make it lead elsewhere. The host looks up no program there, and mounts nothing because of it.
+    pub(crate) is_writable: bool,
+    pub(crate) path: PathBuf,
+}
+
+/// The view and the rights of a confined process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SandboxProfile {
-    pub(crate) base: Base,
+    pub(crate) caches: Vec<Cache>,
     pub(crate) confined: Confined,
-    /// Whether a process of root becomes one of no user first.
+    /// True if a process of root becomes one of no user first.
     pub(crate) drops_root: bool,
-    /// The home folder, by its resolved path.
+    /// Absolute paths that stay read-only within writable folders, and cannot be renamed or replaced.
+    pub(crate) guarded: Vec<PathBuf>,
+    /// The folders among the workspace, `read` and `write`, as they were at bring-up.
+    pub(crate) held: Vec<HeldFolder>,
+    /// The home folder, by its resolved path; it is empty but for what is shown in it.
     pub(crate) home: Option<PathBuf>,
     /// Folders and files that are empty there, whatever leads to them.
     pub(crate) hidden: Vec<PathBuf>,
-    /// Folders that are empty there; a file of theirs may have another name elsewhere.
+    /// Folders and files that are empty there; a file of theirs may have another name elsewhere.
     pub(crate) hidden_folders: Vec<PathBuf>,
-    /// Whether the program's errors go where its output goes.
+    /// True if the program's errors go to its output.
     pub(crate) joined_output: bool,
     pub(crate) limits: Limits,
+    /// Links of the host on the way to programs, and what each holds.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    /// Sockets of the host that are masked: those that are bound at the start, where `sockets` names any.
+    pub(crate) masked: Vec<PathBuf>,
     pub(crate) network: bool,
     /// Folders below a hidden one that may be a workspace all the same.
     pub(crate) open: Vec<PathBuf>,
-    /// What may be read beside the base.
+    /// Programs beside those of the system, by resolved path, read-only.
+    pub(crate) programs: Vec<PathBuf>,
+    /// Paths that may be read beside programs.
     pub(crate) read: Vec<PathBuf>,
-    /// Where the program is started; it may write there.
+    /// The folders of `PATH`, in its order.
+    pub(crate) search: Vec<SearchFolder>,
+    /// Settings of programs, shown read-only where they hold no credentials.
+    pub(crate) settings: Vec<PathBuf>,
+    /// Unix sockets that may be connected to.
+    pub(crate) sockets: Vec<PathBuf>,
+    /// Folder that the program is started in and may write.
     pub(crate) workspace: PathBuf,
-    /// What may be written beside the workspace.
+    /// Paths that may be written beside the workspace.
     pub(crate) write: Vec<PathBuf>,
 }
 
@@ -92,11 +125,58 @@ impl SandboxProfile {
         Ok((owner.uid(), owner.gid()))
     }
 
-    /// The same in that workspace, a resolved path.
+    /// An empty profile: the system's programs, and a workspace.
+    pub(crate) fn bare(confined: Confined, workspace: PathBuf) -> Self {
+        Self {
+            caches: Vec::new(),
+            confined,
+            drops_root: false,
+            guarded: Vec::new(),
+            held: Vec::new(),
+            home: None,
+            hidden: Vec::new(),
+            hidden_folders: Vec::new(),
+            joined_output: true,
+            limits: Limits::default(),
+            links: Vec::new(),
+            masked: Vec::new(),
+            network: false,
+            open: Vec::new(),
+            programs: Vec::new(),
+            read: Vec::new(),
+            search: Vec::new(),
+            settings: Vec::new(),
+            sockets: Vec::new(),
+            workspace,
+            write: Vec::new(),
+        }
+    }
+
+    /// Returns the profile for that workspace, a resolved path.
     pub(in crate::tools) fn in_workspace(&self, workspace: &Path) -> Self {
         Self {
             workspace: workspace.to_owned(),
             ..self.clone()
         }
+    }
+
+    /// Masks the sockets that are bound on the host now.
+    #[cfg(target_os = "linux")]
+    pub(in crate::tools) fn at_start(&self) -> Self {
+        let masked = if self.sockets.is_empty() {
+            Vec::new()
+        } else {
+            super::sockets::bound()
+        };
+        Self {
+            masked,
+            ..self.clone()
+        }
+    }
+
+    /// True if unix sockets may be made.
+    #[cfg(target_os = "linux")]
+    pub(super) fn has_unix_sockets(&self) -> bool {
+        self.network || !self.sockets.is_empty()
     }
 }

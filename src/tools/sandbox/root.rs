@@ -3,7 +3,8 @@
 use std::ffi::CString;
 use std::fmt::Write as _;
 use std::fs;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ use rustix::process::pivot_root;
 
 use super::layout::{Layout, Put};
 use super::part::{Fault, Part};
+use super::profile::HeldFolder;
 use super::raw;
 use crate::message::MemoryScope;
 
@@ -32,8 +34,12 @@ const DEVICE_LINKS: [(&str, &str); 4] = [
     ("stdout", "/proc/self/fd/1"),
     ("stderr", "/proc/self/fd/2"),
 ];
-/// What a hidden file is.
+/// The content of a hidden file.
 const BLANK: &str = ".blank";
+/// The folder that takes the writes to caches. A program may look at it and not write it.
+pub(super) const DISCARDED: &str = ".discarded";
+/// Bytes of all writes to caches.
+const DISCARDED_SIZE: u64 = 4 << 30;
 
 /// As whom fresh folders are made, and how the owner of what is shown becomes whom the program runs as.
 pub(super) struct Owner<'o> {
@@ -45,21 +51,26 @@ pub(super) struct Owner<'o> {
 
 /// A part of the host that was taken before the host's files are gone.
 struct Taken {
+    /// Device and inode.
+    id: (u64, u64),
     is_folder: bool,
     tree: OwnedFd,
 }
 
-/// Replaces the root of this process, which has a mount namespace of its own, and is the first of a pid namespace.
+/// Replaces the root of this process, which has a mount namespace of its own, and is the first of a pid namespace. A folder of `held` that is another
+/// one now is a fault.
 ///
 /// All folders in memory together hold at most the bytes that `memory` limits.
 pub(super) fn replace(
     layout: &Layout,
+    held: &[HeldFolder],
     owner: &Owner<'_>,
     (memory, scope): (Option<u64>, Option<MemoryScope>),
 ) -> Result<(), Fault> {
     let fresh_ones = layout.values().filter(|put| **put == Put::Fresh);
     let folders = u64::try_from(fresh_ones.count()).unwrap_or(u64::MAX);
-    let folders = folders.saturating_add(1);
+    let has_caches = layout.values().any(|put| matches!(put, Put::Cache { .. }));
+    let folders = folders.saturating_add(1 + u64::from(has_caches));
     let share = memory.map_or(u64::MAX, |memory| memory / folders);
     let part = Part::Files;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -69,8 +80,12 @@ pub(super) fn replace(
         taken.push(match put {
             Put::Shown { as_owner, writable } => {
                 let users = owner.users.filter(|_| *as_owner);
-                take(path, *writable, users)?
+                Some(Source::Shown(take(path, *writable, users, held)?))
             }
+            Put::Cache { .. } => Some(Source::Cache {
+                lower: open(path).map_err(part.while_at(path.display()))?,
+                shown: take(path, false, None, held)?,
+            }),
             Put::Hidden => {
                 let is_folder = path.is_dir();
                 Some(Source::Hidden { is_folder })
@@ -88,7 +103,7 @@ pub(super) fn replace(
     for (name, path) in devices {
         nodes.push((
             name,
-            tree_of(&path, false)
+            take_tree(&path, false)
                 .map_err(part.while_at(path.display()))?
                 .tree,
         ));
@@ -96,6 +111,12 @@ pub(super) fn replace(
     let root = Path::new(MADE_AT);
     fresh(root, "mode=0755,size=16m", part)?;
     fs::write(root.join(BLANK), "").map_err(part.while_at(BLANK))?;
+    let discarded = root.join(DISCARDED);
+    if has_caches {
+        fs::create_dir(&discarded).map_err(part.while_at(DISCARDED))?;
+        let options = format!("mode=0700,size={}", share.min(DISCARDED_SIZE));
+        fresh(&discarded, &options, part)?;
+    }
     for ((path, put), source) in layout.iter().zip(taken) {
         let at = root.join(path.strip_prefix("/").unwrap_or(path));
         place(root, &at, put, source, (owner, share.min(FRESH)))
@@ -122,12 +143,16 @@ pub(super) fn replace(
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", &processes, "proc", flags, None).map_err(Part::Proc.while_at("mount"))?;
     let sealed = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    if has_caches {
+        rustix::mount::mount_remount(&discarded, sealed, "").map_err(part.while_at(DISCARDED))?;
+    }
     rustix::mount::mount_remount(root, sealed, "").map_err(part.while_at("the root read-only"))?;
     enter(root).map_err(part.while_at("the new root"))
 }
 
-/// What is put in the place of a path.
+/// The source of what is mounted at a path.
 enum Source {
+    Cache { lower: OwnedFd, shown: Taken },
     Hidden { is_folder: bool },
     Shown(Taken),
 }
@@ -136,9 +161,20 @@ fn take(
     path: &Path,
     writable: bool,
     users: Option<BorrowedFd<'_>>,
-) -> Result<Option<Source>, Fault> {
+    held: &[HeldFolder],
+) -> Result<Taken, Fault> {
     // Mounts below it have ids of their own, so they are left out where ids are mapped.
-    let taken = tree_of(path, users.is_none()).map_err(Part::Files.while_at(path.display()))?;
+    let taken = take_tree(path, users.is_none()).map_err(Part::Files.while_at(path.display()))?;
+    if held
+        .iter()
+        .any(|held| held.path == path && (held.device, held.inode) != taken.id)
+    {
+        let words = format!(
+            "{} is another folder than when the run began; begin a new run or put the folder back",
+            path.display()
+        );
+        return Err(Part::Places.lacks(words));
+    }
     let mut set = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     if !writable {
         set |= MountAttrFlags::MOUNT_ATTR_RDONLY;
@@ -151,13 +187,18 @@ fn take(
         raw::set_mount(taken.tree.as_fd(), none, users, false)
             .map_err(Part::IdMapping.while_at(path.display()))?;
     }
-    Ok(Some(Source::Shown(taken)))
+    Ok(taken)
 }
 
-/// A copy of the mount at that path, which no link leads to.
-fn tree_of(path: &Path, recursive: bool) -> rustix::io::Result<Taken> {
+/// Opens a path that no link is on.
+fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let place = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+/// Copies the mount at a path that no link is on.
+fn take_tree(path: &Path, recursive: bool) -> rustix::io::Result<Taken> {
+    let place = open(path)?;
     let found = fstat(&place)?;
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -166,9 +207,44 @@ fn tree_of(path: &Path, recursive: bool) -> rustix::io::Result<Taken> {
         flags |= OpenTreeFlags::AT_RECURSIVE;
     }
     Ok(Taken {
+        id: (found.st_dev, found.st_ino),
         is_folder: FileType::from_raw_mode(found.st_mode) == FileType::Directory,
         tree: open_tree(&place, "", flags)?,
     })
+}
+
+/// Mounts a folder with a layer above it that takes the writes and ends with the sandbox.
+fn mount_overlay(root: &Path, at: &Path, lower: &OwnedFd) -> io::Result<()> {
+    let layer = root.join(DISCARDED).join(name_of_layer(root, at));
+    let (upper, work) = (layer.join("upper"), layer.join("work"));
+    fs::create_dir_all(&upper)?;
+    fs::create_dir_all(&work)?;
+    let options = format!(
+        "lowerdir=/proc/self/fd/{},upperdir={},workdir={},userxattr",
+        lower.as_raw_fd(),
+        upper.display(),
+        work.display()
+    );
+    let options = CString::new(options)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("overlay", at, "overlay", flags, Some(options.as_c_str()))?;
+    Ok(())
+}
+
+/// The name of a folder's layer: its path without characters that separate the options of a mount.
+fn name_of_layer(root: &Path, at: &Path) -> String {
+    let path = at.strip_prefix(root).unwrap_or(at);
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    bytes.fold(String::new(), |mut name, byte| {
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
+/// The folder that takes the writes to a cache, by the cache's path.
+pub(super) fn layer_of(cache: &Path) -> PathBuf {
+    let layer = name_of_layer(Path::new("/"), cache);
+    Path::new("/").join(DISCARDED).join(layer).join("upper")
 }
 
 fn place(
@@ -192,6 +268,10 @@ fn place(
         (Put::Link(target), _) => {
             let above = at.parent().map_or(Ok(()), fs::create_dir_all);
             above.map_err(part.while_at("a place for it"))?;
+            // A folder that is shown has the link already.
+            if fs::symlink_metadata(at).is_ok() {
+                return Ok(());
+            }
             symlink(target, at).map_err(part.while_at("a link"))
         }
         (Put::Fresh, _) => {
@@ -202,7 +282,15 @@ fn place(
             }
             fresh(at, &options, part)
         }
-        (_, Some(Source::Shown(taken))) => {
+        (Put::Cache { has_programs }, Some(Source::Cache { lower, shown })) => {
+            folder()?;
+            // Without overlays this folder is one of the home, which is empty and may be written.
+            if mount_overlay(root, at, &lower).is_err() && *has_programs {
+                attach(&shown.tree, at).map_err(part.while_at("mount"))?;
+            }
+            Ok(())
+        }
+        (_, Some(Source::Shown(taken) | Source::Cache { shown: taken, .. })) => {
             if taken.is_folder {
                 folder()?;
             } else {
@@ -218,12 +306,12 @@ fn place(
         }
         (_, Some(Source::Hidden { is_folder: false })) => {
             file()?;
-            let blank = tree_of(&root.join(BLANK), false).map_err(part.while_at(BLANK))?;
+            let blank = take_tree(&root.join(BLANK), false).map_err(part.while_at(BLANK))?;
             let set = MountAttrFlags::MOUNT_ATTR_RDONLY;
             raw::set_mount(blank.tree.as_fd(), set, None, false).map_err(part.while_at(BLANK))?;
             attach(&blank.tree, at).map_err(part.while_at("mount"))
         }
-        (Put::Shown { .. } | Put::Hidden, None) => Ok(()),
+        (Put::Cache { .. } | Put::Shown { .. } | Put::Hidden, None) => Ok(()),
     }
 }
 
@@ -249,8 +337,11 @@ fn enter(root: &Path) -> rustix::io::Result<()> {
 /// Every folder that may be written, for rules that hold beneath the mounts.
 pub(super) fn writable(layout: &Layout) -> impl Iterator<Item = PathBuf> + '_ {
     let shared = Path::new("/dev/shm").to_owned();
-    let writable = layout
-        .iter()
-        .filter(|(_, put)| matches!(put, Put::Fresh | Put::Shown { writable: true, .. }));
+    let writable = layout.iter().filter(|(_, put)| {
+        matches!(
+            put,
+            Put::Cache { .. } | Put::Fresh | Put::Shown { writable: true, .. }
+        )
+    });
     writable.map(|(path, _)| path.clone()).chain([shared])
 }

@@ -13,3 +13,5 @@ pub(super) const HOLD: &str = "--hold";
 pub(super) const PARTS: &str = "--parts";
 /// The exit code where the program cannot be started.
 pub(super) const NOT_STARTED: u8 = 125;
+/// First words of the line that names writes which ended with a sandbox.
+pub(crate) const DISCARDED_WRITES: &str = "monolith: the sandbox threw away what was written to ";

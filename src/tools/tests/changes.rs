@@ -11,8 +11,8 @@ use serde_json::json;
 use super::Fixture;
 use crate::message::{Digest, EnvelopeStatus, FileChange, FileChanges, ToolOutcome};
 use crate::tools::{
-    Base, Confined, FileKeeper, Limits, Restored, RestoredFolder, RunFiles, SandboxProfile,
-    ServerSpec, ShellSpec, Withheld,
+    Confined, FileKeeper, Restored, RestoredFolder, RunFiles, SandboxProfile, ServerSpec,
+    ShellSpec, Withheld,
 };
 
 /// A content that is kept, and what the file held on disk then.
@@ -71,21 +71,7 @@ async fn fixture(root: &Path, watched: &str, fails: bool) -> (Fixture, Arc<Keepe
 fn unconfined_shell() -> ShellSpec {
     ShellSpec {
         env: BTreeMap::new(),
-        profile: SandboxProfile {
-            base: Base::System,
-            confined: Confined::Never,
-            drops_root: false,
-            hidden: Vec::new(),
-            hidden_folders: Vec::new(),
-            home: None,
-            joined_output: true,
-            limits: Limits::default(),
-            network: false,
-            open: Vec::new(),
-            read: Vec::new(),
-            workspace: PathBuf::new(),
-            write: Vec::new(),
-        },
+        profile: SandboxProfile::bare(Confined::Never, PathBuf::new()),
         program: None,
     }
 }

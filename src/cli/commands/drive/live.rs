@@ -198,9 +198,11 @@ impl Live {
         };
         let live = self.clone();
         let report = move |tool: &str, report: &str| live.report(tool, report);
+        let live = self.clone();
+        let note = move |text: &str| live.remark(text);
         let environment = request.environment.with_server_watch(watch);
         RunRequest {
-            environment: environment.with_call_watch(report),
+            environment: environment.with_call_watch(report).with_notes(note),
             ..request
         }
     }
@@ -254,6 +256,13 @@ impl Live {
         let mut following = self.lock();
         following.wipe();
         following.screen.note(line);
+    }
+
+    /// Writes what is to be known of a tool server, in a pipe too.
+    fn remark(&self, text: &str) {
+        let mut following = self.lock();
+        following.wipe();
+        following.screen.remark(&format!("note: {}", line(text)));
     }
 
     /// The run is asked to come to an end, or to be left: what is waited for is shown behind that word.

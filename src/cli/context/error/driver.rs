@@ -24,6 +24,7 @@ impl Advice for DriverError {
             | Self::Address { .. }
             | Self::HeaderValue { .. }
             | Self::Placeholder { .. }
+            | Self::PlantedLink(..)
             | Self::SecretInContract { .. }
             | Self::Contract(_)
             | Self::Adapter(_)
@@ -65,6 +66,9 @@ impl Advice for DriverError {
             }
             Self::HeaderValue { .. } => {
                 "a header holds one line: look for a line break, or another character that is not to be seen, in the variable"
+            }
+            Self::PlantedLink(..) => {
+                "if the link is yours, name the folder that it leads to; else remove it"
             }
             Self::MissingVariable { .. } => "set the variable, or leave its name out of the file",
             Self::ToolNotOffered { offered, .. } => return Some(format!("it offers {offered}")),

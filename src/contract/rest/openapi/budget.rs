@@ -10,7 +10,7 @@ use super::fault::OpenapiFault;
 /// The most values that a description holds.
 pub(super) const MOST_VALUES: usize = 1 << 19;
 /// The most steps to read one operation: values looked at, references followed, and each 32 bytes that are written.
-const MOST_STEPS: u64 = 1 << 18;
+const MOST_STEPS: u64 = 1 << 20;
 /// The most steps to read all operations.
 const MOST_STEPS_IN_ALL: u64 = 1 << 23;
 /// The most bytes of the schemas of all operations and of what their requests are made of: a contract holds no more.

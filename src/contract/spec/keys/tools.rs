@@ -51,6 +51,9 @@ form! {
          contract file. What is not there is left out.";
         write: Vec<String>, DefaultText = DefaultText("none"),
         "Folders and files that may be written beside the workspace; written in the same way.";
+        sockets: Vec<String>, DefaultText = DefaultText("none"),
+        "Unix sockets that may be connected to, such as `/run/docker.sock`; written in the same way. Every other one is masked then. Without this key and \
+         the network no unix socket is connected to.";
         memory_mb: u64, u64 = 4_096,
         "Memory of each process in MiB, and of all together where monolith may make a control group.";
         processes: u64, u64 = 512,
