@@ -80,6 +80,7 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
         } else {
             contract.rehash()
         },
+        inherited: None,
         intent_words: IntentPolicyResolver::resolve(
             spec.page,
             spec.tool_policy,

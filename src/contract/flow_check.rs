@@ -64,17 +64,23 @@ fn rules_about_nothing(terms: &Terms) -> Vec<TermFault> {
         let place = format!("labels.{n}.tool");
         faults.extend(takes_nothing(terms, &place, &rule.tool));
     }
+    let delegation = terms.delegation.as_ref();
+    let is_delegated = delegation.is_some_and(|delegation| delegation.depth() > 0);
     for (n, rule) in terms.flow.iter().enumerate() {
         let unknown = rule
             .to
             .as_ref()
             .and_then(|to| takes_nothing(terms, &format!("flow.{n}.to"), to));
+        let reached: Vec<&ToolTerms> = reached(terms, rule).collect();
+        // A rule of the parent may be about a tool that this run does not have.
+        if reached.is_empty() && is_delegated {
+            continue;
+        }
         if unknown.is_some() {
             faults.extend(unknown);
             continue;
         }
         let place = format!("flow.{n}.unless_given");
-        let reached: Vec<&ToolTerms> = reached(terms, rule).collect();
         for argument in &rule.unless_given {
             if !reached.iter().any(|tool| has_argument(tool, argument)) {
                 let text =
@@ -135,13 +141,22 @@ pub(super) fn flow_warnings(terms: &Terms) -> Vec<String> {
         let text = "labels says what results are, and no rule of flow asks for it";
         warnings.push(text.to_owned());
     }
+    for (n, rule) in terms.labels.iter().enumerate() {
+        let mut agents = terms.agents.keys();
+        let agent = agents.find(|agent| pattern_takes(&rule.tool, agent));
+        if let Some(agent) = agent.filter(|_| rule.labels.contains(&Label::Trusted)) {
+            warnings.push(format!(
+                "labels.{n} cannot make reports of `{agent}` trusted: a report has the labels that the agent's run saw, and a rule only adds to them"
+            ));
+        }
+    }
     let exposed: Vec<&ToolTerms> = terms.exposed_tools().collect();
     if exposed.is_empty() {
         return warnings;
     }
     let shown: BTreeSet<Label> = exposed
         .iter()
-        .flat_map(|tool| terms.labels_of(&tool.name))
+        .flat_map(|tool| terms.possible_labels(&tool.name))
         .collect();
     for (n, rule) in terms.flow.iter().enumerate() {
         if !rule.from.is_subset(&shown) {

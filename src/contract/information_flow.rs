@@ -81,6 +81,33 @@ impl FlowRule {
 }
 
 impl Label {
+    /// The labels of a text of unknown origin: all of them, `trusted` left out.
+    #[must_use]
+    pub(crate) fn every() -> BTreeSet<Self> {
+        BTreeSet::from([Self::Private, Self::Untrusted])
+    }
+
+    /// The record of labels that are known: `trusted` where there are none.
+    #[must_use]
+    pub(crate) fn recorded(labels: BTreeSet<Self>) -> BTreeSet<Self> {
+        if labels.is_empty() {
+            return BTreeSet::from([Self::Trusted]);
+        }
+        labels
+    }
+
+    /// The labels that a record states. One that is absent or empty states nothing: the text is private and untrusted.
+    #[must_use]
+    pub(crate) fn stated(recorded: Option<&BTreeSet<Self>>) -> BTreeSet<Self> {
+        match recorded {
+            Some(labels) if !labels.is_empty() => {
+                let labels = labels.iter().copied();
+                labels.filter(|label| *label != Self::Trusted).collect()
+            }
+            _ => Self::every(),
+        }
+    }
+
     /// As a contract writes it.
     #[must_use]
     pub(crate) const fn word(self) -> &'static str {

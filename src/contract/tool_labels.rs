@@ -40,6 +40,24 @@ impl Terms {
         labels
     }
 
+    /// The labels of an agent's report: those that its run saw. A rule of `labels` for the agent adds to them and removes none.
+    #[must_use]
+    pub(crate) fn report_labels(&self, tool: &str, seen: &BTreeSet<Label>) -> BTreeSet<Label> {
+        let stated = self.labels.iter().find(|r| pattern_takes(&r.tool, tool));
+        let added = stated.into_iter().flat_map(|rule| &rule.labels);
+        let labels = seen.iter().chain(added).copied();
+        labels.filter(|label| *label != Label::Trusted).collect()
+    }
+
+    /// The labels that results of the tool can have. An agent's report can have any.
+    #[must_use]
+    pub(crate) fn possible_labels(&self, tool: &str) -> BTreeSet<Label> {
+        if self.agents.contains_key(tool) {
+            return Label::every();
+        }
+        self.labels_of(tool)
+    }
+
     fn labels_by_kind(&self, tool: &str) -> BTreeSet<Label> {
         let builtin = self.tool(tool).is_some_and(|t| t.origin == BUILTIN);
         if builtin && TRUSTED_BUILTINS.contains(&tool) {
@@ -111,6 +129,24 @@ mod tests {
         assert_eq!(
             labels(&[rules], "read_of_an_earlier_run"),
             [Label::Untrusted]
+        );
+    }
+
+    #[test]
+    fn a_rule_adds_to_the_labels_of_an_agents_report_and_removes_none() {
+        let check = |rule: &str, seen: &[Label], expect: &[Label]| {
+            let contract = make(&[&format!("labels=[{{tool: 'agent__*', labels: {rule}}}]")]);
+            let seen = seen.iter().copied().collect();
+            let labels = contract.report_labels("agent__scout", &seen);
+            assert_eq!(labels.into_iter().collect::<Vec<_>>(), expect, "{rule}");
+        };
+        check("trusted", &[Label::Untrusted], &[Label::Untrusted]);
+        check("trusted", &[], &[]);
+        check("private", &[], &[Label::Private]);
+        check(
+            "private",
+            &[Label::Untrusted],
+            &[Label::Private, Label::Untrusted],
         );
     }
 

@@ -150,7 +150,7 @@ impl Recorded {
         let last = self.entries.last().ok_or_else(nothing)?;
         let at = (last.seq.saturating_add(1), last.hash);
         Ok(Ended {
-            child: ChildEnd::of(self.run_id.clone(), at, outcome, &run.counters()),
+            child: ChildEnd::of(self.run_id.clone(), at, outcome, &run),
             report: report_of(&run),
         })
     }

@@ -6,6 +6,7 @@
 //!                               └─ a sealed one ──────── read ───────────────────────┘
 //! ```
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -24,7 +25,7 @@ use super::child_state::{ChildState, Ended, Recorded, UpAgain, child_state, repo
 use super::delegating::{ChildChannels, Delegating};
 use super::perform::{CallBlobs, Done};
 use super::queues::{CallPermit, Queues};
-use crate::contract::{DelegateTerms, Delegator, ExecutionContract, task_of, ungranted};
+use crate::contract::{DelegateTerms, Delegator, ExecutionContract, Label, task_of, ungranted};
 use crate::kernel::{AgentOutcome, ChildEnd, OutcomeCode, ParentRun};
 use crate::message::{Digest, RunId, ToolOutcome};
 use crate::session::{Delegation, Input};
@@ -177,7 +178,8 @@ fn result_of(ended: &Ended) -> Delegated {
     }
 }
 
-/// The same of a run that is sealed, made again from what is stored: neither scrubbed nor cut for the run above.
+/// The same of a run that is sealed, made again from what is stored: neither scrubbed nor cut for the run above. The labels that it saw
+/// come with it.
 ///
 /// # Errors
 /// [`DriverError::NothingRecorded`] where the entries are no run that has ended.
@@ -185,14 +187,14 @@ pub(crate) fn recorded_result(
     contract: Arc<ExecutionContract>,
     entries: Vec<SealedEntry>,
     run_id: RunId,
-) -> Result<Delegated, DriverError> {
+) -> Result<(Delegated, Option<BTreeSet<Label>>), DriverError> {
     let ended = Recorded {
         contract,
         entries,
         run_id,
     }
     .ended()?;
-    Ok(result_of(&ended))
+    Ok((result_of(&ended), ended.child.labels))
 }
 
 /// The result that the model gets of a run's end. The report comes last: where the whole is cut, that is.
@@ -316,7 +318,8 @@ async fn begun(
         run_id: delegating.run_id.clone(),
     };
     let link = (delegating.contract.contract_hash(), parent);
-    let prepared = match prepare_delegated(link, request, &channels.cancel).await {
+    let labels = delegation.labels.clone();
+    let prepared = match prepare_delegated(link, labels, request, &channels.cancel).await {
         Ok(prepared) => prepared,
         // The run above waits for the end, and there is none.
         Err(DriverError::Cancelled) if channels.parent_has_ended() => {
@@ -439,7 +442,7 @@ async fn driven(
         let run_id = delegation.run_id.clone();
         let at = (finished.entries, finished.head);
         Box::new(Ended {
-            child: ChildEnd::of(run_id, at, outcome, &finished.run.counters()),
+            child: ChildEnd::of(run_id, at, outcome, &finished.run),
             report: report_of(&finished.run),
         })
     };

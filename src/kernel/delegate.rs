@@ -7,25 +7,22 @@ use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::texts::FailedReason;
-use super::{ChildEnd, Counters, DelegateOrder, Outcome};
-use crate::contract::{AGENT_PREFIX, DelegateTerms, DelegationGrant};
+use super::{ChildEnd, DelegateOrder, Outcome, Run};
+use crate::contract::{AGENT_PREFIX, DelegateTerms, DelegationGrant, Label};
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, RunId, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum,
 };
 
 impl ChildEnd {
-    /// The end of a run, by what its seal says.
+    /// The end of a run that has the outcome, with its number of entries and the hash of the last one.
     #[must_use]
-    pub fn of(
-        run_id: RunId,
-        (entries, head): (u64, Digest),
-        outcome: Outcome,
-        counters: &Counters,
-    ) -> Self {
+    pub fn of(run_id: RunId, (entries, head): (u64, Digest), outcome: Outcome, run: &Run) -> Self {
+        let counters = run.counters();
         Self {
             cost_micro_usd: counters.tree_cost_micro_usd(),
             entries,
             head,
+            labels: Some(Label::recorded(run.seen_labels())),
             outcome,
             run_id,
             tokens: counters.tree_tokens(),
@@ -121,8 +118,10 @@ impl Machine {
             delegated.grant = Some(grant);
         }
         call.slot = Slot::Running(seq);
+        let labels = self.handed_labels();
         outbox.delegate(DelegateOrder {
             grant,
+            labels,
             order: call.order(seq),
         });
         true
@@ -188,6 +187,19 @@ impl Machine {
         })
     }
 
+    /// Continues the runs of calls in flight: nothing of them is lost with a process (semantics §9).
+    pub(super) fn delegate_again(&self, batch: &Batch, outbox: &mut Outbox) {
+        for call in &batch.calls {
+            if let (Slot::Running(seq), Some(grant)) = (&call.slot, call.grant()) {
+                outbox.delegate(DelegateOrder {
+                    grant,
+                    labels: self.handed_labels(),
+                    order: call.order(*seq),
+                });
+            }
+        }
+    }
+
     /// What runs that go on may still use: tokens, and cost in millionths of a US dollar.
     pub(super) fn reserved(&self) -> (u64, u64) {
         let grants = self.delegations.values();
@@ -224,18 +236,6 @@ impl Machine {
         c.below_tokens = exact_sum(c.below_tokens, child.tokens);
         c.below_cost_micro_usd = exact_sum(c.below_cost_micro_usd, child.cost_micro_usd);
         c.below_tools_ok = exact_sum(c.below_tools_ok, child.tools_ok);
-    }
-}
-
-/// The runs of calls in flight are gone on with: nothing of them is lost with a process (semantics §9).
-pub(super) fn delegate_again(batch: &Batch, outbox: &mut Outbox) {
-    for call in &batch.calls {
-        if let (Slot::Running(seq), Some(grant)) = (&call.slot, call.grant()) {
-            outbox.delegate(DelegateOrder {
-                grant,
-                order: call.order(*seq),
-            });
-        }
     }
 }
 

@@ -108,6 +108,7 @@ impl StageView<'_> {
                     .chain(share_key(batch.share))
                     .chain(ending_key(batch.ending))
                     .chain(batch.calls.iter().filter_map(below_key))
+                    .chain(batch.calls.iter().filter_map(report_key))
                     .collect()
             }
             Self::Observe(ended) => ended
@@ -115,6 +116,7 @@ impl StageView<'_> {
                 .iter()
                 .map(|call| named(&call.invocation.name, settled_key(&call.slot)))
                 .chain(ended.calls.iter().filter_map(below_key))
+                .chain(ended.calls.iter().filter_map(report_key))
                 .collect(),
             Self::Precheck
             | Self::Infer(_)
@@ -205,7 +207,7 @@ impl Machine {
             history: self.history.digest,
             interrupted: self.interrupted,
             invalid_turns: self.invalid_turns,
-            labels: self.labels.labels(),
+            labels: self.deciding_labels(),
             last_call: self.history.last.as_deref(),
             notices: self.notice_tokens(),
             outcome: at.outcome(),
@@ -219,6 +221,14 @@ impl Machine {
         };
         // Integers, booleans and strings only: serialising them cannot fail.
         serde_json::to_string(&condition).unwrap_or_default()
+    }
+
+    /// The labels seen, where a rule of `flow` depends on them.
+    fn deciding_labels(&self) -> BTreeSet<Label> {
+        if self.contract.flow.is_empty() {
+            return BTreeSet::new();
+        }
+        self.labels.labels()
     }
 
     fn delegations_key(&self) -> impl Iterator<Item = DelegationKey> {
@@ -244,6 +254,20 @@ impl Machine {
 fn below_key<S>(call: &BatchCall<S>) -> Option<CallKey> {
     let proves = call.delegated.as_ref()?.tools_ok > 0;
     proves.then(|| (call.invocation.id.clone(), 27, CallSeq(0), 1))
+}
+
+/// The labels of an agent's report that the model was not shown yet; none where it has none.
+fn report_key<S>(call: &BatchCall<S>) -> Option<CallKey> {
+    let labels = &call.delegated.as_ref()?.labels;
+    let words: Vec<&str> = labels.iter().map(|label| label.word()).collect();
+    (!words.is_empty()).then(|| {
+        (
+            format!("{} {}", call.invocation.id, words.join(" ")),
+            29,
+            CallSeq(0),
+            1,
+        )
+    })
 }
 
 /// That only the ends of runs below are waited for; nothing where they are not.
@@ -418,7 +442,7 @@ impl Run {
                 digest: Digest::ZERO,
                 ..m.history.clone()
             },
-            labels: m.labels.labels(),
+            labels: m.deciding_labels(),
             batch: at.batch_key(),
             parked: m.clock.parked_since().is_some(),
             notice_tokens: m.notice_tokens(),

@@ -1,12 +1,13 @@
 //! What the machine asks to have done. How a request is written or a call is run is not known here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::texts::summary_preamble;
 use super::{ClosingReason, EntryDraft, Outcome};
-use crate::contract::{DelegationGrant, RulePlace};
+use crate::contract::{DelegationGrant, Label, RulePlace};
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, Role, ToolInvocation, estimate_tokens,
 };
@@ -181,6 +182,9 @@ impl SummaryRequest {
 pub struct DelegateOrder {
     /// What it may use.
     pub grant: DelegationGrant,
+    /// The labels that the model had seen when it asked for the call: the task carries them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<Label>,
     /// The call.
     pub order: CallOrder,
 }

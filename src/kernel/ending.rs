@@ -3,7 +3,6 @@
 use statig::Outcome as Handled;
 
 use super::batch::{Batch, Settled};
-use super::delegate::delegate_again;
 use super::edges::{FromExecute, Reply};
 use super::execute::judged_outcome;
 use super::machine::Machine;
@@ -62,6 +61,9 @@ impl Machine {
         let child = returned.child.as_deref();
         self.settle_child(returned.call, child);
         call.returned_in = self.seq;
+        if let (Some(delegated), Some(child)) = (&mut call.delegated, child) {
+            delegated.labels = child.report_labels();
+        }
         let of = (call.invocation.id.as_str(), call.invocation.name.as_str());
         let outcome = judged_outcome(&returned.outcome, of, child);
         call.slot = match (outcome.as_ref(), child) {
@@ -81,14 +83,14 @@ impl Machine {
         }
     }
 
+    /// Continues the child runs in this process, to end them.
+    pub(super) fn end_again(&self, batch: &Batch, outbox: &mut Outbox) {
+        self.delegate_again(batch, outbox);
+        outbox.cancel();
+    }
+
     fn ends_too_late(&self) -> bool {
         let since = self.clock.parked_since().unwrap_or(self.at_ms);
         self.at_ms.saturating_sub(since) > ENDS_TIMEOUT_MS
     }
-}
-
-/// The runs below are gone on with by this process, to be ended.
-pub(super) fn end_again(batch: &Batch, outbox: &mut Outbox) {
-    delegate_again(batch, outbox);
-    outbox.cancel();
 }

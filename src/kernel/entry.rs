@@ -1,9 +1,11 @@
 //! What the machine says of each thing it did: an entry before it is chained. Hashes and canonical bytes are `transcript`'s.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Outcome, Predicate, State};
-use crate::contract::{DelegationGrant, FlowAction, Label};
+use super::{Event, FlowRecord, Outcome, Predicate, State};
+use crate::contract::{DelegationGrant, Label};
 use crate::contract::{PolicyDecision, ReportFormat, RulePlace};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
@@ -101,55 +103,6 @@ pub struct Action {
     pub target: u32,
     /// The state after: the `state` of the chain.
     pub to: State,
-}
-
-/// A call that a rule of `flow` decided about (semantics §6), and what tainted it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FlowRecord {
-    /// What the rule does with the call.
-    pub action: FlowAction,
-    /// The call's id in its message; of one in a container, the container's id, a slash, and its number from 1.
-    pub call: String,
-    /// The rule's place in the contract's `flow`, from 0.
-    pub rule: u32,
-    /// For each label of the rule the result that showed it first.
-    pub seen: Vec<FlowSource>,
-    /// The exposed tool name of the call.
-    pub tool: String,
-}
-
-impl FlowRecord {
-    /// The rule, the call and what tainted it, for people: `flow.0 denies send: the model has seen untrusted (entry 5: search)`.
-    #[must_use]
-    pub(crate) fn sentence(&self) -> String {
-        let seen = self.seen.iter().map(|source| {
-            let FlowSource { entry, label, tool } = source;
-            match tool.as_str() {
-                "" => format!("{label} (entry {entry})"),
-                tool => format!("{label} (entry {entry}: {tool})"),
-            }
-        });
-        let seen: Vec<String> = seen.collect();
-        let does = match self.action {
-            FlowAction::Ask => "has a person asked about",
-            FlowAction::Deny => "denies",
-        };
-        let (rule, tool, seen) = (self.rule, &self.tool, seen.join(", "));
-        format!("flow.{rule} {does} {tool}: the model has seen {seen}")
-    }
-}
-
-/// A result that the model was shown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FlowSource {
-    /// The entry that records it; 0 for one of an earlier run.
-    pub entry: u64,
-    /// The label that it showed.
-    pub label: Label,
-    /// The tool that it is of; empty where an earlier run does not say.
-    pub tool: String,
 }
 
 /// What an entry says of the run's final report; the words stand in the response that it came in.
@@ -457,6 +410,9 @@ pub enum EffectRecord {
         grant: DelegationGrant,
         /// Its id in the message.
         id: String,
+        /// The labels that the task carries: those that the model had seen.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        labels: BTreeSet<Label>,
         /// The exposed tool name.
         name: String,
     },

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ChildEnd;
 use super::texts::is_instruction;
+use super::{ChildEnd, Inherited};
 use crate::contract::ExecutionContract;
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, InputExchange, NamedText, ObjectText,
@@ -79,6 +79,10 @@ pub struct RunStarted {
     pub confinement: Vec<ServerConfinement>,
     /// The hash of the contract as the driver computed it.
     pub contract_hash: Digest,
+    /// The part of `messages` that neither the contract nor the user of this run wrote, with its labels. Stated by every run with a
+    /// parent or an earlier conversation; where such a run leaves it out, all of it is private and untrusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<Inherited>,
     /// The words of the task that the intent rules matched, in order of appearance.
     pub intent_words: Vec<String>,
     /// The conversation at the start: system, prior messages, task.
@@ -116,6 +120,7 @@ impl RunStarted {
             bring_up: Vec::new(),
             confinement: Vec::new(),
             contract_hash: contract.rehash(),
+            inherited: None,
             intent_words: Vec::new(),
             messages,
             parent: None,

@@ -124,6 +124,7 @@ impl Machine {
             .as_deref()
             .filter(|_| call.delegated.is_some());
         if let Some(delegated) = &mut call.delegated {
+            delegated.labels = child.map(ChildEnd::report_labels).unwrap_or_default();
             delegated.tools_ok = child.map_or(0, |child| child.tools_ok);
             self.settle_child(returned.call, child);
         }

@@ -11,24 +11,35 @@ use super::machine::Machine;
 use super::outbox::Outbox;
 use super::session::Unit;
 use super::texts::FailedReason;
-use super::{FlowRecord, FlowSource, OutcomeCode};
-use crate::contract::{BATCH, FlowAction, FlowRule, Label, RulePlace};
+use super::{FlowRecord, FlowSource, Inherited, OutcomeCode, RunStarted};
+use crate::contract::{
+    AGENT_PREFIX, BATCH, FINAL_REPORT, FlowAction, FlowRule, Label, PROGRESS_REPORT, RulePlace,
+};
 use crate::message::{AgentMessage, Role, ToolInvocation, is_blank};
 
-/// How tools are called that are monolith's own: what they answer comes from no source.
-const OWN_PREFIX: &str = "agent__";
 /// The most values of a call that are looked for in what was given; a call with more of them was not given them.
 const MOST_VALUES: usize = 100;
 /// What joins letters and digits to one word, such as an address.
 const JOINERS: [char; 6] = ['.', '-', '_', '@', '/', '+'];
 
-/// What the model was shown by labels. Kept only under a contract with rules of `flow`.
+/// The labels of what the model was shown. Every run keeps them: its report, and the runs that continue it, carry them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelLedger {
-    /// The result that showed each label first.
+    /// The text that showed each label first.
     first: BTreeMap<Label, FlowSource>,
-    /// The labels of observations, by their place in the conversation; of those that have any.
+    /// The labels of messages, by their place in the conversation. Text with a label gives no value to a rule about that label.
     labelled: BTreeMap<usize, BTreeSet<Label>>,
+}
+
+/// The origin of a result that the model is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    /// The entry that records it; 0 for a result of an earlier run.
+    pub(super) entry: u64,
+    /// The labels that an agent's run saw; `None` if the result is a tool's.
+    pub(super) report: Option<BTreeSet<Label>>,
+    /// The exposed name of the tool; empty where an earlier run does not state it.
+    pub(super) tool: String,
 }
 
 impl LabelLedger {
@@ -36,14 +47,47 @@ impl LabelLedger {
     pub(super) fn labels(&self) -> BTreeSet<Label> {
         self.first.keys().copied().collect()
     }
+
+    /// Keeps the source of each label that was not seen before.
+    fn see(&mut self, labels: &BTreeSet<Label>, (entry, tool): (u64, &str)) {
+        for label in labels {
+            let source = || FlowSource {
+                entry,
+                label: *label,
+                tool: tool.to_owned(),
+            };
+            self.first.entry(*label).or_insert_with(source);
+        }
+    }
+
+    fn mark(&mut self, place: usize, labels: BTreeSet<Label>) {
+        if !labels.is_empty() {
+            self.labelled.entry(place).or_default().extend(labels);
+        }
+    }
 }
 
 impl Machine {
-    /// Takes into account what a conversation shows that the run begins with: the results of earlier runs.
-    pub(super) fn label_history(&mut self, messages: &[AgentMessage]) {
-        if self.contract.flow.is_empty() {
+    /// Labels the conversation that the run begins with: the results in it, and the text that it inherited.
+    pub(super) fn label_opening(&mut self, started: &RunStarted) {
+        let inherited = inherited_text(started);
+        self.label_history(&started.messages, &inherited.labels);
+        if inherited.labels.is_empty() || !holds(Guard::FlowInherited, true) {
             return;
         }
+        self.labels.see(&inherited.labels, (0, ""));
+        let count = usize::try_from(inherited.messages).unwrap_or(usize::MAX);
+        for (place, message) in started.messages.iter().enumerate().take(count) {
+            let is_own_prompt = place == 0
+                && message.role == Role::System
+                && message.content == self.contract.system;
+            if !is_own_prompt {
+                self.labels.mark(place, Label::every());
+            }
+        }
+    }
+
+    fn label_history(&mut self, messages: &[AgentMessage], inherited: &BTreeSet<Label>) {
         let mut tools: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (place, message) in messages.iter().enumerate() {
             let calls = &message.tool_calls;
@@ -53,47 +97,54 @@ impl Machine {
                     names.push(unit.invocation.name.clone());
                 }
             }
-            for call in calls
-                .iter()
-                .filter(|call| call.name.starts_with(OWN_PREFIX))
-            {
+            for call in calls.iter().filter(|call| is_acknowledged(&call.name)) {
                 tools.entry(call.id.clone()).or_default();
             }
             if message.role != Role::Tool {
                 continue;
             }
             let id = message.tool_call_id.clone().unwrap_or_default();
-            match tools.get(&id).cloned() {
-                Some(names) => names
-                    .iter()
-                    .for_each(|name| self.show_labelled(place, name, 0)),
-                // No message asked for it: nothing is known of it.
-                None => self.show_labelled(place, "", 0),
+            // A result that no message asked for has an unknown tool.
+            let names = tools.get(&id).cloned();
+            for tool in names.unwrap_or_else(|| vec![String::new()]) {
+                let is_agent = tool.starts_with(AGENT_PREFIX) && tool != BATCH;
+                let source = Source {
+                    entry: 0,
+                    report: is_agent.then(|| inherited.clone()),
+                    tool,
+                };
+                self.show_labelled(place, &source);
             }
         }
     }
 
-    /// The model is shown a result of the tool, which `entry` records, at that place of the conversation.
-    pub(super) fn show_labelled(&mut self, place: usize, tool: &str, entry: u64) {
-        if self.contract.flow.is_empty() || (tool.starts_with(OWN_PREFIX) && tool != BATCH) {
+    /// Labels a result that the model is shown at that place of the conversation. An agent's report has the labels of its run, and gives
+    /// no value to any rule: a model wrote it.
+    pub(super) fn show_labelled(&mut self, place: usize, source: &Source) {
+        let tool = source.tool.as_str();
+        if is_acknowledged(tool) {
             return;
         }
-        let labels = self.contract.labels_of(tool);
-        for label in &labels {
-            let source = || FlowSource {
-                entry,
-                label: *label,
-                tool: tool.to_owned(),
-            };
-            self.labels.first.entry(*label).or_insert_with(source);
+        let (labels, gives_none) = match &source.report {
+            Some(report) if holds(Guard::FlowReport, true) => {
+                (self.contract.report_labels(tool, report), Label::every())
+            }
+            Some(_) => return,
+            None => {
+                let labels = self.contract.labels_of(tool);
+                (labels.clone(), labels)
+            }
+        };
+        self.labels.see(&labels, (source.entry, tool));
+        self.labels.mark(place, gives_none);
+    }
+
+    /// The labels that the task of a child run carries: a model wrote it that has seen them.
+    pub(super) fn handed_labels(&self) -> BTreeSet<Label> {
+        if holds(Guard::FlowHandedDown, true) {
+            return self.labels.labels();
         }
-        if !labels.is_empty() {
-            self.labels
-                .labelled
-                .entry(place)
-                .or_default()
-                .extend(labels);
-        }
+        BTreeSet::new()
     }
 
     /// The rule of `flow` that decides about a call, by its number, and what it says. A rule that denies comes before one that asks.
@@ -127,16 +178,13 @@ impl Machine {
             })
     }
 
-    /// What the model was shown that is not labelled so: the words of the contract and of the user, and other results.
+    /// The text that was shown without these labels: words of the contract and of the user, and results of tools.
     fn given_texts(&self, rule: &FlowRule) -> impl Iterator<Item = &str> {
         let messages = self.conversation.messages().iter().enumerate();
-        let given = messages.filter(|(place, message)| match message.role {
-            Role::System | Role::User => true,
-            Role::Assistant => false,
-            Role::Tool => {
-                let labels = self.labels.labelled.get(place);
-                labels.is_none_or(|labels| labels.is_disjoint(&rule.from))
-            }
+        let given = messages.filter(|(place, message)| {
+            let labels = self.labels.labelled.get(place);
+            message.role != Role::Assistant
+                && labels.is_none_or(|labels| labels.is_disjoint(&rule.from))
         });
         given.map(|(_, message)| message.content.as_str())
     }
@@ -223,6 +271,25 @@ impl Machine {
             tool: call.name.clone(),
         })
     }
+}
+
+/// True if monolith itself answers the session tool of that name: the answer has no source.
+fn is_acknowledged(tool: &str) -> bool {
+    matches!(tool, FINAL_REPORT | PROGRESS_REPORT)
+}
+
+/// Returns the inherited part of the opening. A run that states none, and has a parent or an earlier conversation, inherited text of
+/// unknown origin.
+fn inherited_text(started: &RunStarted) -> Inherited {
+    if let Some(stated) = &started.inherited {
+        return stated.clone();
+    }
+    let is_said = |role: Role| matches!(role, Role::System | Role::User);
+    let is_own = started.messages.iter().all(|message| is_said(message.role));
+    if started.parent.is_none() && is_own {
+        return Inherited::default();
+    }
+    Inherited::unknown(u64::try_from(started.messages.len()).unwrap_or(u64::MAX))
 }
 
 /// A rule's number as it is recorded.

@@ -35,11 +35,13 @@ mod event;
 mod execute;
 mod first_request;
 mod flow;
+mod flow_record;
 mod fold;
 mod gate;
 mod guard;
 mod history;
 mod infer;
+mod inherited;
 mod judge;
 mod lineup;
 mod machine;
@@ -114,8 +116,7 @@ pub use effect::{CallOrder, DelegateOrder, Effect, InferRequest, ToolExposure};
 pub(crate) use effect::{SampleRequest, SummaryRequest, XmlOffer};
 pub(crate) use entry::{
     Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, DropReason,
-    DroppedResult, DroppedTarget, EntryKind, FlowRecord, FlowSource, PolicyRecord, ReportRecord,
-    ReportSource,
+    DroppedResult, DroppedTarget, EntryKind, PolicyRecord, ReportRecord, ReportSource,
 };
 pub use entry::{Counters, EffectRecord, EntryDraft};
 pub use event::{
@@ -125,10 +126,12 @@ pub use event::{
 pub(crate) use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
 pub(crate) use event::{MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
 pub(crate) use execute::judged_outcome;
+pub(crate) use flow_record::{FlowRecord, FlowSource};
 pub(crate) use fold::Fold;
 pub(crate) use gate::Admitted;
 #[cfg(test)]
 pub(crate) use guard::{Guard, mutation::without};
+pub(crate) use inherited::Inherited;
 pub(crate) use observe::observation_tokens;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};

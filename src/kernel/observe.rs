@@ -6,6 +6,7 @@ use super::ReportSource;
 use super::batch::{BatchCall, Ended, FailedEnd, Settled, Shown};
 use super::delegated::Delegated;
 use super::edges::FromObserve;
+use super::flow::Source;
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::proof::Proof;
@@ -33,7 +34,11 @@ impl Machine {
         for call in calls {
             let (id, name) = (call.invocation.id, call.invocation.name);
             let observed = self.observed(&call.slot);
-            let source = Some((name.clone(), call.returned_in)).filter(|_| shows(&call.slot));
+            let source = shows(&call.slot).then(|| Source {
+                entry: call.returned_in,
+                report: call.delegated.as_ref().map(|agent| agent.labels.clone()),
+                tool: name.clone(),
+            });
             let (text, tokens) = match call.slot {
                 Settled::Answered(reason) => counted(reason.observation()),
                 Settled::Acknowledged(text) => counted(text),
@@ -100,9 +105,9 @@ impl Machine {
 
     /// The next message of the conversation shows this.
     fn label_next(&mut self, seen: &Seen) {
-        if let Some((tool, entry)) = &seen.source {
+        if let Some(source) = &seen.source {
             let place = self.conversation.messages().len();
-            self.show_labelled(place, tool, *entry);
+            self.show_labelled(place, source);
         }
     }
 
@@ -294,8 +299,8 @@ enum Observation {
 /// What is shown of one call.
 struct Seen {
     observed: Option<Observed>,
-    /// The tool whose words it shows, and the entry that records them; `None` if the text is monolith's own.
-    source: Option<(String, u64)>,
+    /// Where its words come from; `None` if the text is monolith's own.
+    source: Option<Source>,
     text: String,
     tokens: Counted,
 }

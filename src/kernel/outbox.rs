@@ -77,6 +77,7 @@ impl Outbox {
             call: order.call,
             grant: asked.grant,
             id: order.invocation.id.clone(),
+            labels: asked.labels.clone(),
             name: order.invocation.name.clone(),
         };
         self.issue(record, Effect::Delegate(asked));

@@ -20,7 +20,7 @@ use super::turn::Turn;
 use super::{
     CallOrder, Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State,
 };
-use crate::contract::{ExecutionContract, FinalReport, Validators};
+use crate::contract::{ExecutionContract, FinalReport, Label, Validators};
 use crate::message::{AgentMessage, CallSeq, Digest, DigestContext, genesis};
 
 /// One run of the machine: give it events, do what it says.
@@ -78,7 +78,7 @@ impl Run {
         for message in &started.messages {
             machine.append_pending(message.clone());
         }
-        machine.label_history(&started.messages);
+        machine.label_opening(&started);
         machine.context.flush();
         let fits = machine.judge_first_request(&started.messages);
         machine.checks = machine.static_checks(&started, fits.err());
@@ -219,6 +219,12 @@ impl Run {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.storage().counters
+    }
+
+    /// The labels of all that the model was shown, and of what child runs reported.
+    #[must_use]
+    pub(crate) fn seen_labels(&self) -> BTreeSet<Label> {
+        self.storage().labels.labels()
     }
 
     /// How many entries it has written.

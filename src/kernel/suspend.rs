@@ -4,9 +4,7 @@
 use statig::Outcome as Handled;
 
 use super::batch::{Batch, Settled, Slot};
-use super::delegate::delegate_again;
 use super::edges::{FromInfer, Reply};
-use super::ending::end_again;
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
@@ -44,7 +42,7 @@ impl Machine {
         if let Resting::Execute(batch) = resting
             && batch.ending
         {
-            end_again(batch, outbox);
+            self.end_again(batch, outbox);
             outbox.note(self, resting.view(), "resumed");
             return Handled::Handled;
         }
@@ -68,7 +66,7 @@ impl Machine {
             return self.abandon_resumed(resting, outbox);
         }
         if let Resting::Execute(batch) = resting {
-            delegate_again(batch, outbox);
+            self.delegate_again(batch, outbox);
         }
         let issued = match resting {
             Resting::Infer(awaited) => self.issue_due(awaited, outbox),
@@ -104,7 +102,7 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Handled<Stage> {
         if let Resting::Execute(batch) = resting {
-            delegate_again(batch, outbox);
+            self.delegate_again(batch, outbox);
         }
         self.abandon(resting, outbox)
     }

@@ -344,6 +344,7 @@ pub(super) fn started_under(contract_hash: Digest) -> RunStarted {
         bring_up: Vec::<BringUpFault>::new(),
         confinement: Vec::new(),
         contract_hash,
+        inherited: None,
         intent_words: Vec::new(),
         messages: vec![
             AgentMessage::text(Role::System, "You help.", 3),

@@ -9,7 +9,9 @@ use super::{
     AgentOutcome, Answerer, Approval, ChildEnd, Event, EventKind, InferenceFailed, Interrupter,
     LostEffect, Outcome, OutcomeCode, Resumed, Run,
 };
-use crate::contract::{AGENT_PREFIX, BATCH, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT};
+use crate::contract::{
+    AGENT_PREFIX, BATCH, ExecutionContract, FINAL_REPORT, Label, PROGRESS_REPORT,
+};
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeFields, FailureCode, InferenceSeq,
     InputQuestion, ObjectText, ProtocolAdapterResult, ProviderFaultClass, SamplingRequest,
@@ -89,6 +91,10 @@ pub(super) enum Does {
     ChildCosts,
     /// Of an agent: the envelope says that it completed, and its run did not.
     ChildDisagrees,
+    /// Of an agent: its run saw what a stranger wrote.
+    ChildUntrusted,
+    /// Of an agent: the labels that its run saw are not recorded.
+    ChildUnlabelled,
     /// Of an agent: no run was begun.
     NotBegun,
 }
@@ -159,6 +165,8 @@ fn does(does: Does, c: &OpenCall) -> ToolOutcome {
     match does {
         Does::Ok
         | Does::ChildProves
+        | Does::ChildUntrusted
+        | Does::ChildUnlabelled
         | Does::ChildOverspends
         | Does::ChildCosts
         | Does::ChildDisagrees => ToolOutcome::Returned(ok()),
@@ -365,6 +373,11 @@ fn of_call(d: Does, c: &OpenCall, contract: &ExecutionContract) -> EventKind {
             cost_micro_usd: if d == Does::ChildCosts { 9 } else { 0 },
             entries: 11,
             head: Digest::ZERO,
+            labels: match d {
+                Does::ChildUnlabelled => None,
+                Does::ChildUntrusted => Some([Label::Untrusted].into()),
+                _ => Some([Label::Trusted].into()),
+            },
             outcome: Outcome::new(class, code),
             run_id: "r-1.1".to_owned().try_into().expect("a valid run id"),
             tokens: if d == Does::ChildOverspends { 250 } else { 30 },

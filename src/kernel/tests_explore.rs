@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use super::digest::{DecisionKey, without_digests};
-use super::testing::*;
 use super::tests_alphabet::{Letter, When};
 use super::tests_monitors::Ledger;
 use super::tests_oracle::{Oracle, Reaction};
@@ -47,13 +46,13 @@ pub(super) struct Extent {
 impl Watched {
     pub(super) fn new(variant: &Variant) -> Self {
         let (contract, validators) = variant.sealed();
-        let inputs = started(&contract);
-        let pending = inputs.messages.iter().map(|m| m.tokens).sum();
-        let (run, effects) = Run::start(contract.clone(), validators.clone(), inputs);
+        let inputs = variant.started();
+        let oracle = Oracle::new(contract.clone(), validators.clone(), &inputs);
+        let (run, effects) = Run::start(contract, validators, inputs);
         Self {
             run,
             ledger: Ledger::new(&effects),
-            oracle: Oracle::new(contract, validators, pending),
+            oracle,
             rations: RATIONS,
         }
     }

@@ -1,15 +1,16 @@
 //! Information flow (semantics §6): what taints a call, what does not, and what an entry says of it. That no call is begun which a rule
 //! denies is explored.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::testing::*;
-use super::{Effect, FlowRecord, FlowSource, Run};
+use super::{Effect, FlowRecord, FlowSource, Inherited, ParentRun, Run, RunStarted};
 use crate::contract::{
     ApprovalAction, ApprovalRule, BATCH, ExecutionContract, FlowAction, FlowRule, Label, LabelRule,
     RulePlace, Terms, ToolPolicy, Validators,
 };
-use crate::message::{AgentMessage, CallSeq, Role, ToolOutcome};
+use crate::message::{AgentMessage, CallSeq, Digest, Role, ToolOutcome};
 
 /// A contract under which `read` brings what a stranger wrote, and which says of `write` what `rule` says.
 fn guarded(strict_mode: bool, rule: FlowRule) -> Terms {
@@ -236,12 +237,26 @@ fn a_call_with_more_values_than_are_looked_for_was_not_given_them() {
     h.push(super::EventKind::StopRequested);
 }
 
-/// A run that begins with the conversation of an earlier one.
+/// A run that begins with the conversation of an earlier one, which saw nothing that its messages do not show.
 fn continued(terms: Terms, messages: Vec<AgentMessage>) -> Harness {
+    let inherited = Some(Inherited {
+        labels: BTreeSet::new(),
+        messages: 2,
+    });
+    begun_with(terms, messages, |started| started.inherited = inherited)
+}
+
+/// A run whose entry 0 is changed so, once more messages stand in it.
+fn begun_with(
+    terms: Terms,
+    messages: Vec<AgentMessage>,
+    change: impl FnOnce(&mut RunStarted),
+) -> Harness {
     let contract = Arc::new(ExecutionContract::of_terms(terms));
     let validators = Arc::new(Validators::compile(&contract));
     let mut inputs = started(&contract);
     inputs.messages.extend(messages);
+    change(&mut inputs);
     let (run, _) = Run::start(contract, validators, inputs);
     let mut h = Harness {
         run,
@@ -298,11 +313,83 @@ fn calls_inside_a_container_are_judged_and_label_what_it_shows() {
 }
 
 #[test]
-fn a_contract_without_flows_keeps_no_labels() {
+fn a_contract_without_flows_keeps_labels_for_the_runs_that_its_report_reaches() {
     let mut h = Harness::inferring(terms(ToolPolicy::Optional));
     h.answer(calls(&["read"])).run_tools();
-    assert!(h.run.storage().labels.labels().is_empty());
+    assert_eq!(h.run.seen_labels(), Label::every());
+    // No decision depends on them, so no digest does.
     assert!(!h.run.state_text().contains("labels"));
+}
+
+#[test]
+fn what_a_run_inherits_taints_it_and_gives_no_value() {
+    let inherits = |labels: &[Label], messages| {
+        let inherited = Some(Inherited {
+            labels: labels.iter().copied().collect(),
+            messages,
+        });
+        move |started: &mut RunStarted| started.inherited = inherited
+    };
+    let check = |labels: &[Label], messages, arguments: &str, expect: &str| {
+        let terms = guarded(true, unless_given(FlowAction::Deny));
+        let mut h = begun_with(terms, Vec::new(), inherits(labels, messages));
+        h.answer(writes(arguments));
+        assert_eq!(h.end(), expect, "{labels:?} {messages} {arguments}");
+        let mut records = h.entries.iter().flat_map(|e| &e.action.flow);
+        let seen = records.next().map(|record| record.seen.clone());
+        for source in seen.into_iter().flatten() {
+            assert_eq!((source.entry, source.tool.as_str()), (0, ""));
+        }
+    };
+    let violation = "FAILED_CONTRACT_VIOLATION (flow_forbidden)";
+    let untrusted = &[Label::Untrusted];
+    // The task is: Which licence?
+    check(untrusted, 2, r#"{"path":"licence"}"#, violation);
+    check(untrusted, 1, r#"{"path":"licence"}"#, "EXECUTE");
+    check(untrusted, 1, r#"{"path":"evil"}"#, violation);
+    check(&[], 2, r#"{"path":"evil"}"#, "EXECUTE");
+    // No rule is about what is private, and yet the text gives nothing once something untrusted was seen.
+    let mut terms = guarded(true, unless_given(FlowAction::Deny));
+    terms.labels.clear();
+    let mut h = begun_with(terms, Vec::new(), inherits(&[Label::Private], 2));
+    h.answer(calls(&["read"])).run_tools();
+    h.answer(writes(r#"{"path":"licence"}"#));
+    assert_eq!(h.end(), violation);
+}
+
+#[test]
+fn a_run_with_a_parent_that_states_no_labels_inherited_everything() {
+    let check = |change: &dyn Fn(&mut RunStarted), expect: &str| {
+        let terms = guarded(true, rule(FlowAction::Deny));
+        let mut h = begun_with(terms, Vec::new(), change);
+        h.answer(writes(r#"{"path":"a"}"#));
+        assert_eq!(h.end(), expect);
+    };
+    let violation = "FAILED_CONTRACT_VIOLATION (flow_forbidden)";
+    check(&|_| {}, "EXECUTE");
+    let parent = || ParentRun {
+        call: Some(CallSeq(1)),
+        head: Digest::ZERO,
+        run_id: "r-0".to_owned().try_into().expect("a valid run id"),
+    };
+    check(&|started| started.parent = Some(parent()), violation);
+    let said = || AgentMessage::text(Role::Assistant, "write it", 2);
+    check(&|started| started.messages.push(said()), violation);
+}
+
+#[test]
+fn labels_of_a_record_are_unknown_where_it_states_none() {
+    let check = |recorded: Option<&[Label]>, expect: &[Label]| {
+        let recorded = recorded.map(|labels| labels.iter().copied().collect());
+        let stated: Vec<Label> = Label::stated(recorded.as_ref()).into_iter().collect();
+        assert_eq!(stated, expect);
+    };
+    let both = [Label::Private, Label::Untrusted];
+    check(None, &both);
+    check(Some(&[]), &both);
+    check(Some(&[Label::Trusted]), &[]);
+    check(Some(&[Label::Private]), &[Label::Private]);
+    assert_eq!(Label::recorded(BTreeSet::new()), [Label::Trusted].into());
 }
 
 fn allowed(order: &super::CallOrder) -> super::EventKind {

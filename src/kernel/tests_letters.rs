@@ -202,6 +202,18 @@ pub(super) const FLOWS: &[Letter] = &[
     LastTool(Does::Ok),
     Letter::Stop,
 ];
+/// What the runs of agents saw.
+pub(super) const REPORTS_OF_AGENTS: &[Letter] = &[
+    Returns(Response::Write),
+    Returns(Response::ReadWrite),
+    Returns(Response::WriteRead),
+    Tool(Does::ChildUntrusted),
+    Tool(Does::ChildUnlabelled),
+    Tool(Does::Error),
+    LastTool(Does::Ok),
+    LastTool(Does::ChildUntrusted),
+    Letter::Stop,
+];
 pub(super) const AGENTS: &[Letter] = &[
     Returns(Response::Write),
     Returns(Response::ReadRead),

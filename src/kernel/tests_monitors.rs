@@ -118,7 +118,7 @@ impl Ledger {
             dropped: BTreeSet::new(),
             entries,
             place: State::Precheck,
-            flows: flows::Shown::default(),
+            flows: flows::Shown::beginning(first),
         }
     }
 
@@ -259,7 +259,7 @@ impl Ledger {
                     && (envelope.status == EnvelopeStatus::Error) == envelope.error.is_some()
                     && agents::executes(delegated, r, envelope)
                 {
-                    self.flows.returned(terms, &call.name);
+                    self.flows.returned(terms, &call.name, r.child.as_deref());
                     self.executed += 1;
                     let ok = envelope.status == EnvelopeStatus::Ok;
                     self.executed_ok += u64::from(ok);

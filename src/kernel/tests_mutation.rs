@@ -104,6 +104,14 @@ const REVEALING: &[(&str, &[Guard])] = &[
     ),
     ("optional: flows that are asked about", &[Guard::FlowAsked]),
     (
+        "optional: flows from reports of agents",
+        &[Guard::FlowReport],
+    ),
+    (
+        "optional: flows from what a run inherits",
+        &[Guard::FlowHandedDown, Guard::FlowInherited],
+    ),
+    (
         "optional: agents",
         &[Guard::DelegationBudget, Guard::DelegationReserve],
     ),

@@ -20,7 +20,7 @@ use super::OutcomeCode as Code;
 use super::tests_rulings::{RuleResult, counts, rule_result};
 use super::{
     Approval, ClosingReason, Effect, EntryKind, Event, EventKind, InferenceReturned, LostEffect,
-    Outcome, Resumed, ToolExposure, texts,
+    Outcome, Resumed, RunStarted, ToolExposure, texts,
 };
 use crate::contract::{
     BATCH, Completion, ExecutionContract, FINAL_REPORT, FlowAction, Label, PROGRESS_REPORT,
@@ -195,6 +195,7 @@ struct Call {
     answered: bool,
     /// Whether a rule of `flow` has a person asked about it.
     asks: bool,
+    report_labels: BTreeSet<Label>,
     /// Whether the model is shown what its tool said.
     shows: bool,
     /// How often its server has asked a person.
@@ -340,7 +341,7 @@ impl Oracle {
     pub(super) fn new(
         terms: Arc<ExecutionContract>,
         validators: Arc<Validators>,
-        pending: u64,
+        started: &RunStarted,
     ) -> Self {
         Self {
             contract_hash: terms.rehash(),
@@ -385,10 +386,10 @@ impl Oracle {
                 malformed: false,
                 tripped: false,
                 current: 0,
-                pending,
+                pending: started.messages.iter().map(|m| m.tokens).sum(),
                 notices: 0,
                 changed: BTreeSet::new(),
-                seen: BTreeSet::new(),
+                seen: started.inherited.clone().unwrap_or_default().labels,
             },
             clock: Clock::default(),
         }

@@ -85,8 +85,7 @@ pub(crate) struct RandomRun {
 
 fn fold(variant: &Variant, events: &[Event]) -> RandomRun {
     let (contract, validators) = variant.sealed();
-    let inputs = started(&contract);
-    let (mut run, first) = Run::start(contract, validators, inputs);
+    let (mut run, first) = Run::start(contract, validators, variant.started());
     let mut entries = entries_of(&first).to_vec();
     for event in events {
         entries.extend_from_slice(entries_of(&run.step(event.clone())));

@@ -489,6 +489,8 @@ pub(super) const VARIANTS: &[Variant] = &[
     agents::PROVING,
     agents::NOT_ALLOWED,
     agents::GRANTED,
+    agents::LABELLED,
+    agents::INHERITING,
     Variant {
         name: "optional: rules about calls, signed answers",
         terms: ruled,

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::closed_history::closed_history;
 use super::{BlobSource, ReplayReport, Replayer};
-use crate::contract::{Counting, ExecutionContract};
+use crate::contract::{Counting, ExecutionContract, Label};
 use crate::kernel::{EntryKind, EventKind, ParentRun, Run, RunStarted, conversation_digest};
 use crate::message::{AdapterStatus, AgentMessage, Digest, RunId, TokenCounter};
 use crate::transcript::SealedEntry;
@@ -66,6 +66,8 @@ pub struct ForkPoint {
     pub(crate) counting: Counting,
     /// The hash of the entry.
     pub head: Digest,
+    /// The labels of all that the run had seen there.
+    pub labels: BTreeSet<Label>,
     /// The conversation as of after the entry.
     pub messages: Vec<AgentMessage>,
     /// The run that this one began from itself.
@@ -291,6 +293,11 @@ impl Fork {
             answered,
             counting: self.contract.counting(),
             head,
+            labels: self
+                .replayer
+                .run()
+                .map(Run::seen_labels)
+                .unwrap_or_default(),
             messages,
             parent: self.parent.clone(),
             run_id: self.run_id.clone(),
@@ -397,6 +404,7 @@ mod tests {
             answered: BTreeMap::new(),
             counting: Counting::default(),
             head,
+            labels: BTreeSet::new(),
             messages: RunStarted::opening("Be brief.", "Count."),
             parent: None,
             run_id: RunId::try_from("r1".to_owned()).unwrap(),

@@ -94,10 +94,16 @@ impl Session {
         })
     }
 
-    fn delegation(&self, DelegateOrder { grant, order }: DelegateOrder) -> Option<Delegation> {
+    fn delegation(&self, asked: DelegateOrder) -> Option<Delegation> {
+        let DelegateOrder {
+            grant,
+            labels,
+            order,
+        } = asked;
         let progress = self.progress.as_ref()?;
         Some(Delegation {
             grant,
+            labels,
             queue: self.queue_of(&order),
             run_id: progress.run_id.child(order.call),
             order,

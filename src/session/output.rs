@@ -1,12 +1,12 @@
 //! What a session asks of its host. Plain data; performs nothing.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::base64;
-use crate::contract::DelegationGrant;
+use crate::contract::{DelegationGrant, Label};
 use crate::kernel::{CallOrder, EntryDraft, InferRequest, Outcome};
 use crate::message::{Digest, InferenceSeq, RunId};
 use crate::transcript::SealedEntry;
@@ -136,6 +136,9 @@ pub struct Call {
 pub struct Delegation {
     /// What its run may use.
     pub grant: DelegationGrant,
+    /// The labels that its task carries.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<Label>,
     /// The call itself.
     pub order: CallOrder,
     /// The most bytes of text that its envelope may hold.

@@ -1,7 +1,9 @@
 //! The runs below a run: those that were begun for calls of its agents. Judges none.
 
+use std::collections::BTreeSet;
+
 use super::{StoreError, StoreReader};
-use crate::contract::DelegationGrant;
+use crate::contract::{DelegationGrant, Label};
 use crate::kernel::{ChildEnd, EffectRecord, EventKind};
 use crate::message::{CallSeq, Digest, RunId, ToolOutcome};
 
@@ -16,6 +18,8 @@ pub(crate) struct DelegatedRun {
     pub(crate) answered: bool,
     /// What it might use.
     pub(crate) grant: DelegationGrant,
+    /// The labels that its task carries.
+    pub(crate) labels: BTreeSet<Label>,
     /// The entry that first set it going.
     pub(crate) seq: u64,
     /// The exposed name of the agent's tool.
@@ -67,7 +71,11 @@ impl StoreReader {
             };
             for effect in action.effects {
                 if let EffectRecord::Delegate {
-                    call, grant, name, ..
+                    call,
+                    grant,
+                    labels,
+                    name,
+                    ..
                 } = effect
                     && found.iter().all(|one| one.call != call)
                 {
@@ -76,6 +84,7 @@ impl StoreReader {
                         call,
                         end: None,
                         grant,
+                        labels,
                         parent_contract,
                         result: None,
                         run_id: run_id.child(call),

@@ -268,6 +268,7 @@ fn run_of(answers: &[EventKind]) -> (Run, RunView) {
         bring_up: Vec::new(),
         confinement: Vec::new(),
         contract_hash: contract.rehash(),
+        inherited: None,
         intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "hi", 1)],
         parent: None,

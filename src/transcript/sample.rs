@@ -298,6 +298,7 @@ fn started(contract: &ExecutionContract, run_id: &RunId) -> EventKind {
         bring_up: Vec::new(),
         confinement: Vec::new(),
         contract_hash: contract.contract_hash(),
+        inherited: None,
         intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "Which licence?", 4)],
         parent: None,

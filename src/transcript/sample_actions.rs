@@ -1,5 +1,7 @@
 //! An action with everything that one may have, for tests of its text.
 
+use std::collections::BTreeSet;
+
 use super::sample::{DONE, action, contract};
 use crate::contract::{DelegationGrant, FlowAction, Label, ReportFormat, RulePlace};
 use crate::kernel::{
@@ -95,6 +97,7 @@ pub(crate) fn full_action() -> Action {
                     total_timeout_ms: 9,
                 },
                 id: "call_2".to_owned(),
+                labels: Label::every(),
                 name: "agent__scout".to_owned(),
             },
             EffectRecord::Delegate {
@@ -106,6 +109,7 @@ pub(crate) fn full_action() -> Action {
                     total_timeout_ms: 9,
                 },
                 id: "call_3".to_owned(),
+                labels: BTreeSet::new(),
                 name: "agent__scout".to_owned(),
             },
             EffectRecord::Summarise {

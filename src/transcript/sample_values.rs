@@ -1,10 +1,11 @@
 //! An event of every kind, for tests of their text.
 
 use super::sample::{DONE, call, envelope, event, run_id_of, sampling, verdict};
+use crate::contract::Label;
 use crate::kernel::{
     Answerer, Approval, BringUpFault, ChildEnd, Event, EventKind, InferenceFailed,
-    InferenceReturned, Interrupter, LostEffect, ParentRun, Probed, ProbedTarget, ProviderAddress,
-    Resumed, RunStarted, ToolReturned,
+    InferenceReturned, Inherited, Interrupter, LostEffect, ParentRun, Probed, ProbedTarget,
+    ProviderAddress, Resumed, RunStarted, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, Confinement, ContentBlock, Digest, EnvelopeError, EnvelopeFields,
@@ -118,6 +119,10 @@ pub(crate) fn every_event() -> Vec<Event> {
         }],
         confinement: confinement.clone(),
         contract_hash: digest,
+        inherited: Some(Inherited {
+            labels: Label::every(),
+            messages: 1,
+        }),
         intent_words: Vec::new(),
         messages: vec![message.clone()],
         parent,
@@ -195,20 +200,25 @@ pub(crate) fn every_event() -> Vec<Event> {
             outcome,
         }))
     };
-    let delegated = EventKind::ToolReturned(Box::new(ToolReturned {
-        call: CallSeq(1),
-        child: Some(Box::new(ChildEnd {
-            cost_micro_usd: 5,
-            entries: 11,
-            head: digest,
-            outcome: DONE,
-            run_id: run_id_of("r-1.1"),
-            tokens: (1 << 53) - 1,
-            tools_ok: 1,
-        })),
-        exchanges: Vec::new(),
-        outcome: ToolOutcome::Returned(envelope()),
-    }));
+    let delegated = |labels| {
+        EventKind::ToolReturned(Box::new(ToolReturned {
+            call: CallSeq(1),
+            child: Some(Box::new(ChildEnd {
+                cost_micro_usd: 5,
+                entries: 11,
+                head: digest,
+                labels,
+                outcome: DONE,
+                run_id: run_id_of("r-1.1"),
+                tokens: (1 << 53) - 1,
+                tools_ok: 1,
+            })),
+            exchanges: Vec::new(),
+            outcome: ToolOutcome::Returned(envelope()),
+        }))
+    };
+    let reported = delegated(Some(Label::every()));
+    let unlabelled = delegated(None);
     let exchange = |answer, content, requested_schema, url| InputExchange {
         answer,
         content,
@@ -232,7 +242,8 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::RunStarted(Box::new(started(None, None))),
         EventKind::RunStarted(Box::new(started(Some(parent(None)), Some(digest)))),
         EventKind::RunStarted(Box::new(started(Some(parent(Some(CallSeq(2)))), None))),
-        delegated,
+        reported,
+        unlabelled,
         EventKind::Probed(Probed {
             targets: vec![ProbedTarget {
                 detail: odd.clone(),
@@ -379,6 +390,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
             bring_up: Vec::new(),
             confinement: Vec::new(),
             contract_hash: digest,
+            inherited: None,
             intent_words: Vec::new(),
             messages: vec![traced.clone(), plain.clone()],
             parent: None,

@@ -89,6 +89,8 @@ mod keys;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod laundering;
+#[cfg(test)]
 mod lists;
 #[cfg(test)]
 mod live;

@@ -1,9 +1,11 @@
 //! What the machine wants done. How it is done is for the driver.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{StepInput, WorkflowDraft};
-use crate::contract::{StepId, WorkflowOutcome};
+use crate::contract::{Label, StepId, WorkflowOutcome};
 
 /// What follows from an event. Entries come first: no other effect starts before they are durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub(crate) struct StepOrder {
     pub(crate) compensates: Option<u64>,
     /// What it is given.
     pub(crate) input: StepInput,
+    /// The labels of the outputs in its input.
+    pub(crate) labels: BTreeSet<Label>,
     /// Its number, from 1: its run is called `<workflow>.<number>`.
     pub(crate) number: u64,
     /// Where it stands.

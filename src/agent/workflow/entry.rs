@@ -1,9 +1,11 @@
 //! What the machine writes down of a step: the decision, what it set going, and the checkpoint.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{CheckpointRecord, WorkflowCounters, WorkflowEvent};
-use crate::contract::{StepId, WorkflowOutcome};
+use crate::contract::{Label, StepId, WorkflowOutcome};
 use crate::message::Digest;
 use crate::transcript::{Flaw, SealedWorkflowEntry};
 
@@ -116,6 +118,9 @@ pub(crate) struct BegunStep {
     pub(crate) compensates: Option<u64>,
     /// BLAKE3 over what it is given.
     pub(crate) input_hash: Digest,
+    /// The labels of the outputs in its input.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) labels: BTreeSet<Label>,
     /// Its number: its run is called `<workflow>.<number>`.
     pub(crate) number: u64,
     /// Where it stands: the steps around it with their iterations from 1, such as `each.2/both/fetch`.

@@ -1,7 +1,10 @@
 //! What can happen to a workflow: the machine's only input.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
+use crate::contract::Label;
 use crate::kernel::{Outcome, ParentRun};
 use crate::message::{Digest, RunId};
 
@@ -86,6 +89,10 @@ pub(crate) struct StepRun {
     pub(crate) failure: Option<StepFailure>,
     /// The hash of the last entry of the run.
     pub(crate) head: Digest,
+    /// The labels of all that its model was shown, child runs included: `trusted` where there are none, left out where they
+    /// are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) labels: Option<BTreeSet<Label>>,
     /// How the run ended.
     pub(crate) outcome: Outcome,
     /// What it came to: its report, or the result of its tool.

@@ -1,15 +1,18 @@
 //! Walks what is under way, in the order of the definition, and begins what comes next (INV-AGT-003). Knows no entries.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::effect::{EndStep, StepOrder};
 use super::memory::{
-    Active, Binding, CompletedRun, Group, InFlight, Loop, Memory, Sequence, StepError,
+    Active, Binding, CompletedRun, Group, InFlight, Items, Loop, Memory, Sequence, StepError,
 };
 use super::step_input::{MAX_INPUT_BYTES, input_of, parts_of};
 use super::value::{Outputs, Value};
 use super::{BegunStep, StepInput};
-use crate::contract::{Condition, Part, Step, StepId, Work, WorkflowCode, WorkflowDefinition};
+use crate::contract::{
+    Condition, Label, Part, Step, StepId, Work, WorkflowCode, WorkflowDefinition,
+};
 
 /// One walk: what it reads, what it changes, what it sets going.
 pub(super) struct Interpreter<'w> {
@@ -33,7 +36,7 @@ pub(super) struct Scope<'a> {
     /// Nothing more is begun, and the end of what is under way was requested.
     pub(super) halting: bool,
     /// The items of the innermost `for_each`, and the index of the one that it is at.
-    pub(super) item: Option<(&'a [String], u32)>,
+    pub(super) item: Option<(&'a Items, u32)>,
     /// Where the steps stand, with a slash at its end; empty outside.
     pub(super) place: &'a str,
 }
@@ -104,12 +107,14 @@ impl Interpreter<'_> {
                     let why = format!("limits.max_steps: {most} of {most} steps were begun");
                     return self.fail(&step.id, place, (WorkflowCode::MaxSteps, why));
                 }
-                let fill = |part: &Part| self.part(part, scope);
+                let labels = RefCell::default();
+                let fill = |part: &Part| self.part(part, scope, &labels);
                 let Some(input) = input_of(&step.work, &fill) else {
                     let why = format!("what it is given has more than {MAX_INPUT_BYTES} bytes");
                     return self.fail(&step.id, place, (WorkflowCode::InputSize, why));
                 };
                 self.memory.counters.steps = self.memory.counters.steps.saturating_add(1);
+                let input = (input, labels.into_inner());
                 Some(Active::Run(self.order(&step.id, place, input, None)))
             }
             Work::If(held) => Some(Active::Branch {
@@ -121,14 +126,14 @@ impl Interpreter<'_> {
                     let why = "what for_each goes over is no JSON array".to_owned();
                     self.fail(&step.id, place, (WorkflowCode::NotAList, why))
                 }
-                Some(items) => match u32::try_from(items.len()) {
+                Some(items) => match u32::try_from(items.texts.len()) {
                     Ok(count) if count <= held.max_iterations => Some(Active::Loop(Loop {
                         count: Some(count),
                         items,
                         ..Loop::default()
                     })),
                     _ => {
-                        let (got, most) = (items.len(), held.max_iterations);
+                        let (got, most) = (items.texts.len(), held.max_iterations);
                         let why = format!("max_iterations: {got} items, and at most {most}");
                         self.fail(&step.id, place, (WorkflowCode::MaxIterations, why))
                     }
@@ -237,12 +242,12 @@ impl Interpreter<'_> {
         });
     }
 
-    /// Orders a step run; returns its number.
+    /// Orders a step run with that input and its labels; returns its number.
     pub(super) fn order(
         &mut self,
         step: &StepId,
         place: String,
-        input: StepInput,
+        (input, labels): (StepInput, BTreeSet<Label>),
         compensates: Option<u64>,
     ) -> u64 {
         self.memory.numbers = self.memory.numbers.saturating_add(1);
@@ -254,6 +259,7 @@ impl Interpreter<'_> {
                 compensates,
                 ending: None,
                 input_hash,
+                labels: labels.clone(),
                 place: place.clone(),
                 step: step.clone(),
             },
@@ -262,6 +268,7 @@ impl Interpreter<'_> {
         self.begun.push(BegunStep {
             compensates,
             input_hash,
+            labels: labels.clone(),
             number,
             place: place.clone(),
             step: step.clone(),
@@ -269,6 +276,7 @@ impl Interpreter<'_> {
         self.orders.push(StepOrder {
             compensates,
             input,
+            labels,
             number,
             place,
             step: step.clone(),

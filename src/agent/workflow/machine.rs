@@ -14,7 +14,7 @@ use super::{
     BegunStep, StepInput, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
     WorkflowState,
 };
-use crate::contract::{WorkflowCode, WorkflowDefinition, WorkflowOutcome};
+use crate::contract::{Label, WorkflowCode, WorkflowDefinition, WorkflowOutcome};
 use crate::message::Digest;
 
 /// The most bytes that a step may come to.
@@ -219,7 +219,8 @@ impl Workflow {
             StepResult::NotBegun(_) => Err(WorkflowCode::StepNotBegun),
             StepResult::Run(run) if !self.fits(&run.output) => Err(WorkflowCode::OutputSize),
             StepResult::Run(run) => {
-                self.outputs.keep(number, &run.output);
+                let labels = Label::stated(run.labels.as_ref());
+                self.outputs.keep(number, &run.output, labels);
                 match run.failure {
                     None => Ok(()),
                     Some(StepFailure::Outcome) => Err(WorkflowCode::StepFailed),
@@ -330,6 +331,7 @@ impl Workflow {
             let begun = BegunStep {
                 compensates: run.compensates,
                 input_hash: run.input_hash,
+                labels: run.labels.clone(),
                 number: *number,
                 place: run.place.clone(),
                 step: run.step.clone(),
@@ -337,6 +339,7 @@ impl Workflow {
             let order = StepOrder {
                 compensates: run.compensates,
                 input,
+                labels: run.labels.clone(),
                 number: *number,
                 place: run.place.clone(),
                 step: run.step.clone(),

@@ -1,13 +1,13 @@
 //! What the machine remembers: the tree of what is under way, and what has ended. Decides nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::value::Value;
 use super::{EndStep, WorkflowCounters};
-use crate::contract::{Dependencies, Step, StepId, WorkflowCode};
+use crate::contract::{Dependencies, Label, Step, StepId, WorkflowCode};
 use crate::message::{Digest, DigestContext};
 
 static MEMORY: DigestContext = DigestContext::new("monolith workflow v1 books");
@@ -97,7 +97,7 @@ pub(super) struct Loop {
     pub(super) inside: Sequence,
     /// The items, where it goes over a list. They follow from what has ended, so that no digest needs them.
     #[serde(skip)]
-    pub(super) items: Arc<[String]>,
+    pub(super) items: Arc<Items>,
     /// How many iterations were begun.
     pub(super) iteration: u32,
     /// Whether one is under way.
@@ -105,6 +105,14 @@ pub(super) struct Loop {
     /// Whether one has completed with errors in it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
+}
+
+/// The items of a loop over a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Items {
+    /// The labels of the list.
+    pub(super) labels: BTreeSet<Label>,
+    pub(super) texts: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -163,6 +171,9 @@ pub(super) struct InFlight {
     /// How its end was requested, where it was.
     pub(super) ending: Option<EndStep>,
     pub(super) input_hash: Digest,
+    /// The labels of what it is given.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) labels: BTreeSet<Label>,
     pub(super) place: String,
     pub(super) step: StepId,
 }

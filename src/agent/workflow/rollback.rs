@@ -1,10 +1,13 @@
 //! Compensation: what has completed is undone, one run after the other, the last one first (INV-PE-003).
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use super::interpreter::Interpreter;
 use super::memory::{Binding, Rollback, Stop};
 use super::step_input::input_of;
 use super::value::Value;
-use crate::contract::{Part, StepId, WorkflowCode};
+use crate::contract::{Label, Part, StepId, WorkflowCode};
 
 impl Interpreter<'_> {
     /// What has completed below a place and has a compensation that was not tried yet.
@@ -59,7 +62,11 @@ impl Interpreter<'_> {
         let id = completed.compensate.as_ref();
         let compensation = id.and_then(|id| self.definition.compensation(id));
         let compensation = compensation.ok_or(WorkflowCode::StepNotBegun)?;
-        let output = |value: &Value| value.text(self.outputs);
+        let labels = RefCell::<BTreeSet<Label>>::default();
+        let output = |value: &Value| {
+            labels.borrow_mut().extend(value.labels(self.outputs));
+            value.text(self.outputs)
+        };
         let known = |id: &StepId| {
             completed
                 .captured
@@ -76,6 +83,7 @@ impl Interpreter<'_> {
         let input = input_of(&compensation.work, &fill).ok_or(WorkflowCode::InputSize)?;
         let place = format!("{}/{}", completed.place, compensation.id);
         let id = compensation.id.clone();
+        let input = (input, labels.into_inner());
         Ok(self.order(&id, place, input, Some(of)))
     }
 

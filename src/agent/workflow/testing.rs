@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::contract::{
-    Condition, FailureStrategy, ForEach, If, Parallel, Step, StepId, Test, WORKFLOW_FORMAT, While,
-    Work, WorkflowDefinition,
+    Condition, FailureStrategy, ForEach, If, Label, Parallel, Step, StepId, Test, WORKFLOW_FORMAT,
+    While, Work, WorkflowDefinition,
 };
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode};
 use crate::message::{Digest, RunId};
@@ -120,6 +120,7 @@ pub(super) fn result(number: u64, output: &str, failure: Option<StepFailure>) ->
     StepResult::Run(StepRun {
         failure,
         head: Digest::of(&number.to_le_bytes()),
+        labels: Some([Label::Trusted].into()),
         outcome: Outcome::new(class, code),
         output: output.to_owned(),
         reason: None,

@@ -5,10 +5,10 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::testing::*;
-use super::tests_monitor::{Map, Monitor};
+use super::tests_monitor::{Map, Monitor, STRANGER};
 use super::*;
 use crate::contract::FailureStrategy::{ContinueOnError, FailFast, Rollback};
-use crate::contract::{Test, WorkflowDefinition};
+use crate::contract::{Label, Test, WorkflowDefinition};
 
 /// How often a path may stop, suspend, resume, or not begin a step.
 const RATION: u8 = 2;
@@ -27,12 +27,26 @@ enum Letter {
     Stranger,
 }
 
+/// A list of two, for the loops. Every other run saw what a stranger wrote, and repeats it.
+fn said(number: u64) -> StepResult {
+    let is_untrusted = number % 2 == 1;
+    let output = if is_untrusted {
+        format!(r#"["{STRANGER}", "{STRANGER}"]"#)
+    } else {
+        "[1, 2]".to_owned()
+    };
+    let mut ended = result(number, &output, None);
+    if let (StepResult::Run(run), true) = (&mut ended, is_untrusted) {
+        run.labels = Some([Label::Untrusted].into());
+    }
+    ended
+}
+
 impl Letter {
     fn event(self) -> WorkflowEvent {
         let at_ms = if self == Self::Timer { 1_000 } else { 5 };
         let event = match self {
-            // A list of two, for the loops.
-            Self::Completes(number) => ended(number, result(number, "[1, 2]", None)),
+            Self::Completes(number) => ended(number, said(number)),
             Self::Fails(number) => ended(number, result(number, "", Some(StepFailure::Outcome))),
             Self::NotBegun(number) => ended(number, StepResult::NotBegun("down".to_owned())),
             Self::Timer => WorkflowEventKind::TimerFired,

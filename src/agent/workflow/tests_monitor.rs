@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::contract::FailureStrategy::{self, ContinueOnError, Rollback};
-use crate::contract::{Step, Work, WorkflowClass, WorkflowDefinition, WorkflowOutcome};
+use crate::contract::{Label, Step, Work, WorkflowClass, WorkflowDefinition, WorkflowOutcome};
+
+/// The words of a stranger in the outputs of untrusted runs.
+pub(super) const STRANGER: &str = "mallory";
 
 /// What a monitor knows of one step run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -125,6 +128,14 @@ impl Monitor {
                 WorkflowEffect::Append(_) => return Err("two batches of entries".to_owned()),
                 WorkflowEffect::Begin(order) => {
                     orders += 1;
+                    let is_untrusted = order.labels.contains(&Label::Untrusted);
+                    if order.input.text().contains(STRANGER) && !is_untrusted {
+                        return Err(format!("{} lost the labels of its input", order.place));
+                    }
+                    if is_untrusted && self.completions.is_empty() && self.failed_places.is_empty()
+                    {
+                        return Err(format!("{} has labels of no run", order.place));
+                    }
                     self.begins(map, order, resumes)?;
                 }
                 WorkflowEffect::End { number, how } => {

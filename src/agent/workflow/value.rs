@@ -1,10 +1,10 @@
 //! What steps came to, kept once by the number of their run. Does not know which step is asked about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::contract::StepId;
+use crate::contract::{Label, StepId};
 use crate::message::{Digest, DigestContext};
 
 static OUTPUTS: DigestContext = DigestContext::new("monolith workflow v1 outputs");
@@ -14,6 +14,7 @@ static OUTPUTS: DigestContext = DigestContext::new("monolith workflow v1 outputs
 pub(crate) struct Outputs {
     bytes: u64,
     digest: Digest,
+    labels: BTreeMap<u64, BTreeSet<Label>>,
     texts: BTreeMap<u64, String>,
 }
 
@@ -33,12 +34,15 @@ pub(crate) enum Value {
 }
 
 impl Outputs {
-    /// Keeps what a run came to.
-    pub(super) fn keep(&mut self, number: u64, text: &str) {
+    /// Keeps the output of a run, and its labels.
+    pub(super) fn keep(&mut self, number: u64, text: &str, labels: BTreeSet<Label>) {
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.bytes = self.bytes.saturating_add(length);
-        let item = OUTPUTS.framed(&[&number.to_le_bytes(), text.as_bytes()]);
+        let words: Vec<&str> = labels.iter().map(|label| label.word()).collect();
+        let words = words.join(" ");
+        let item = OUTPUTS.framed(&[&number.to_le_bytes(), text.as_bytes(), words.as_bytes()]);
         self.digest = OUTPUTS.rolled(self.digest, item.as_bytes());
+        self.labels.insert(number, labels);
         self.texts.insert(number, text.to_owned());
     }
 
@@ -59,6 +63,19 @@ impl Outputs {
 }
 
 impl Value {
+    /// The labels of all runs in it.
+    pub(super) fn labels(&self, outputs: &Outputs) -> BTreeSet<Label> {
+        let all = |values: &mut dyn Iterator<Item = &Self>| {
+            values.flat_map(|value| value.labels(outputs)).collect()
+        };
+        match self {
+            Self::Empty => BTreeSet::new(),
+            Self::Run(number) => outputs.labels.get(number).cloned().unwrap_or_default(),
+            Self::List(items) => all(&mut items.iter()),
+            Self::Members(members) => all(&mut members.iter().map(|(_, value)| value)),
+        }
+    }
+
     /// The text of it: of a loop a JSON array, of a group a JSON object.
     pub(super) fn text(&self, outputs: &Outputs) -> String {
         match self {

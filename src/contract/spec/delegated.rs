@@ -46,6 +46,12 @@ impl ContractSpec {
         let limited = by.contract.max_cost_micro_usd.is_some();
         inherit_models(&mut self, &stated, (folder, by.folder), by.spec, limited);
         inherit_redaction(&mut self.redact, &by.spec.redact);
+        // What must not reach a tool must not reach it through an agent.
+        for rule in &by.contract.flow {
+            if !self.flow.contains(rule) {
+                self.flow.push(rule.clone());
+            }
+        }
         let stated = self.total_timeout_ms.unwrap_or(grant.total_timeout_ms);
         self.total_timeout_ms = Some(stated.min(grant.total_timeout_ms));
         self.max_tokens_consumed = Some(grant.max_tokens);

@@ -1,9 +1,43 @@
 //! A task, and the conversation that was saved before it: what the intent rules judge of both, and what a run begins with. A run and its
 //! preview ask the same.
 
-use crate::contract::{ExecutionContract, ToolTransport};
-use crate::kernel::{RunStarted, is_failure};
+use std::collections::BTreeSet;
+
+use crate::contract::{ExecutionContract, Label, ToolTransport};
+use crate::kernel::{Inherited, ParentRun, RunStarted, is_failure};
 use crate::message::{AgentMessage, Observed, ObservedStatus, Role, TokenCounter};
+
+/// What a run begins with, as entry 0 records it.
+pub(super) struct Opening {
+    pub(super) inherited: Option<Inherited>,
+    pub(super) messages: Vec<AgentMessage>,
+    pub(super) parent: Option<ParentRun>,
+}
+
+impl Opening {
+    /// A conversation of which the user of this run wrote the last `own` messages; the rest has those labels.
+    pub(super) fn inheriting(
+        messages: Vec<AgentMessage>,
+        own: usize,
+        labels: BTreeSet<Label>,
+    ) -> Self {
+        let count = messages.len().saturating_sub(own);
+        let inherited = Inherited {
+            labels,
+            messages: u64::try_from(count).unwrap_or(u64::MAX),
+        };
+        Self {
+            inherited: Some(inherited),
+            messages,
+            parent: None,
+        }
+    }
+
+    pub(super) fn of(self, parent: ParentRun) -> Self {
+        let parent = Some(parent);
+        Self { parent, ..self }
+    }
+}
 
 /// What the intent rules judge: all that the user says, or the task alone where nothing was saved; none without a task.
 pub(super) fn intent_of(saved: &[AgentMessage], task: &str) -> Option<String> {

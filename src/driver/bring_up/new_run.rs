@@ -1,9 +1,11 @@
 //! A run that begins: with a task, or with the conversation of another run.
 
+use std::collections::BTreeSet;
+
 use tokio_util::sync::CancellationToken;
 
 use super::guard::recorded;
-use super::loaded::{intent_of, opening_of};
+use super::loaded::{Opening, intent_of, opening_of};
 use super::prepared::{GRACE, Prepared, Start};
 use super::read_request::ReadRequest;
 use super::recorded::{Mismatch, check_contract, pins_of};
@@ -14,7 +16,7 @@ use super::servers::{ServersToStart, Started};
 use super::store_place::judge_store_place;
 use super::unmet::not_offered;
 use super::workspace::Workspace;
-use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
+use crate::contract::{ExecutionContract, FactoryError, Label, TargetSpec, check_input};
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
@@ -63,17 +65,22 @@ pub async fn prepare(
     Box::pin(begin(request, Beginning::Task(task), cancel)).await
 }
 
-/// Brings up a step of a workflow: a run that begins with its task, and names the entry that begins it.
+/// Brings up a step of a workflow: a run that begins with its task, which has those labels, and names the entry that begins it.
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made, and so no run.
 pub(crate) async fn prepare_step(
     parent: ParentRun,
+    labels: BTreeSet<Label>,
     mut request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
-    let task = request.spec.task.take();
-    Box::pin(begin(request, Beginning::Step { parent, task }, cancel)).await
+    let beginning = Beginning::Step {
+        labels,
+        parent,
+        task: request.spec.task.take(),
+    };
+    Box::pin(begin(request, beginning, cancel)).await
 }
 
 /// A text as the run of that request would record it: without its secrets.
@@ -124,18 +131,20 @@ pub(crate) async fn prepare_continuation(
     Box::pin(begin(request, beginning, cancel)).await
 }
 
-/// Brings up the run of an agent's call. It has budgets and a proof of its own; its contract names that of the run that delegates, whose
-/// hash comes first.
+/// Brings up the run of an agent's call, whose task has those labels. It has budgets and a proof of its own; its contract names that of
+/// the parent, whose hash comes first.
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made, and so no run.
 pub(in crate::driver) async fn prepare_delegated(
     (contract, parent): (Digest, ParentRun),
+    labels: BTreeSet<Label>,
     mut request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
     let beginning = Beginning::Delegated {
         contract,
+        labels,
         parent: Box::new(parent),
         task: request.spec.task.take(),
     };
@@ -179,6 +188,7 @@ enum Beginning {
     /// With what the run above it wants done.
     Delegated {
         contract: Digest,
+        labels: BTreeSet<Label>,
         parent: Box<ParentRun>,
         task: Option<String>,
     },
@@ -191,6 +201,7 @@ enum Beginning {
     Task(Option<String>),
     /// With the task of a step of a workflow.
     Step {
+        labels: BTreeSet<Label>,
         parent: ParentRun,
         task: Option<String>,
     },
@@ -268,36 +279,41 @@ impl Beginning {
         checked.map_err(|mismatch| changed(mismatch, &continuation.point.run_id))
     }
 
-    /// The first messages, as they are recorded, and the run that they are from.
+    /// The first messages, as they are recorded.
     fn opening(
         self,
         contract: &ExecutionContract,
         intent: &str,
         counter: &dyn TokenCounter,
         redactor: &Redactor,
-    ) -> (Vec<AgentMessage>, Option<ParentRun>) {
+    ) -> Opening {
+        let own = || RunStarted::opening_counted(&contract.system, intent, counter);
         let (point, task) = match self {
             Self::Continuation(continuation) => {
                 (Box::new(continuation.point), Some(intent.to_owned()))
             }
             Self::Fork { point, task } => (point, task),
-            Self::Delegated { parent, .. } => {
-                let messages = RunStarted::opening_counted(&contract.system, intent, counter);
-                return (messages, Some(*parent));
+            Self::Delegated { labels, parent, .. } => {
+                return Opening::inheriting(own(), 0, labels).of(*parent);
             }
             Self::Loaded { saved, task } => {
                 let messages = opening_of(saved, &task, contract, counter);
-                return (Scrub(redactor).opening(messages, counter), None);
+                let messages = Scrub(redactor).opening(messages, counter);
+                // No run of this store stands behind it.
+                return Opening::inheriting(messages, 1, Label::every());
             }
             Self::Task(_) => {
-                let messages = RunStarted::opening_counted(&contract.system, intent, counter);
-                return (messages, None);
+                return Opening {
+                    inherited: None,
+                    messages: own(),
+                    parent: None,
+                };
             }
-            Self::Step { parent, .. } => {
-                let messages = RunStarted::opening_counted(&contract.system, intent, counter);
-                return (messages, Some(parent));
+            Self::Step { labels, parent, .. } => {
+                return Opening::inheriting(own(), 0, labels).of(parent);
             }
         };
+        let said = usize::from(task.is_some());
         let opening = point.opening(&contract.system, task.as_deref(), counter);
         let mut messages = Scrub(redactor).opening(opening, counter);
         if !point.counting.is_like(&contract.counting()) {
@@ -308,7 +324,7 @@ impl Beginning {
             head: point.head,
             run_id: point.run_id,
         };
-        (messages, Some(parent))
+        Opening::inheriting(messages, said, point.labels).of(parent)
     }
 }
 
@@ -433,12 +449,17 @@ async fn begin(
             (QuarterBytes::counter(), Some(redactor.cut_text(&fault)))
         }
     };
-    let (messages, parent) = beginning.opening(&contract, &intent, counter.as_ref(), &redactor);
+    let Opening {
+        inherited,
+        messages,
+        parent,
+    } = beginning.opening(&contract, &intent, counter.as_ref(), &redactor);
     let started = Box::new(RunStarted {
         addresses,
         bring_up: faults,
         confinement,
         contract_hash: contract.rehash(),
+        inherited,
         intent_words,
         messages,
         parent,

@@ -147,7 +147,8 @@ impl StepTask {
             };
         request.run_id = Some(run_id.clone());
         let cancel = CancellationToken::new();
-        let preparing = prepare_step(self.parent.clone(), request, &cancel);
+        let (parent, labels) = (self.parent.clone(), self.order.labels.clone());
+        let preparing = prepare_step(parent, labels, request, &cancel);
         Ok(tokio::select! {
             biased;
             prepared = preparing => match prepared {

@@ -147,6 +147,7 @@ impl Ledger {
                 }
             }
             Effect::Delegate(asked) => {
+                self.flows.are_handed(&asked.labels)?;
                 if self.may_delegate(terms, asked)? {
                     return Ok(());
                 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::{ChildEnd, Effect, EventKind};
 use super::{Verdict, hold};
 use crate::contract::{ExecutionContract, FlowAction, FlowRule, Label};
 
@@ -13,12 +14,47 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// A call of the tool brought a result.
-    pub(super) fn returned(&mut self, terms: &ExecutionContract, tool: &str) {
+    /// The labels of what entry 0 says that the run inherits.
+    pub(super) fn beginning(first: &[Effect]) -> Self {
+        let mut shown = Self::default();
+        for draft in first.iter().filter_map(|effect| match effect {
+            Effect::Append(drafts) => drafts.first(),
+            _ => None,
+        }) {
+            if let Some(EventKind::RunStarted(started)) = draft.event.as_ref().map(|e| &e.event)
+                && let Some(inherited) = &started.inherited
+            {
+                shown.next.extend(&inherited.labels);
+            }
+        }
+        shown
+    }
+
+    /// A call of the tool brought a result; of an agent, the end of its run.
+    pub(super) fn returned(
+        &mut self,
+        terms: &ExecutionContract,
+        tool: &str,
+        child: Option<&ChildEnd>,
+    ) {
         let rule = terms.labels.iter().find(|rule| rule.tool == tool);
-        let labels = rule.map(|rule| rule.labels.clone());
+        let stated = rule.map(|rule| rule.labels.clone());
         let both = || BTreeSet::from([Label::Private, Label::Untrusted]);
-        self.next.extend(labels.unwrap_or_else(both));
+        if terms.agents.contains_key(tool) {
+            let seen = child.and_then(|child| child.labels.clone());
+            self.next.extend(seen.unwrap_or_else(both));
+            self.next.extend(stated.unwrap_or_default());
+        } else {
+            self.next.extend(stated.unwrap_or_else(both));
+        }
+        self.next.remove(&Label::Trusted);
+    }
+
+    /// True if the task of a child run has the labels that the model has seen.
+    pub(super) fn are_handed(&self, labels: &BTreeSet<Label>) -> Verdict {
+        hold(*labels == self.seen, || {
+            format!("a task with {labels:?} after {:?}", self.seen)
+        })
     }
 
     /// A request shows the model everything so far.

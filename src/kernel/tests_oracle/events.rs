@@ -245,6 +245,10 @@ impl Oracle {
                 let ok = envelope.status == EnvelopeStatus::Ok;
                 let below = child.is_some_and(|child| child.tools_ok > 0);
                 self.facts.batch[at].proves = below;
+                if let Some(child) = child {
+                    let both = || [Label::Private, Label::Untrusted].into();
+                    self.facts.batch[at].report_labels = child.labels.clone().unwrap_or_else(both);
+                }
                 self.facts.proof |= match self.terms.tool_proof {
                     ToolProof::Executed => true,
                     ToolProof::Lineage if of_agent => below,
@@ -380,7 +384,7 @@ impl Oracle {
             || self.left().next().is_none()
             || self.facts.invalid >= self.terms.max_invalid_turns;
         let shown = self.facts.batch.iter().filter(|call| call.shows);
-        let shown: Vec<Label> = shown.flat_map(|call| self.labels(&call.name)).collect();
+        let shown: Vec<Label> = shown.flat_map(|call| self.labels(call)).collect();
         let f = &mut self.facts;
         f.seen.extend(shown);
         for call in std::mem::take(&mut f.batch) {

@@ -3,14 +3,16 @@
 use super::*;
 
 impl Oracle {
-    /// The labels of a tool's results.
-    pub(super) fn labels(&self, tool: &str) -> BTreeSet<Label> {
+    /// The labels of what a call shows: of an agent those that its run saw, with what a rule adds.
+    pub(super) fn labels(&self, call: &Call) -> BTreeSet<Label> {
         let mut rules = self.terms.labels.iter();
-        let labels = rules.find(|rule| takes(&rule.tool, tool));
-        let labels = labels.map_or_else(
-            || [Label::Private, Label::Untrusted].into(),
-            |rule| rule.labels.clone(),
-        );
+        let rule = rules.find(|rule| takes(&rule.tool, &call.name));
+        let stated = rule.map(|rule| rule.labels.clone());
+        let labels = if self.terms.agents.contains_key(&call.name) {
+            &call.report_labels | &stated.unwrap_or_default()
+        } else {
+            stated.unwrap_or_else(|| [Label::Private, Label::Untrusted].into())
+        };
         labels
             .into_iter()
             .filter(|l| *l != Label::Trusted)

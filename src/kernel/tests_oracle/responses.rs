@@ -333,6 +333,7 @@ impl Oracle {
                 name: call.name.clone(),
                 answered: false,
                 asks: asks(&call.name),
+                report_labels: BTreeSet::new(),
                 shows: false,
                 questions: 0,
                 arguments: call.arguments.digest(),

@@ -28,6 +28,20 @@ pub(super) const PROVING: Variant = Variant {
     ],
 };
 
+/// An agent's report has the labels of its run, whatever the contract says of the agent.
+pub(super) const LABELLED: Variant = Variant {
+    name: "optional: flows from reports of agents",
+    terms: flows_from_agents,
+    letters: &[BASE, REPORTS_OF_AGENTS],
+};
+
+/// The run begins with what another one saw, and hands it to agents.
+pub(super) const INHERITING: Variant = Variant {
+    name: "optional: flows from what a run inherits",
+    terms: flows_inherited,
+    letters: &[BASE, REPORTS_OF_AGENTS, SUSPENSIONS],
+};
+
 /// Agents stand at the end of the chain, or above the run.
 pub(super) const NOT_ALLOWED: Variant = Variant {
     name: "optional: agents that may not be called",

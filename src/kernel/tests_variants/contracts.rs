@@ -325,6 +325,41 @@ pub(super) fn flows_asked() -> Terms {
     }
 }
 
+/// `read` is an agent that a rule calls trusted; after what a stranger wrote nothing is written.
+pub(super) fn flows_from_agents() -> Terms {
+    let Terms {
+        agents, delegation, ..
+    } = delegating();
+    let agents = agents.into_iter().filter(|(name, _)| name == "agent__read");
+    let terms = Terms {
+        agents: agents.collect(),
+        delegation,
+        flow: vec![flow(&[Label::Untrusted], Some("write"), FlowAction::Deny)],
+        labels: vec![
+            label("agent__read", Label::Trusted),
+            label("write", Label::Private),
+        ],
+        max_inferences: 3 + more(),
+        max_turns: 3,
+        ..loose(ToolPolicy::Optional)
+    };
+    with_agents(&["read"], terms)
+}
+
+/// The same in a run that begins with the words of another one, which saw what is private.
+pub(super) fn flows_inherited() -> Terms {
+    let both = [Label::Private, Label::Untrusted];
+    Terms {
+        flow: vec![
+            flow(&[Label::Private], Some("write"), FlowAction::Ask),
+            flow(&both, Some("agent__read"), FlowAction::Deny),
+        ],
+        labels: vec![label("write", Label::Trusted)],
+        parent_contract_hash: Some(Digest::ZERO),
+        ..flows_from_agents()
+    }
+}
+
 fn label(tool: &str, label: Label) -> LabelRule {
     LabelRule {
         labels: [label].into(),

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use super::super::testing::started;
 use super::super::tests_alphabet::Letter;
+use super::super::{Inherited, RunStarted};
 use super::VARIANTS;
-use crate::contract::{ExecutionContract, Terms, Validators};
+use crate::contract::{ExecutionContract, Label, Terms, Validators};
 
 /// A contract with the letters that are tried in each of its states.
 pub(in crate::kernel) struct Variant {
@@ -17,6 +19,19 @@ pub(in crate::kernel) struct Variant {
 type Sealed = (Arc<ExecutionContract>, Arc<Validators>);
 
 impl Variant {
+    /// What its run begins with: under a contract that names a parent's, text that has seen what is private.
+    pub(in crate::kernel) fn started(&self) -> RunStarted {
+        let (contract, _) = self.sealed();
+        let inherited = contract.parent_contract_hash.map(|_| Inherited {
+            labels: [Label::Private].into(),
+            messages: 2,
+        });
+        RunStarted {
+            inherited,
+            ..started(&contract)
+        }
+    }
+
     /// Its contract and the compiled schemas of its tools, made once.
     pub(in crate::kernel) fn sealed(&self) -> Sealed {
         static ALL: LazyLock<HashMap<&str, Sealed>> = LazyLock::new(|| {

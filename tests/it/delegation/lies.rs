@@ -61,12 +61,16 @@ fn of_child(lines: &mut [Value], change: impl Fn(&mut Value)) {
 }
 
 fn of_grant(lines: &mut [Value], key: &str, value: u64) {
+    of_delegation(lines, |effect| effect["grant"][key] = json!(value));
+}
+
+fn of_delegation(lines: &mut [Value], change: impl Fn(&mut Value)) {
     let effects = lines
         .iter_mut()
         .filter_map(|line| line.pointer_mut("/action/effects"));
     for effect in effects.flat_map(|effects| effects.as_array_mut().unwrap()) {
         if effect["kind"] == "delegate" {
-            effect["value"]["grant"][key] = json!(value);
+            change(&mut effect["value"]);
         }
     }
 }
@@ -95,7 +99,7 @@ fn replace(lines: &mut [Value], from: &str, to: &str) {
 fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds() {
     type Lie<'l> = (&'l str, &'l dyn Fn(&mut Vec<Value>));
     let fixture = tree();
-    let lies: [Lie<'_>; 18] = [
+    let lies: [Lie<'_>; 21] = [
         ("", &|_| {}),
         ("tokens", &|l| {
             of_child(l, |child| child["tokens"] = json!(1));
@@ -105,6 +109,17 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
         }),
         ("tools_ok", &|l| {
             of_child(l, |child| child["tools_ok"] = json!(7));
+        }),
+        ("labels", &|l| {
+            of_child(l, |child| child["labels"] = json!(["private"]));
+        }),
+        ("labels", &|l| {
+            of_child(l, |child| {
+                child.as_object_mut().unwrap().remove("labels");
+            });
+        }),
+        ("event.inherited", &|l| {
+            of_delegation(l, |effect| effect["labels"] = json!(["untrusted"]));
         }),
         ("contract.max_tokens_consumed", &|l| {
             of_grant(l, "max_tokens", 999);
@@ -356,6 +371,23 @@ fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() 
     assert_eq!(both.field_after(&nothing, &nothing), Value::Null);
     let output = |lines: &mut Vec<Value>| replace(lines, "Noon.", "PAID!");
     assert_eq!(both.field_after(&output, &nothing), "output");
+    let ended = |lines: &mut Vec<Value>| {
+        for line in lines.iter_mut() {
+            if let Some(run) = line.pointer_mut("/event/event/value/result/value") {
+                run["labels"] = json!(["untrusted"]);
+            }
+        }
+    };
+    assert_eq!(both.field_after(&ended, &nothing), "labels");
+    let begun = |lines: &mut Vec<Value>| {
+        lines[1]["action"]["begun"][0]["labels"] = json!(["untrusted"]);
+    };
+    assert_eq!(both.field_after(&begun, &nothing), "event.inherited");
+    let inherited = |lines: &mut Vec<Value>| {
+        let started = &mut lines[1]["event"]["event"]["value"];
+        started["inherited"]["labels"] = json!(["private"]);
+    };
+    assert_eq!(both.field_after(&nothing, &inherited), "event.inherited");
     let marker = format!("[REDACTED:{}]", "0".repeat(32));
     for (task, expected) in [
         (format!("Pay {marker}?"), json!("event.messages")),

@@ -31,6 +31,7 @@ pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
         bring_up: preview.faults.clone(),
         confinement: Vec::new(),
         contract_hash: contract.rehash(),
+        inherited: None,
         intent_words: Vec::new(),
         messages: preview.opening.clone(),
         parent: None,

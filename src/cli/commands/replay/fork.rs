@@ -11,7 +11,7 @@ use crate::cli::context::begun_below::run_of_agent;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
-use crate::contract::ExecutionContract;
+use crate::contract::{ExecutionContract, Label};
 use crate::driver;
 use crate::message::RunId;
 use crate::replay::{Fork, ForkFault, ForkPoint, ReplayReport};
@@ -37,6 +37,11 @@ pub(in crate::cli) fn fork_point(
     }
     let source = app.source(run)?;
     let is_stored = matches!(source, Source::Run(..));
+    // The labels that a foreign transcript derives are a stranger's word.
+    let is_own = match &source {
+        Source::Run(run_id, reader) => !reader.again()?.read_run(run_id)?.row().is_imported(),
+        Source::File(_) => false,
+    };
     let fork = source.each_entry_with_blobs(begin, |fork, entry, blobs| fork.take(entry, blobs))?;
     let contract = fork.contract().clone();
     let finished = fork.finish();
@@ -52,6 +57,9 @@ pub(in crate::cli) fn fork_point(
         }));
     }
     let mut point = finished.map_err(CliError::Fork)?;
+    if !is_own {
+        point.labels = Label::every();
+    }
     if let (Some(_), Some(mut reader)) = (&point.parent, app.reader()?) {
         driver::played_from_the_first(&mut reader, &contract, &mut point)?;
     }

@@ -1,13 +1,13 @@
 //! What a run recorded of a call of an agent: what it gave, and what came back, held against the run of the call. Verifies no transcript.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::difference::{Difference, texts_differ};
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
-use crate::contract::{ExecutionContract, InputSpec, task_of};
-use crate::kernel::EventKind;
+use crate::contract::{ExecutionContract, InputSpec, Label, task_of};
+use crate::kernel::{EventKind, Inherited};
 use crate::message::{CallSeq, EnvelopeStatus, Role, ToolOutcome, char_prefix};
 use crate::session::is_scrubbed_form;
 use crate::store::{RunReader, StoreReader};
@@ -30,6 +30,34 @@ pub(super) fn arguments_of(
     Ok(calls
         .map(|(call, known)| (*call, known.arguments.clone()))
         .collect())
+}
+
+/// Finds a run that did not begin with exactly the labels of what it was given.
+pub(super) fn labels_differ(given: &BTreeSet<Label>, first: Option<&SealedEntry>) -> Difference {
+    let event = first?.decode_event().ok().flatten()?;
+    let EventKind::RunStarted(started) = event.event else {
+        return None;
+    };
+    let whole = u64::try_from(started.messages.len()).unwrap_or(u64::MAX);
+    let expected = Inherited {
+        labels: given.clone(),
+        messages: whole,
+    };
+    let shown = |inherited: Option<&Inherited>| {
+        let text = inherited.and_then(|text| serde_json::to_string(text).ok());
+        text.unwrap_or_default()
+    };
+    let found = started.inherited.as_ref();
+    (found != Some(&expected)).then(|| {
+        let field = "event.inherited".to_owned();
+        (field, shown(Some(&expected)), shown(found))
+    })
+}
+
+/// The labels of a record, in words.
+pub(super) fn label_words(recorded: Option<&BTreeSet<Label>>) -> String {
+    let words = recorded.map(|labels| labels.iter().map(|label| label.word()).collect::<Vec<_>>());
+    words.map_or_else(|| "unknown".to_owned(), |words| words.join(" and "))
 }
 
 /// Whether a run was begun with another task than the call wants.

@@ -1,6 +1,7 @@
 //! What a workflow recorded of a step, held against the step's run: what it was given, and what it came to. Verifies no transcript.
 
 use super::difference::{Difference, SHOWN_BYTES, texts_differ};
+use super::recorded_call::label_words;
 use crate::agent::{StepFailure, StepInput, StepRun};
 use crate::cli::commands::workflow::{ERASED, step_run};
 use crate::cli::context::error::CliError;
@@ -71,6 +72,10 @@ impl StepRunSays<'_> {
                 expected.to_owned(),
                 actual.to_owned(),
             )));
+        }
+        let [expected, actual] = [recorded, &made].map(|run| label_words(run.labels.as_ref()));
+        if expected != actual {
+            return Ok(Some(("labels".to_owned(), expected, actual)));
         }
         let is_same = recorded.output == made.output;
         Ok((!is_same).then(|| texts_differ("output", &recorded.output, &made.output)))

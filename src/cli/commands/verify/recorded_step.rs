@@ -1,15 +1,16 @@
 //! What a workflow recorded of the run of a step: the entry that begins it, and its end. Verifies no transcript.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::decided::decided;
 use super::difference::Difference;
+use super::recorded_call::labels_differ;
 use super::recorded_result::StepRunSays;
 use crate::agent::{StepInput, StepResult, StepRun, WorkflowEventKind};
 use crate::cli::context::error::CliError;
 use crate::cli::context::forks::ForkLine;
 use crate::cli::context::workflow_entries::{each_entry, fork_parent};
-use crate::contract::Work;
+use crate::contract::{Label, Work};
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::store::StoreReader;
@@ -23,6 +24,8 @@ pub(super) struct RecordedStep {
     pub(super) end: Option<(u64, StepRun)>,
     /// BLAKE3 over what it was given.
     input_hash: Digest,
+    /// The labels of what it was given.
+    labels: BTreeSet<Label>,
     number: u64,
     /// Where it stands.
     pub(super) place: String,
@@ -124,6 +127,7 @@ pub(super) fn steps_of(
                 begun: Vec::new(),
                 end: None,
                 input_hash: begun.input_hash,
+                labels: begun.labels.clone(),
                 number: begun.number,
                 place: begun.place.clone(),
                 run_id,
@@ -216,6 +220,10 @@ impl RecordedStep {
             );
             let actual = parent.head.to_string();
             return Ok(Some(("event.parent.head".to_owned(), expected, actual)));
+        }
+        let first = reader.read_run(&self.run_id)?.next().transpose()?;
+        if let Some(found) = labels_differ(&self.labels, first.as_ref()) {
+            return Ok(Some(found));
         }
         let Some((seq, end)) = &self.end else {
             return Ok(None);

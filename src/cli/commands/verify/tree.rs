@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use super::decided::decide_again;
 use super::difference::Difference;
-use super::recorded_call::{arguments_of, result_differs, task_differs};
+use super::recorded_call::{
+    arguments_of, label_words, labels_differ, result_differs, task_differs,
+};
 use super::recorded_step::{BegunSteps, RecordedStep, forked_from, steps_of};
 use crate::cli::context::error::CliError;
 use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
@@ -290,6 +292,15 @@ fn cost_limit(micro_usd: Option<u64>) -> String {
     micro_usd.map_or_else(|| "no limit".to_owned(), |most| most.to_string())
 }
 
+/// Finds a rule of `flow` of the parent that the child does not hold.
+fn lacks_rule(above: &ExecutionContract, contract: &ExecutionContract) -> Difference {
+    let mut rules = above.flow.iter();
+    let rule = rules.find(|rule| !contract.flow.contains(rule))?;
+    let rule = serde_json::to_string(rule).unwrap_or_default();
+    let actual = "no such rule".to_owned();
+    Some(("contract.flow".to_owned(), rule, actual))
+}
+
 /// The first thing in which a run is not what the one above recorded, and both values.
 fn difference(
     reader: &mut StoreReader,
@@ -344,6 +355,7 @@ fn difference(
             ungranted(&contract).join(", "),
         )
         .filter(|(.., more)| !more.is_empty()),
+        lacks_rule(&caller.contract, &contract),
     ];
     if let Some(found) = terms.into_iter().flatten().next() {
         return Ok(Some(found));
@@ -351,6 +363,9 @@ fn difference(
     let entries = stored.collect::<Result<Vec<_>, _>>()?;
     let arguments = caller.arguments.get(&one.call);
     if let Some(found) = arguments.and_then(|given| task_differs(given, entries.first())) {
+        return Ok(Some(found));
+    }
+    if let Some(found) = labels_differ(&one.labels, entries.first()) {
         return Ok(Some(found));
     }
     let Some(end) = &one.end else {
@@ -405,13 +420,17 @@ fn difference(
     if let Some(found) = ends.into_iter().flatten().next() {
         return Ok(Some(found));
     }
+    let made = recorded_result(Arc::new(contract), entries, one.run_id.clone());
+    // What does not replay reports nothing that could be made again.
+    let Ok((made, labels)) = made else {
+        return Ok(None);
+    };
+    let [expected, actual] = [&end.labels, &labels].map(|labels| label_words(labels.as_ref()));
+    if let Some(found) = differs("labels", expected, actual) {
+        return Ok(Some(found));
+    }
     let Some(result) = &one.result else {
         return Ok(None);
     };
-    let made = recorded_result(Arc::new(contract), entries, one.run_id.clone());
-    match made {
-        Ok(made) => result_differs(reader, &caller.contract, (&one.tool, result), &made),
-        // What does not replay reports nothing that could be made again.
-        Err(_) => Ok(None),
-    }
+    result_differs(reader, &caller.contract, (&one.tool, result), &made)
 }

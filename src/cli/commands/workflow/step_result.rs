@@ -4,6 +4,7 @@ use super::tool_result::ToolResult;
 use crate::agent::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepRun};
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
+use crate::contract::Label;
 use crate::driver::DriverError;
 use crate::message::{RunId, char_prefix};
 use crate::store::StoreReader;
@@ -25,6 +26,12 @@ pub(in crate::cli) fn step_run(
         return Err(DriverError::NothingRecorded { run_id }.into());
     };
     let output = result.report_text().to_owned();
+    let mut labels = run.seen_labels();
+    if is_call {
+        // The output is the whole result, also where the context had no room for it.
+        let calls = view.calls().values();
+        labels.extend(calls.flat_map(|call| run.contract().labels_of(&call.name)));
+    }
     let (failure, output) = if let Some(why) = &result.error {
         // The call says more than what its run came to.
         let said = || failed_calls(&view).or_else(|| denied_calls(&view));
@@ -47,6 +54,7 @@ pub(in crate::cli) fn step_run(
     Ok(StepRun {
         failure,
         head,
+        labels: Some(Label::recorded(labels)),
         outcome,
         output,
         reason: reason.map(|reason| char_prefix(&reason, MAX_REASON_BYTES).to_owned()),

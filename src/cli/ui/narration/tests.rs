@@ -108,6 +108,7 @@ fn check(events: &[EventKind], expect: &[&str]) {
         bring_up: Vec::new(),
         confinement: Vec::new(),
         contract_hash: contract.rehash(),
+        inherited: None,
         intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "hi", 1)],
         parent: None,
