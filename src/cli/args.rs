@@ -206,8 +206,8 @@ pub(in crate::cli) enum Command {
     Agent(AgentCommand),
     /// Let a contract of a folder start what it names
     ///
-    /// A contract that is found and not named, and that starts commands or hands on variables, is asked about once. This answers for it, as it is
-    /// now: when the file changes, it is asked about again.
+    /// A contract or a layer that is found and not named is asked about once, before it starts commands or says where keys go. This command trusts the
+    /// file as it is now, with the agents and layers that it uses: a change of one is asked about again.
     Trust(TrustArgs),
     /// List the tools of a contract: names, servers, pins
     Tools(ToolsArgs),

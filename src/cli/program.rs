@@ -23,6 +23,7 @@ use crate::cli::log;
 use crate::cli::tips::{as_run, with_tip};
 use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
+use crate::config::LayerFiles;
 use crate::driver::Environment;
 use crate::telemetry::AgentResult;
 use crate::tools::{confine, supervise};
@@ -103,9 +104,11 @@ fn perform(
     })?;
     let mut app = App {
         accounting: cli.command.accounting(),
+        asks: true,
         config: cli.config,
         cwd,
         environment,
+        layer_files: LayerFiles::default(),
         screen,
         // Beside a stream on a terminal there must be a place for what is said of it.
         streams: for_people && screen.is_shown() && screen.is_watched(),
@@ -125,7 +128,7 @@ fn perform(
     if screen.is_watched() {
         app.environment = app.environment.with_file_watch(watched(screen));
     }
-    let agents = Arc::new(AgentFilesReader::new(app.clone()));
+    let agents = Arc::new(AgentFilesReader::new(app.during_a_run()));
     app.environment = app.environment.with_agents(agents);
     match cli.command {
         Command::Run(args) => commands::run::run(&app, args),

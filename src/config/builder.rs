@@ -21,14 +21,14 @@ pub(super) struct Builder<'l> {
     /// The contract's folder, where the paths of a contract begin.
     contract_dir: &'l Path,
     environment: &'l Environment,
-    layers: &'l [Layer],
+    layers: &'l [Arc<Layer>],
     pub(super) members: Map<String, Value>,
     origins: BTreeMap<String, ValueOrigin>,
 }
 
 impl<'l> Builder<'l> {
     pub(super) fn new(
-        layers: &'l [Layer],
+        layers: &'l [Arc<Layer>],
         environment: &'l Environment,
         contract_dir: &'l Path,
     ) -> Self {
@@ -182,7 +182,7 @@ impl<'l> Builder<'l> {
 /// Replaces placeholders and keeps the variables that it took.
 struct Expansion<'l> {
     environment: &'l Environment,
-    layers: &'l [Layer],
+    layers: &'l [Arc<Layer>],
     variables: BTreeMap<String, String>,
 }
 

@@ -1,9 +1,9 @@
 //! One file of configuration with the variables beside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::env_file;
 use super::fault::ConfigFault;
 use super::names::SECTIONS;
-use crate::message::{ObjectFault, exact_value};
+use super::trust_hash::TrustHash;
+use crate::message::{Digest, ObjectFault, exact_value};
 use crate::store::{Foreign, open_regular};
 
 /// The most bytes of one file.
@@ -23,9 +24,12 @@ const TO_TRUST_VARIABLES: &str =
     "to trust it, put it and the configuration into a folder of your own";
 
 /// One file of configuration with its variables.
-#[derive(Clone)]
 pub(super) struct Layer {
+    /// The file of its variables, where there is one.
+    beside: Option<PathBuf>,
     pub(super) path: Arc<Path>,
+    /// The file as it was read.
+    text: Digest,
     pub(super) value: Value,
     pub(super) variables: Arc<BTreeMap<String, String>>,
 }
@@ -41,6 +45,7 @@ impl Layer {
             own(path, Foreign::found(path, &file), TO_TRUST_IT)?;
         }
         let text = text_of(path, &file)?;
+        let digest = Digest::of(text.as_bytes());
         let refuse = |path: &Path, rule: String| ConfigFault {
             path: path.to_owned(),
             rule,
@@ -65,12 +70,8 @@ impl Layer {
                 return Err(refuse(path, format!("{section} is no JSON object")));
             }
         }
-        let mut variables = BTreeMap::new();
-        let beside = [
-            path.with_extension("env"),
-            path.with_file_name(".ai-agent.env"),
-        ];
-        for beside in beside {
+        let (mut variables, mut variables_file) = (BTreeMap::new(), None);
+        for beside in variables_of(path) {
             if let Some(found) = open(&beside)? {
                 let foreign = if is_named {
                     Foreign::beside(&beside, &found, &file)
@@ -80,14 +81,74 @@ impl Layer {
                 own(&beside, foreign, TO_TRUST_VARIABLES)?;
                 let text = text_of(&beside, &found)?;
                 variables = env_file::read(&text).map_err(|rule| refuse(&beside, rule))?;
+                variables_file = Some(beside);
                 break;
             }
         }
         Ok(Some(Self {
+            beside: variables_file,
             path: path.into(),
+            text: digest,
             value,
             variables: Arc::new(variables),
         }))
+    }
+
+    /// The trust hash of the layer for contracts of `folder` whose tools stand in `workspace`: its text, the names of its variables,
+    /// and every file that its commands name. `expand` replaces the placeholders of a word.
+    pub(super) fn trust_hash(
+        &self,
+        folder: &Path,
+        workspace: &Path,
+        expand: &dyn Fn(&Self, &str) -> String,
+    ) -> Digest {
+        let own = self.path.parent().unwrap_or(folder);
+        let hash = TrustHash::of(&self.path).in_folder(own);
+        let mut hash = hash.in_folder(folder).in_folder(workspace);
+        hash.add("layer", self.text.to_string().as_bytes());
+        if let Some(beside) = &self.beside {
+            hash.add_path("variables", &super::trust_hash::target(beside));
+        }
+        for name in self.variables.keys() {
+            hash.add("variable", name.as_bytes());
+        }
+        let mut words = BTreeSet::new();
+        for (section, keys) in STARTING {
+            let entries = self.value.get(section).and_then(Value::as_object);
+            for entry in entries.into_iter().flat_map(|entries| entries.values()) {
+                for value in keys.iter().filter_map(|key| entry.get(key)) {
+                    texts_of(value, &mut |text| {
+                        words.insert(expand(self, text));
+                    });
+                }
+            }
+        }
+        hash.add_files_of(&words);
+        hash.finish()
+    }
+}
+
+/// Keys of definitions that name files which are run or read.
+const STARTING: [(&str, &[&str]); 2] = [
+    ("mcpServers", &["command", "args", "env"]),
+    ("openapiSpecs", &["spec"]),
+];
+
+/// The files that may hold the variables of a layer, the first one that is there counts.
+pub(super) fn variables_of(path: &Path) -> [PathBuf; 2] {
+    [
+        path.with_extension("env"),
+        path.with_file_name(".ai-agent.env"),
+    ]
+}
+
+/// Hands on every text of a value.
+fn texts_of(value: &Value, take: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => take(text),
+        Value::Array(items) => items.iter().for_each(|item| texts_of(item, take)),
+        Value::Object(members) => members.values().for_each(|item| texts_of(item, take)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

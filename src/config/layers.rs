@@ -1,6 +1,7 @@
 //! Reads the layers of a caller and gives a contract the definitions that it names. Does not know what a definition means.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,15 +10,17 @@ use super::builder::Builder;
 use super::defaults::{defaults, report_format};
 use super::definition::definition;
 use super::fault::{ConfigFault, DefinitionFault, made, rendered};
-use super::layer::Layer;
+use super::layer::{Layer, variables_of};
+use super::layer_files::LayerFiles;
 use super::merged::Merged;
 use super::names::{DEFAULTS_SECTION, SECTIONS, default_term, term};
 use super::shown::{ShownValue, values};
-use crate::contract::{Definition, DefinitionKind, Definitions};
+use super::trust_hash::place;
+use crate::contract::{Definition, DefinitionKind, Definitions, FileTrust, placeholders};
 use crate::driver::Environment;
 
 /// The file of a folder where people work.
-const HERE: &str = ".ai-agent.json";
+pub(crate) const HERE: &str = ".ai-agent.json";
 /// The file of a folder that is for configuration.
 const SHARED: &str = "ai-agent.json";
 
@@ -36,45 +39,59 @@ pub(crate) struct Locations {
     pub(crate) home: Option<PathBuf>,
     /// The folder of the whole system: `/etc`.
     pub(crate) system: Option<PathBuf>,
+    /// The only layers that may be found in the first two folders, where a run recorded which ones it was begun with.
+    pub(crate) recorded: Option<Vec<PathBuf>>,
 }
 
-/// The layers that there are. They are read when a contract first asks for something: one that defines everything itself
-/// depends on no file beside it.
+/// The layers of a contract, each read once in a process.
+///
+/// A layer in the working folder or in the contract's folder is found: whoever wrote it need not be the user, and a contract that takes
+/// something from it is asked about. The file that the caller names, and those of the program, the home and the system are the user's own.
 pub(crate) struct Layers {
     environment: Environment,
     locations: Locations,
-    read: OnceCell<Result<Vec<Layer>, ConfigFault>>,
+    read: Result<Vec<Arc<Layer>>, ConfigFault>,
+    /// The layers that something was taken from.
+    used: RefCell<BTreeSet<usize>>,
 }
 
 impl Layers {
     /// The layers at those places. A file that is not there is no layer, but for the one that the caller names.
     ///
+    /// A fault of a file that was found is one of the contract that takes something from the layers.
+    ///
     /// # Errors
     /// [`ConfigFault`] where the caller names a file that cannot be used.
-    pub(crate) fn at(locations: Locations, environment: Environment) -> Result<Self, ConfigFault> {
+    pub(crate) fn at(
+        locations: Locations,
+        environment: Environment,
+        files: &LayerFiles,
+    ) -> Result<Self, ConfigFault> {
+        let read = Self::read(&locations, files);
         let layers = Self {
             environment,
             locations,
-            read: OnceCell::new(),
+            read,
+            used: RefCell::default(),
         };
         if layers.locations.config.is_some() {
             layers.all()?;
         }
+        layers.guard();
         Ok(layers)
     }
 
     /// The layers, the highest first.
-    pub(super) fn all(&self) -> Result<&[Layer], ConfigFault> {
-        let read = self.read.get_or_init(|| Self::read(&self.locations));
-        read.as_deref().map_err(Clone::clone)
+    pub(super) fn all(&self) -> Result<&[Arc<Layer>], ConfigFault> {
+        self.read.as_deref().map_err(Clone::clone)
     }
 
-    fn read(locations: &Locations) -> Result<Vec<Layer>, ConfigFault> {
+    fn read(locations: &Locations, files: &LayerFiles) -> Result<Vec<Arc<Layer>>, ConfigFault> {
         let mut layers = Vec::new();
         let mut seen: Vec<PathBuf> = Vec::new();
         let known = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if let Some(path) = &locations.config {
-            let layer = Layer::read(path, true)?.ok_or_else(|| ConfigFault {
+            let layer = files.layer(path, true)?.ok_or_else(|| ConfigFault {
                 path: path.clone(),
                 rule: "there is no such file".to_owned(),
             })?;
@@ -82,21 +99,103 @@ impl Layers {
             // It is named, wherever it would be found.
             seen.push(known(path));
         }
-        let own = [&locations.cwd, &locations.contract_dir];
-        let own = own.into_iter().filter(|_| locations.config.is_none());
-        let own = own.chain(&locations.binary_dir).map(|dir| dir.join(HERE));
-        let home = locations.home.iter().map(|dir| dir.join(".ai-agent"));
-        let system = locations.system.iter().map(|dir| dir.join("ai-agent"));
-        let shared = home.chain(system).map(|dir| dir.join(SHARED));
-        for path in own.chain(shared) {
+        let mut fault = None;
+        for path in locations.found().chain(locations.own()) {
             let known = known(&path);
             if seen.contains(&known) {
                 continue;
             }
             seen.push(known);
-            layers.extend(Layer::read(&path, false)?);
+            // Every file is read before the first run, whatever is wrong with one.
+            match files.layer(&path, false) {
+                Ok(layer) => layers.extend(layer),
+                Err(found) => fault = fault.or(Some(found)),
+            }
         }
-        Ok(layers)
+        fault.map_or(Ok(layers), Err)
+    }
+
+    /// Keeps built-in tools and confined processes from changing the layers that there are, and from making one of the user's own.
+    fn guard(&self) {
+        let existing = self.locations.found().filter(|path| path.exists());
+        for path in existing {
+            for path in variables_of(&path).into_iter().chain([path]) {
+                // Another link is asked about. What it leads to is kept as it is.
+                let kept = path.canonicalize().unwrap_or(path);
+                self.environment.guard([kept]);
+            }
+        }
+        let named = self.locations.config.clone();
+        for path in named.into_iter().chain(self.locations.own()) {
+            for path in variables_of(&path).into_iter().chain([path]) {
+                self.environment.guard(path.canonicalize());
+                self.environment.guard([path]);
+            }
+        }
+    }
+
+    /// The found layers that something was taken from, each with its trust hash for contracts of this folder; `workspace` is the folder
+    /// that their tools see.
+    pub(crate) fn used_found(&self, workspace: &Path) -> Vec<FileTrust> {
+        let used = self.used.borrow();
+        let layers = self.all().unwrap_or_default().iter().enumerate();
+        let used = layers.filter(|(index, _)| used.contains(index));
+        let used = used.map(|(_, layer)| layer);
+        let used = used.filter(|layer| self.is_found(layer));
+        used.map(|layer| self.trust_of(layer, workspace)).collect()
+    }
+
+    /// Every found layer, whether or not something was taken from it.
+    pub(crate) fn all_found(&self, workspace: &Path) -> Result<Vec<FileTrust>, ConfigFault> {
+        let layers = self.all()?.iter();
+        let found = layers.filter(|layer| self.is_found(layer));
+        Ok(found.map(|layer| self.trust_of(layer, workspace)).collect())
+    }
+
+    fn is_found(&self, layer: &Layer) -> bool {
+        let own = place(&layer.path);
+        self.locations.found().any(|found| place(&found) == own)
+    }
+
+    fn trust_of(&self, layer: &Layer, workspace: &Path) -> FileTrust {
+        let folder = &self.locations.contract_dir;
+        let expand = |layer: &Layer, word: &str| self.expanded_word(layer, word);
+        let known =
+            |path: &Path| fs::canonicalize(path.join(".")).unwrap_or_else(|_| path.to_owned());
+        let folder_of_contract = known(folder);
+        let is_beside = layer.path.parent().map(known).as_ref() == Some(&folder_of_contract);
+        FileTrust {
+            blake3: layer.trust_hash(folder, workspace, &expand),
+            folder: (!is_beside).then_some(folder_of_contract),
+            path: place(&layer.path),
+        }
+    }
+
+    /// A word with its placeholders replaced, where their variables are set.
+    fn expanded_word(&self, layer: &Layer, word: &str) -> String {
+        let mut out = word.to_owned();
+        for name in placeholders(word) {
+            let value = layer.variables.get(name).cloned();
+            if let Some(value) = value.or_else(|| self.environment.raw(name)) {
+                out = out.replace(&format!("${{{name}}}"), &value);
+            }
+        }
+        out
+    }
+
+    /// Notes that something was taken from each layer that has a value there.
+    pub(super) fn take(&self, path: &[&str]) {
+        let has = |layer: &Layer| {
+            let found = path
+                .iter()
+                .try_fold(&layer.value, |value, key| value.get(key));
+            found.is_some()
+        };
+        let layers = self.all().unwrap_or_default().iter().enumerate();
+        let taken = layers
+            .filter(|(_, layer)| has(layer))
+            .map(|(index, _)| index);
+        self.used.borrow_mut().extend(taken);
     }
 
     /// The merged definition of that name in that section; none if no layer has it.
@@ -188,6 +287,27 @@ impl Layers {
     }
 }
 
+impl Locations {
+    /// The files of folders that need not be the user's: a clone, or a folder of prompts.
+    fn found(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = [&self.cwd, &self.contract_dir].into_iter();
+        let folders = folders.filter(|_| self.config.is_none());
+        let may_be = |path: &PathBuf| {
+            let recorded = self.recorded.as_ref();
+            recorded.is_none_or(|recorded| recorded.contains(&place(path)))
+        };
+        folders.map(|folder| folder.join(HERE)).filter(may_be)
+    }
+
+    /// The files of the user, of the program and of the system.
+    fn own(&self) -> impl Iterator<Item = PathBuf> {
+        let program = self.binary_dir.iter().map(|folder| folder.join(HERE));
+        let home = self.home.iter().map(|folder| folder.join(".ai-agent"));
+        let system = self.system.iter().map(|folder| folder.join("ai-agent"));
+        program.chain(home.chain(system).map(|folder| folder.join(SHARED)))
+    }
+}
+
 impl Definitions for Layers {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let section = match wanted {
@@ -231,6 +351,7 @@ impl Definitions for Layers {
             definition(builder.clone(), wanted, merged)
         });
         let found = found.map_err(|faults| rendered(&faults, located))?;
+        self.take(&[section, entry]);
         let files = self.all().map_err(|fault| fault.to_string())?.iter();
         let files = files.filter(|layer| {
             let all = layer.value.get(section);
@@ -265,6 +386,7 @@ impl Definitions for Layers {
         };
         let builder = self.builder()?;
         let found = made(&merged, |merged| defaults(builder.clone(), merged));
+        self.take(&[DEFAULTS_SECTION]);
         let found = found.map(Some);
         found.map_err(|faults| rendered(&faults, |fault| self.fault_of_defaults(fault)))
     }
@@ -275,20 +397,23 @@ impl Definitions for Layers {
             return Ok(None);
         };
         let format = report_format(&self.builder()?, &merged);
+        if matches!(format, Ok(Some(_))) {
+            self.take(&[DEFAULTS_SECTION]);
+        }
         format.map_err(|fault| self.fault_of_defaults(&fault))
     }
 }
 
 /// The sections of all layers, each once: those that are read first.
-fn sections(layers: &[Layer]) -> Vec<&str> {
+fn sections(layers: &[Arc<Layer>]) -> Vec<&str> {
     let all = layers.iter().filter_map(|layer| layer.value.as_object());
     let all = all.flatten().map(|(name, _)| name.as_str());
     once(SECTIONS.into_iter().chain(all))
 }
 
 /// The first layer that has something there.
-fn holder(layers: &[Layer], path: &[String]) -> usize {
-    let has = |layer: &Layer| {
+fn holder(layers: &[Arc<Layer>], path: &[String]) -> usize {
+    let has = |layer: &Arc<Layer>| {
         let found = path
             .iter()
             .try_fold(&layer.value, |value, key| value.get(key));
@@ -298,7 +423,7 @@ fn holder(layers: &[Layer], path: &[String]) -> usize {
 }
 
 /// The names in that section of all layers, each once.
-pub(super) fn names<'l>(layers: &'l [Layer], section: &str) -> Vec<&'l str> {
+pub(super) fn names<'l>(layers: &'l [Arc<Layer>], section: &str) -> Vec<&'l str> {
     let all = layers
         .iter()
         .filter_map(|layer| layer.value.get(section)?.as_object());

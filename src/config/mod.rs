@@ -14,6 +14,7 @@ mod definition;
 mod env_file;
 mod fault;
 mod layer;
+mod layer_files;
 mod layers;
 mod merged;
 mod names;
@@ -21,7 +22,10 @@ mod sections;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod trust_hash;
 
 pub(crate) use fault::ConfigFault;
-pub(crate) use layers::{Layers, Locations};
+pub(crate) use layer_files::LayerFiles;
+pub(crate) use layers::{HERE, Layers, Locations};
 pub(crate) use shown::ShownValue;
+pub(crate) use trust_hash::{TrustHash, place};

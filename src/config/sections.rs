@@ -9,7 +9,7 @@ use super::fault::{ConfigFault, DefinitionFault};
 use super::layers::{Layers, names};
 use super::merged::Merged;
 use super::names::{OF_OTHERS, PERSISTENCE, SECTIONS};
-use crate::contract::{DefinitionKind, QueueTerms, suggest};
+use crate::contract::{DefinitionKind, LayerValue, QueueTerms, placeholders, suggest};
 
 /// The sections whose entries wait in queues, and what each entry is called in a message.
 const BOUND: [(&str, DefinitionKind, &str); 3] = [
@@ -21,6 +21,11 @@ const BOUND: [(&str, DefinitionKind, &str); 3] = [
 const QUEUES: &str = "queues";
 /// The key of `persistence` that names the folder of snapshots.
 const SESSIONS_DIR: &str = "sessionsDir";
+
+/// The sections that name keys, headers and variables.
+const NAMING: [&str; 4] = ["mcpServers", "openapiSpecs", "providers", "restTools"];
+/// Mappings whose values are handed on as they are.
+const MAPS: [&str; 2] = [".env", ".headers"];
 
 impl Layers {
     /// Each binding to a queue that neither the layers define nor `own`: what the layers come to counts, and of a layer that another one
@@ -130,6 +135,30 @@ impl Layers {
         Ok(notes)
     }
 
+    /// The values of all layers that may be secrets, also of servers and providers that no contract names: variables and headers, and
+    /// every text with a placeholder.
+    pub(crate) fn stated_values(&self) -> Vec<LayerValue> {
+        let mut found = Vec::new();
+        for layer in self.all().unwrap_or_default() {
+            let mut take = |place: &str, name: &str, text: &str| {
+                found.push(LayerValue {
+                    file: layer.path.clone(),
+                    name: name.to_owned(),
+                    place: place.to_owned(),
+                    text: text.to_owned(),
+                    variables: layer.variables.clone(),
+                });
+            };
+            for section in NAMING {
+                let Some(section_value) = layer.value.get(section) else {
+                    continue;
+                };
+                stated(section_value, section, &mut take);
+            }
+        }
+        found
+    }
+
     /// The folder of snapshots (001 §12), where a layer names one. It begins in the folder of that layer.
     ///
     /// # Errors
@@ -138,6 +167,7 @@ impl Layers {
         let Some(merged) = self.merged(PERSISTENCE, SESSIONS_DIR)? else {
             return Ok(None);
         };
+        self.take(&[PERSISTENCE, SESSIONS_DIR]);
         let at = format!("{PERSISTENCE}.{SESSIONS_DIR}");
         let file = PathBuf::from(self.file_of(merged.layer()));
         let refuse = |rule: &str| ConfigFault {
@@ -164,6 +194,27 @@ impl Layers {
                 Ok(Some(folder.unwrap_or_else(|| path.into())))
             }
             _ => Err(refuse("it is no path of a folder")),
+        }
+    }
+}
+
+/// Hands on each value that may be a secret, with its place and its own name.
+fn stated(value: &Value, place: &str, take: &mut dyn FnMut(&str, &str, &str)) {
+    let Some(members) = value.as_object() else {
+        return;
+    };
+    let is_map = MAPS.iter().any(|map| place.ends_with(map));
+    for (name, value) in members {
+        let mut of_text = |text: &str| {
+            if is_map || placeholders(text).next().is_some() {
+                take(place, name, text);
+            }
+        };
+        match value {
+            Value::String(text) => of_text(text),
+            Value::Array(items) => items.iter().filter_map(Value::as_str).for_each(of_text),
+            Value::Object(_) => stated(value, &format!("{place}.{name}"), take),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Layers, Locations};
+use super::{LayerFiles, Layers, Locations};
 use crate::contract::{ContractSpec, DefinitionKind, Definitions, Setting};
 use crate::driver::Environment;
 
@@ -37,10 +37,11 @@ impl Fixture {
             binary_dir: Some(root.join("bin")),
             home: Some(root.join("me")),
             system: Some(root.join("etc")),
+            recorded: None,
         };
         let environment =
             Environment::new(|name| (name == "SHELL_VAR").then(|| "shell".to_owned()));
-        Layers::at(locations, environment).unwrap()
+        Layers::at(locations, environment, &LayerFiles::default()).unwrap()
     }
 
     fn spec(&self, text: &str) -> Result<ContractSpec, String> {
@@ -423,7 +424,8 @@ fn a_file_that_the_caller_names_must_be_there() {
         ..Locations::default()
     };
     let environment = Environment::new(|_| None);
-    let fault = Layers::at(locations, environment).err().unwrap();
+    let fault = Layers::at(locations, environment, &LayerFiles::default());
+    let fault = fault.err().unwrap();
     assert_eq!(
         fault.to_string(),
         "configuration /no/such.json: there is no such file"

@@ -173,10 +173,11 @@ pub(crate) use spec::{
     with_includes, with_includes_below,
 };
 pub(crate) use spec::{
-    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator,
-    FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
-    Setting, TargetSpec, ValueOrigin, WorkflowSpec, agent_profile_schema, contract_file_schema,
-    is_tool_step, suggest, task_of, tool_spec, with_pins, workflow_file_schema,
+    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator, FileTrust,
+    FinalReportSpec, LayerValue, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec,
+    SamplingSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec, agent_profile_schema,
+    contract_file_schema, is_tool_step, suggest, task_of, tool_spec, with_pins,
+    workflow_file_schema,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub use targets::ProviderType;

@@ -1,6 +1,6 @@
 //! Variables, folders and the program of the process. Does not know which of them a run needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use super::agent_reader::AgentReader;
 use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
-use crate::contract::{ContractSpec, ValueOrigin};
+use crate::contract::{ContractSpec, LayerValue, ValueOrigin};
 use crate::tools::{
     CallWatch, ProbeReport, SandboxKind, SandboxProbe, ServerKeeper, ServerWatch, TokenKeeper,
     Withheld,
@@ -38,6 +38,8 @@ pub struct Environment {
     call_watch: Option<Arc<CallWatch>>,
     /// Receives the progress of reading a large file.
     file_watch: Option<Arc<FileWatch>>,
+    /// Files of configuration that no tool changes.
+    guarded: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// The host's own keys: what they look like is secret in every run.
     keys: Option<KeyFolder>,
     /// Whether it is for a run below another one, which goes on meanwhile.
@@ -77,6 +79,7 @@ impl Environment {
             agents: None,
             call_watch: None,
             file_watch: None,
+            guarded: Arc::default(),
             keys: None,
             is_below: false,
             lookup: Arc::new(lookup),
@@ -178,6 +181,18 @@ impl Environment {
     /// The host's own files, which no built-in tool reads.
     pub(crate) fn withheld(&self) -> &Withheld {
         &self.withheld
+    }
+
+    /// Keeps tools of runs that are brought up from now on from changing those files.
+    pub(crate) fn guard(&self, files: impl IntoIterator<Item = PathBuf>) {
+        let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
+        guarded.extend(files);
+    }
+
+    /// The files that no tool changes; they need not be there.
+    pub(crate) fn guarded(&self) -> Vec<PathBuf> {
+        let guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
+        guarded.iter().cloned().collect()
     }
 
     /// The same, with a report of how far the reading of large files has come.
@@ -290,6 +305,18 @@ impl Environment {
     pub(super) fn over(&self, spec: &ContractSpec) -> Self {
         Self {
             origins: Arc::new(spec.origins.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// The same for a value of a layer at that place, which sees the variables there before those of the process.
+    pub(super) fn beside(&self, value: &LayerValue, place: String) -> Self {
+        let origin = ValueOrigin::Deferred {
+            file: value.file.clone(),
+            variables: value.variables.clone(),
+        };
+        Self {
+            origins: Arc::new(BTreeMap::from([(place, origin)])),
             ..self.clone()
         }
     }

@@ -10,8 +10,8 @@ use super::shared::Shared;
 use super::shown_credential::credential_in;
 use super::{DriverError, Environment, MCP_ROOT};
 use crate::contract::{
-    ContractSpec, McpTransport, ProviderSpec, RedactionTerms, SHORTEST_RANDOM, Terms, looks_random,
-    names_a_secret, placeholders, random_argument, url_secrets, without_parameters,
+    ContractSpec, LayerValue, McpTransport, ProviderSpec, RedactionTerms, SHORTEST_RANDOM, Terms,
+    looks_random, names_a_secret, placeholders, random_argument, url_secrets, without_parameters,
 };
 use crate::inference::Secret;
 use crate::message::Scrubber;
@@ -120,10 +120,30 @@ impl Secrets {
                 }
             }
         }
+        found.take_layers(spec, environment);
         for name in &spec.redact.env {
             found.take_variable(name, &format!("redact.env.{name}"), environment);
         }
         found
+    }
+
+    /// Takes the values of layers that the contract does not name. One that the contract shows all the same is no secret.
+    fn take_layers(&mut self, spec: &ContractSpec, environment: &Environment) {
+        for value in &spec.layer_values {
+            let LayerValue {
+                name, place, text, ..
+            } = value;
+            let beside = environment.beside(value, format!("{place}.{name}"));
+            let mut stated = Self::default();
+            stated.take_values(
+                &BTreeMap::from([(name.clone(), text.clone())]),
+                place,
+                &beside,
+            );
+            for known in stated.0 {
+                self.take(&known.place, false, known.value.reveal());
+            }
+        }
     }
 
     fn take_provider(&mut self, name: &str, provider: &ProviderSpec, environment: &Environment) {

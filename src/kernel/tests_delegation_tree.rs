@@ -82,7 +82,7 @@ impl Tree {
     fn new(seed: u64) -> Self {
         let mut dice = Dice(seed);
         let max_tokens = 3_000 + dice.roll() % 40_000;
-        let max_cost = (dice.below(2) == 0).then(|| max_tokens / 20);
+        let max_cost = (dice.below(2) == 0).then_some(max_tokens / 20);
         let mut tree = Self {
             dice,
             nodes: Vec::new(),
@@ -128,7 +128,7 @@ impl Tree {
             })
             .collect();
         let level = self.depth(at) + 1;
-        for DelegateOrder { grant, order } in orders {
+        for DelegateOrder { grant, order, .. } in orders {
             let terms = terms_at(level, grant.max_tokens, grant.max_cost_micro_usd);
             let call = (at, order.call, order.invocation.id, order.invocation.name);
             self.add(terms, Some(grant), Some(call));
@@ -223,8 +223,7 @@ impl Tree {
         };
         node.is_reported = true;
         let run_id = RunId::try_from(format!("r.{at}")).unwrap();
-        let counters = node.harness.run.counters();
-        let child = ChildEnd::of(run_id, (1, Digest::ZERO), outcome, &counters);
+        let child = ChildEnd::of(run_id, (1, Digest::ZERO), outcome, &node.harness.run);
         let envelope = if outcome.class.is_success() {
             envelope(&id, &name, "MIT")
         } else {

@@ -8,7 +8,11 @@ use super::StoreError;
 use super::column::Columns;
 use super::reader::StoreReader;
 use super::schema::refusal;
+use crate::contract::FileTrust;
 use crate::message::RunId;
+
+/// How the last text of the column `sets` begins where it holds the files of [`Invocation`]. No change of a value begins so.
+const FILES: &str = "trust.files=";
 
 /// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +23,9 @@ pub struct Invocation {
     pub config: Option<PathBuf>,
     /// The contract file, absolute.
     pub contract_file: PathBuf,
+    /// The files that were trusted when the run was begun, each with its trust hash: layers of configuration that were found, and of a
+    /// contract that was found, itself and its agents. `None` where that was not recorded.
+    pub files: Option<Vec<FileTrust>>,
     /// What was changed of the file's values, as `KEY=VALUE`.
     pub sets: Vec<String>,
 }
@@ -34,8 +41,13 @@ impl Invocation {
             Some(None) => return Ok(()),
             found => found.flatten(),
         };
+        let mut sets = self.sets.clone();
+        // What has no JSON text is a path that is not UTF-8: a resume asks then.
+        let files = self.files.as_ref();
+        let files = files.and_then(|files| serde_json::to_string(files).ok());
+        sets.extend(files.map(|files| format!("{FILES}{files}")));
         // A list of strings always has a JSON text.
-        let sets = serde_json::to_string(&self.sets).unwrap_or_default();
+        let sets = serde_json::to_string(&sets).unwrap_or_default();
         conn.prepare_cached(
             "INSERT INTO invocations(run, base_dir, contract_file, config, sets) VALUES(?1, ?2, ?3, ?4, ?5)",
         )?
@@ -66,12 +78,18 @@ impl StoreReader {
             of: &format!("run {run_id}"),
         };
         let sets = columns.text(3, "sets")?;
-        let sets: Vec<String> = serde_json::from_str(&sets)
+        let mut sets: Vec<String> = serde_json::from_str(&sets)
             .map_err(|fault| columns.refuse("sets", "a list of texts", fault))?;
+        let files = sets.pop_if(|last| last.starts_with(FILES));
+        let files = files.map(|files| serde_json::from_str(files.get(FILES.len()..).unwrap_or("")));
+        let files = files
+            .transpose()
+            .map_err(|fault| columns.refuse("sets", "a list of trusted files", fault))?;
         Ok(Some(Invocation {
             config: columns.text_or_null(2, "config")?.map(PathBuf::from),
             base_dir: columns.text(0, "base_dir")?.into(),
             contract_file: columns.text(1, "contract_file")?.into(),
+            files,
             sets,
         }))
     }

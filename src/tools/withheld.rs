@@ -1,11 +1,11 @@
 //! Files and folders that no built-in tool opens. Does not know why.
 
 #[cfg(unix)]
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 #[cfg(unix)]
-use std::{fs::Metadata, path::Path, sync::Arc, time::Instant};
+use std::{ffi::OsStr, fs::Metadata, path::Path, sync::Arc, time::Instant};
 
 #[cfg(unix)]
 use super::withheld_files::{FileId, FolderFiles, KnownFolders, id_of};
@@ -18,6 +18,8 @@ pub(crate) struct Withheld {
     /// Folders with all that lies below them. A file of theirs that has another name elsewhere is read there: it holds no secret, and there may be
     /// more of them than can be looked at.
     pub(crate) folders: Vec<PathBuf>,
+    /// Files that may be read, and are not written, made or removed, under any of their names.
+    pub(crate) guarded: Vec<PathBuf>,
     /// Folders below one of them that may be a workspace all the same.
     pub(crate) open: Vec<PathBuf>,
     /// The file of the store, resolved; `None` if the host keeps none. No tool makes a file whose name belongs to it.
@@ -81,6 +83,7 @@ impl Withheld {
         Self {
             paths,
             folders: Vec::new(),
+            guarded: Vec::new(),
             open,
             store: None,
             #[cfg(unix)]
@@ -105,7 +108,13 @@ impl Withheld {
 
     /// Everything that decides what is withheld.
     fn decisive(&self) -> impl Eq + Hash + '_ {
-        (&self.paths, &self.folders, &self.open, &self.store)
+        (
+            &self.paths,
+            &self.folders,
+            &self.guarded,
+            &self.open,
+            &self.store,
+        )
     }
 
     /// The names that belong to the store, in its folder as it is now.
@@ -116,6 +125,25 @@ impl Withheld {
         Some(StoreNames {
             file: store.file_name()?.to_owned(),
             folder: id_of(&folder),
+        })
+    }
+
+    /// The same with files that no built-in tool changes.
+    #[must_use]
+    pub(crate) fn guarding(self, guarded: Vec<PathBuf>) -> Self {
+        Self { guarded, ..self }
+    }
+
+    /// True if a file is guarded: the file `name` of a folder, or whatever file is there under that name or another one.
+    #[cfg(unix)]
+    pub(super) fn guards(&self, folder: FileId, name: &OsStr, files: &[FileId]) -> bool {
+        let id = |path: &Path| std::fs::metadata(path).ok().map(|found| id_of(&found));
+        self.guarded.iter().any(|path| {
+            let is_named = path
+                .file_name()
+                .is_some_and(|own| own.eq_ignore_ascii_case(name))
+                && path.parent().and_then(id) == Some(folder);
+            is_named || id(path).is_some_and(|id| files.contains(&id))
         })
     }
 

@@ -15,7 +15,7 @@ fn fixture(lines: &[&str]) -> Fixture {
         "defaults": {"verbose": true},
         "telemetry": {"enabled": true}, "slack": {"enabled": false}, "api": {"port": 8080},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write("s.jsonl", &lines.join("\n"));
     fixture.write("a.ai", "---\nmodels: [demo/script]\n---\nYou are terse.");
     fixture
@@ -311,7 +311,7 @@ fn sections_of_other_programs_are_read_over() {
     assert_eq!(shown["telemetry"]["enabled"], true);
     // A section that is read has no key that means nothing.
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "s.jsonl", "api": 1}}});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     let left = fixture.ends(&["run", "a.ai", "Hi"], 4);
     assert!(left.err.contains("providers.demo.api in "), "{}", left.err);
 }

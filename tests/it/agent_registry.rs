@@ -30,7 +30,7 @@ contract: {completion: message, tool_transport: native}
 fn fixture(lines: &[&str]) -> Fixture {
     let fixture = Fixture::new();
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write("s.jsonl", &lines.join("\n"));
     fixture.write("agents/reviewer.agent.yaml", REVIEWER);
     fixture.write("agents/s.jsonl", &lines.join("\n"));

@@ -90,10 +90,7 @@ fn fixture(port: u16) -> Fixture {
             "description": "Near.", "method": "GET", "url": "http://127.0.0.1:9/",
         }},
     });
-    fixture.write(
-        ".ai-agent.json",
-        &serde_json::to_string_pretty(&layer).unwrap(),
-    );
+    fixture.layer(&serde_json::to_string_pretty(&layer).unwrap());
     fixture.write(
         ".ai-agent.env",
         &format!("MODEL_URL=http://127.0.0.1:{port}\nexport WEB_KEY=\"{KEY}\"\n"),

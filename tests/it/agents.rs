@@ -22,7 +22,7 @@ You are terse. ${include:sub/kind.md}
 fn fixture(lines: &[&str]) -> Fixture {
     let fixture = Fixture::new();
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write("s.jsonl", &lines.join("\n"));
     fixture.write("a.ai", AGENT);
     fixture.write(
@@ -378,7 +378,7 @@ fn a_dry_run_names_everything_at_once_also_of_agents_below() {
         }},
         "openapiSpecs": {"o": {"spec": "./nosuch.yaml"}},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     let agent = "---
 models: [here/m]
 tools: [a, b, rest__w, rest__o_list]
@@ -465,7 +465,7 @@ fn a_root_for_tool_servers_that_is_not_set_is_the_folder_where_the_command_was_t
     let fixture = fixture(&[]);
     fixture.write("a.ai", "---\nmodels: [demo/script]\n---\nx");
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "${MCP_ROOT}/s.jsonl"}}});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     let folder = std::fs::canonicalize(fixture.path("")).unwrap();
     let expect = format!("{}/s.jsonl", folder.display());
     for value in [None, Some(" ")] {
@@ -482,6 +482,7 @@ fn a_root_for_tool_servers_that_is_not_set_is_the_folder_where_the_command_was_t
 #[test]
 fn what_the_layers_say_is_shown_with_its_files_and_without_secrets() {
     let fixture = fixture(&[]);
+    fixture.finds_layers();
     let here = json!({
         "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
         "mcpServers": {"fs": {

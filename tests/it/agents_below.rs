@@ -148,7 +148,8 @@ fn what_is_for_every_agent_reaches_those_below() {
         r#"{"providers": {"p": {"type": "scripted", "file": "lead.jsonl"}}}"#,
     );
     let dry = |option: &[&str]| {
-        let run = ["run", "here/top.ai", "Plan.", "--dry-run"];
+        let config = ["--config", "here/.ai-agent.json"];
+        let run = [&["run", "here/top.ai", "Plan.", "--dry-run"][..], &config].concat();
         fixture.run(&[&run[..], option].concat()).printed()
     };
     // A value that no agent can have is wrong in the one that is called, too.
@@ -244,7 +245,7 @@ fn a_queue_that_the_caller_defines_is_there_for_its_agents() {
         "used": {"command": "true"},
         "unnamed": {"command": "x", "queue": "slow"},
     }});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write(
         "kid.ai",
         "---\ndescription: Looks.\ntools: [used]\n---\nYou look.\n",
@@ -279,7 +280,7 @@ fn why_a_server_is_not_there_is_known_of_agents_below_too() {
             "p": {"spec": "http://localhost.:3/p.json"},
         },
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write(
         "p.ai",
         "---\nmodels: [here/m]\nagents: [k1.ai, k2.ai]\n---\nx",

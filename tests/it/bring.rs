@@ -27,7 +27,7 @@ fn fixture() -> Fixture {
         },
         "restTools": {"list": rest("list"), "get": rest("get")},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write("one.jsonl", &says("Of one."));
     let of_other = [says("Of other."), says("Still of other.")];
     fixture.write("other.jsonl", &of_other.join("\n"));
@@ -65,7 +65,7 @@ fn with_server(more: &Value) -> Fixture {
         }
     }
     layer["mcpServers"] = json!({"told": told});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write("a.ai", "---\nmodels: [one/m]\ntools: [told]\n---\nx");
     fixture
 }
@@ -189,7 +189,7 @@ fn includes_that_are_broken_are_named_at_once_with_everything_else() {
         (layer, ["one.aaa", "one.bbb"]),
         (defaults, ["defaults.nope", "defaults.temprature"]),
     ] {
-        fixture.write(".ai-agent.json", &layer.to_string());
+        fixture.layer(&layer.to_string());
         let left = fixture.ends(&["run", "a.ai", "x", "--dry-run"], 4);
         for key in keys {
             assert!(left.err.contains(key), "{key}: {}", left.err);
@@ -270,7 +270,7 @@ fn no_error_of_a_layer_shows_a_value() {
         let fixture = fixture();
         let mut layer: Value = serde_json::from_str(&fixture.read(".ai-agent.json")).unwrap();
         layer[section]["s"] = definition.clone();
-        fixture.write(".ai-agent.json", &layer.to_string());
+        fixture.layer(&layer.to_string());
         fixture.write("a.ai", &format!("---\n{agent}\n---\nx"));
         let mut command = fixture.command(&["run", "a.ai", "x", "--json"]);
         let left: Left = command.env("KK", RANDOM).output().unwrap().into();
@@ -342,7 +342,7 @@ fn a_dry_run_finds_what_cannot_be_written_or_sent() {
     ] {
         let mut layer: Value = serde_json::from_str(&fixture.read(".ai-agent.json")).unwrap();
         layer["restTools"]["list"]["headers"] = headers;
-        fixture.write(".ai-agent.json", &layer.to_string());
+        fixture.layer(&layer.to_string());
         check(&[], expect);
     }
 }
@@ -354,7 +354,7 @@ fn a_queue_whose_number_is_a_text_is_one_wherever_it_is_named() {
     let mut layer: Value = serde_json::from_str(&fixture.read(".ai-agent.json")).unwrap();
     layer["queues"] = json!({"q": {"concurrent": "${N}"}, "other": {"concurrent": "2"}});
     layer["restTools"]["get"]["queue"] = json!("q");
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     for (tool, number, code) in [
         ("get", "3", 0),
         ("list", "3", 0),
@@ -399,7 +399,7 @@ fn a_trace_shows_the_request_of_a_rest_tool_and_no_secret() {
         "bodyTemplate": "for ${parameters.id}",
         "parametersSchema": {"type": "object", "properties": {"id": {"type": "string"}}},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     let lines = [calls("rest__send", r#"{"id":"a b"}"#), says("Done.")];
     fixture.write("one.jsonl", &lines.join("\n"));
     fixture.write("a.ai", "---\nmodels: [one/m]\ntools: [rest__send]\n---\nx");
@@ -429,7 +429,7 @@ fn every_key_of_a_layer_is_shown_and_a_missing_one_is_named_as_there() {
     layer["list"] = json!([1]);
     layer["empty"] = json!({});
     layer["providers"]["one"]["headers"] = json!({});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     let shown: Value = serde_json::from_str(&fixture.ok(&["config", "show"])).unwrap();
     assert_eq!(shown, layer);
     let listed = fixture.ok(&["config", "show", "--origin"]);
@@ -442,7 +442,7 @@ fn every_key_of_a_layer_is_shown_and_a_missing_one_is_named_as_there() {
         assert!(listed.contains(line), "{line}: {listed}");
     }
     layer["pricing"] = json!({"one": {"m": {"unit": "per_1m", "prompt": 1}}});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     let left = fixture.ends(&["run", "a.ai", "x", "--dry-run"], 4);
     let expect = "the key `completion` is missing";
     assert!(left.err.contains(expect), "{}", left.err);

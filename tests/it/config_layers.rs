@@ -212,6 +212,7 @@ fn an_address_that_shows_a_key_gives_no_contract_and_no_message_shows_it() {
 fn a_variable_that_is_missing_names_its_layer_and_its_key() {
     let fixture = fixture();
     fixture.write(".ai-agent.json", &cloud("http://127.0.0.1:9/v1"));
+    assert_eq!(fixture.at_home(&["trust", "prompts/c.yaml"]).code, 0);
     let output = fixture.at_home(&["run", "prompts/c.yaml"]);
     assert_eq!(output.code, 4);
     let printed = output.err;

@@ -138,7 +138,6 @@ fn commands_for_a_contract_know_a_workflow() {
         &["contract", "show", "w.yaml"][..],
         &["contract", "hash", "w.yaml"],
         &["contract", "pin", "w.yaml"],
-        &["trust", "w.yaml"],
         &["chat", "w.yaml"],
     ] {
         let said = fixture.ends(args, 4).err;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 use std::time::{Duration, Instant};
 
@@ -100,8 +101,8 @@ pub const HELD: [&str; 6] = [
     "heads",
 ];
 
-/// A folder with a state folder `home`; both go with it.
-pub struct Fixture(TempDir);
+/// A folder with a state folder `home`; both go with it. Set once commands name the layer of the folder.
+pub struct Fixture(TempDir, AtomicBool);
 
 /// What a command left behind.
 pub struct Left {
@@ -137,12 +138,12 @@ impl Left {
 
 impl Fixture {
     pub fn new() -> Self {
-        Self(TempDir::new().unwrap())
+        Self(TempDir::new().unwrap(), AtomicBool::default())
     }
 
     /// The same in that folder.
     pub fn below(folder: &Path) -> Self {
-        Self(TempDir::new_in(folder).unwrap())
+        Self(TempDir::new_in(folder).unwrap(), AtomicBool::default())
     }
 
     /// The folder, or what lies in it.
@@ -190,6 +191,17 @@ impl Fixture {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
+    }
+
+    /// Writes the layer of the folder. Commands name it from now on, so that no one is asked about it.
+    pub fn layer(&self, text: &str) {
+        self.write(".ai-agent.json", text);
+        self.1.store(true, Ordering::Relaxed);
+    }
+
+    /// Commands name no layer any more: they find those of the folders.
+    pub fn finds_layers(&self) {
+        self.1.store(false, Ordering::Relaxed);
     }
 
     pub fn read(&self, name: &str) -> String {
@@ -240,7 +252,11 @@ impl Fixture {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        monolith(self.0.path(), args)
+        let mut command = monolith(self.0.path(), args);
+        if self.1.load(Ordering::Relaxed) && !args.contains(&"--config") {
+            command.args(["--config", ".ai-agent.json"]);
+        }
+        command
     }
 
     #[track_caller]

@@ -28,7 +28,7 @@ fn fixture(tool: &str, layer: &Value) -> Fixture {
             whole[section][name] = entry.clone();
         }
     }
-    fixture.write(".ai-agent.json", &whole.to_string());
+    fixture.layer(&whole.to_string());
     fixture.write("one.jsonl", &[says("One."), says("Two.")].join("\n"));
     let agent = format!("---\nmodels: [one/m]\ntools: [{tool}]\n---\nYou are terse.");
     fixture.write("a.ai", &agent);
@@ -66,7 +66,7 @@ fn what_cannot_be_kept_is_found_before_a_model_is_asked() {
     assert_eq!(entries(), before);
     let mut layer: Value = serde_json::from_str(&fixture.read(".ai-agent.json")).unwrap();
     layer["persistence"] = json!({"sessionsDir": "./taken"});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     for more in [&[][..], &["--dry-run"]] {
         let left = fixture.ends(&[&["continue", "r", "y"], more].concat(), 1);
         assert!(left.err.contains("taken"), "{}", left.err);
@@ -307,6 +307,6 @@ for line in sys.stdin:
     }
     let mut layer: Value = serde_json::from_str(&fixture.read(".ai-agent.json")).unwrap();
     layer["mcpServers"]["s"]["toolsDenied"] = json!(["t1"]);
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.ok(&["run", "a.ai", "x", "--dry-run"]);
 }

@@ -88,6 +88,16 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
         format!("{line}\n")
     });
     fixture.write("list.jsonl", &lines.concat());
+    // A list asks no one.
+    let refused = fixture.ends(&["run", "--contracts", "list.jsonl"], 1);
+    assert!(
+        refused.out.contains("not trusted as it is now"),
+        "{}",
+        refused.out
+    );
+    let trust = |file: &str| drop(fixture.ok(&["trust", file]));
+    trust("one/c.yaml");
+    trust("two/c.yaml");
     let ended = fixture.run(&["run", "--contracts", "list.jsonl"]);
     assert_eq!(ended.code, 0, "{}\n{}", ended.out, ended.err);
     let names = |folder: &str| {
@@ -114,6 +124,7 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
     // An option comes before it, whatever it says.
     let broken = layer.to_string().replace("./ses", "${NOWHERE}");
     fixture.write("one/.ai-agent.json", &broken);
+    trust("one/.ai-agent.json");
     let run = ["run", "one/c.yaml", "--sessions-dir", "own"];
     fixture.ends(&run, 0);
     fixture.ends(&run[..2], 4);

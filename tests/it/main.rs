@@ -194,6 +194,9 @@ mod tokenizers;
 mod tool_faults;
 #[cfg(test)]
 #[cfg(unix)]
+mod trusted_layers;
+#[cfg(test)]
+#[cfg(unix)]
 mod unchanged_files;
 #[cfg(test)]
 mod undo;

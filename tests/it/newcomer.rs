@@ -233,15 +233,14 @@ fn an_agents_file_that_begins_with_the_line_of_a_script_runs_as_one() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let fixture = Fixture::new();
-    fixture.write(
-        ".ai-agent.json",
-        r#"{"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}}"#,
-    );
+    let layer = r#"{"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}}"#;
+    fixture.write(".ai-agent.json", layer);
     fixture.write(
         "x.ai",
         "#!/usr/bin/env monolith\n---\nmodels: [demo/script]\n---\nYou help.\n",
     );
     fixture.write("s.jsonl", &says("Here."));
+    fixture.ok(&["trust", "x.ai"]);
     let path = fixture.path("x.ai");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_monolith"));
@@ -481,9 +480,7 @@ fn a_provider_that_init_knows_needs_no_definition_on_the_command_line() {
         assert!(left.err.contains(help), "{}", left.err);
     }
     // A definition of the layers counts alone.
-    fixture.write(
-        ".ai-agent.json",
-        "{\"providers\": {\"ollama\": {\"type\": \"openai\", \"baseUrl\": \"http://127.0.0.1:7/v1\", \"contextWindow\": 9000}}}",
+    fixture.layer("{\"providers\": {\"ollama\": {\"type\": \"openai\", \"baseUrl\": \"http://127.0.0.1:7/v1\", \"contextWindow\": 9000}}}",
     );
     let left = fixture.run(&[&two_texts[..], &["ollama/qwen3", "--dry-run"]].concat());
     assert!(!left.err.contains("built into"), "{}", left.printed());

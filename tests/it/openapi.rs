@@ -87,7 +87,7 @@ fn pins_of_an_agents_file_are_given_to_each_run() {
         "providers": {"demo": {"type": "test-llm", "file": "s.jsonl"}},
         "openapiSpecs": {"shop": {"spec": "shop.json"}},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     let agent = "---\nmodels: [demo/script]\ntools: [rest__shop_ask]\n---\nYou ask.\n";
     fixture.write("a.ai", agent);
     let refused = fixture.ends(&["contract", "pin", "a.ai"], 4);

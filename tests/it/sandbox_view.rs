@@ -2,6 +2,7 @@
 //! user and, where this user is root, as another one.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::os::unix::net::UnixListener;
@@ -385,12 +386,11 @@ fn n7_a_server_sees_no_credentials_and_changes_no_program_of_its_home() {
         fixture.write("user/.npm/cached", "cached");
         let mut line = "cd ~ || exit\n".to_owned();
         for path in credentials {
-            line += &format!("cat {path}; ");
+            write!(line, "cat {path}; ").unwrap();
         }
         for path in programs {
-            line += &format!(
-                "cat {path}; echo evil > {path}; mv {path} {path}.moved; echo evil > {path}.new; "
-            );
+            let tries = "cat PATH; echo evil > PATH; mv PATH PATH.moved; echo evil > PATH.new; ";
+            line += &tries.replace("PATH", path);
         }
         line += "cat .gitconfig .npm/cached; echo kept > .npm/kept; cat .npm/kept; echo own > .state; cat .state; ls -a /run /tmp /var/tmp";
         // Two levels below the folder for temporary files.
@@ -402,10 +402,12 @@ fn n7_a_server_sees_no_credentials_and_changes_no_program_of_its_home() {
         let socket = agent.path().join("a/b/s");
         let _listener = UnixListener::bind(&socket).unwrap();
         let _ = write_all_may(agent.path());
-        line += &format!(
+        write!(
+            line,
             "; cd -; python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{}'); print('agent reached')\"",
             socket.display()
-        );
+        )
+        .unwrap();
         for more in ["", ", sandbox: {}"] {
             fixture.server_line(&line, more);
             let left = fixture.run_as(caller, &["run", "c.yaml"], &[]);
@@ -578,7 +580,7 @@ fn changes(numbers: &mut Numbers, root: &str) -> String {
     for _ in 0..6 {
         let (one, other) = (numbers.one(&OWN), numbers.one(&OWN));
         let target = numbers.one(&TARGETS).replace("ROOT", root);
-        line += &match numbers.below(8) {
+        let change = match numbers.below(8) {
             0 => format!("mkdir -p {one}"),
             1 | 2 => format!("mv -T {one} {other}"),
             3 => format!("rm -rf {one}"),
@@ -586,6 +588,7 @@ fn changes(numbers: &mut Numbers, root: &str) -> String {
             6 => format!("ln {target}/id {one}; ln {one} {other}; echo x > {one}"),
             _ => format!("mount --bind {target} {one}; mkdir -p {one}; mv {one} {other}"),
         };
+        line += &change;
         line += "; ";
     }
     line
@@ -664,7 +667,9 @@ fn no_sequence_of_renames_and_links_reaches_a_file_outside_in_a_later_start() {
             let tools =
                 format!("builtin: [shell], workspace: {workspace}, sandbox: {{{grant}}}{server}");
             let walked = [fixture.path("work/walked"), fixture.path("work/a/walked")];
-            walked.iter().for_each(|path| drop(fs::remove_file(path)));
+            for path in &walked {
+                drop(fs::remove_file(path));
+            }
             fixture.shell_lines(&tools, &commands);
             let search = std::env::var("PATH").unwrap();
             let search = format!("{root}/work/a/bin:{root}/work/out:{root}/work/b:{search}");
@@ -678,8 +683,8 @@ fn no_sequence_of_renames_and_links_reaches_a_file_outside_in_a_later_start() {
             };
             let before = outside();
             let left = fixture.run_as(caller, &["run", "--json", "c.yaml"], &[("PATH", search)]);
-            let served = fs::read_to_string(fixture.path("work/served")).unwrap_or_default();
-            let said = left.printed() + &served;
+            let by_server = fs::read_to_string(fixture.path("work/served")).unwrap_or_default();
+            let said = left.printed() + &by_server;
             assert!(!said.contains(SECRET), "{tools}\n{lines:?}\n{said}");
             let outside: BTreeSet<_> = before.intersection(&outside()).copied().collect();
             for path in walked {

@@ -63,7 +63,7 @@ fn a_server_gets_the_values_of_its_placeholders_and_nothing_shows_them() {
             "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "PATH": "${PATH}", "ROOT": "${PLACE}"},
         }},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     let variables = format!("GITHUB_TOKEN={TOKEN}\nPLACE={}\n", root.display());
     fixture.write(".ai-agent.env", &variables);
     fixture.write("srv.py", SERVER);
@@ -132,7 +132,7 @@ fn a_secret_in_the_path_of_an_address_is_refused() {
         "providers": {"demo": {"type": "ollama", "contextWindow": 9000}},
         "mcpServers": {"gh": {"type": "http", "url": "http://127.0.0.1:9/${API_TOKEN}/mcp"}},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write(".ai-agent.env", &format!("API_TOKEN={TOKEN}\n"));
     fixture.write("agent.ai", AGENT);
     let checked = fixture.run(&["contract", "check", "agent.ai"]);
@@ -161,7 +161,7 @@ fn a_credential_that_is_written_out_is_refused_with_its_place() {
                 "bodyTemplate": {"password": more.1},
             }},
         });
-        fixture.write(".ai-agent.json", &layer.to_string());
+        fixture.layer(&layer.to_string());
         for command in [
             &["run", "b.ai", "hi", "--dry-run"][..],
             &["run", "b.ai", "hi"],
@@ -210,7 +210,7 @@ fn a_credential_that_is_written_out_is_refused_with_its_place() {
         "providers": {"demo": {"type": "ollama", "contextWindow": 9000}},
         "mcpServers": {"gh": {"type": "stdio", "command": "true", "args": ["--auth=plainword", "--token=${T}"]}},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write(".ai-agent.env", "T=x7f3k9q2m5w8\n");
     fixture.write("b.ai", AGENT);
     let left = fixture.run(&["contract", "check", "b.ai"]);
@@ -226,7 +226,7 @@ fn an_ordinary_word_of_a_variable_may_stand_in_a_prompt() {
         "providers": {"demo": {"type": "ollama", "contextWindow": 9000}},
         "mcpServers": {"gh": {"type": "stdio", "command": "true", "env": {"MODE": "${PLAINWORD}"}}},
     });
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write("agent.ai", &format!("{AGENT}We go to production."));
     fixture.write(".ai-agent.env", "PLAINWORD=production\n");
     let checked = fixture.run(&["contract", "check", "agent.ai"]);
@@ -244,7 +244,7 @@ fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
     let provider = json!({"demo": {"type": "ollama", "contextWindow": 9000}});
     let layer = |defaults: Value| {
         let layer = json!({"providers": provider, "defaults": defaults});
-        fixture.write(".ai-agent.json", &layer.to_string());
+        fixture.layer(&layer.to_string());
     };
     let check = |front: &str, options: &[&str], expect: &[&str]| {
         let text = format!("---\nmodels: [demo/m]\n{front}\n---\nHi.\n");
@@ -323,7 +323,7 @@ fn an_agent_whose_model_calls_in_text_needs_no_key_for_it() {
     let fixture = Fixture::new();
     let layer =
         json!({"providers": {"near": {"type": "openai", "baseUrl": "http://127.0.0.1:9/v1"}}});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     for (models, transport) in [
         ("near/smollm2-135m", "native"),
         ("near/gpt-4o, near/smollm2-135m", "native"),
@@ -349,10 +349,7 @@ async fn an_address_that_is_not_found_is_asked_once_and_named() {
     let fixture = Fixture::new();
     let provider =
         json!({"far": {"type": "openai", "baseUrl": server.uri(), "contextWindow": 9000}});
-    fixture.write(
-        ".ai-agent.json",
-        &json!({"providers": provider}).to_string(),
-    );
+    fixture.layer(&json!({"providers": provider}).to_string());
     fixture.write("a.ai", "---\nmodels: [far/m]\n---\nHi.\n");
     let ran = fixture.run(&["run", "a.ai", "hi"]);
     assert_eq!(ran.code, 4, "{}", ran.printed());
@@ -375,7 +372,7 @@ async fn an_address_that_is_not_found_is_asked_once_and_named() {
 fn an_include_through_a_link_reads_no_hidden_file_and_no_variables() {
     let fixture = Fixture::new();
     let layer = json!({"providers": {"near": {"type": "ollama", "contextWindow": 9000}}});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write("open/.keys/id", TOKEN);
     fixture.write("open/text/ai-agent.env", &format!("A={TOKEN}\n"));
     fixture.write("open/text/plain.md", "Be brief.");
@@ -409,7 +406,7 @@ fn an_include_through_a_link_reads_no_hidden_file_and_no_variables() {
 fn texts_come_from_files_everywhere_and_kept_files_are_written_each_for_itself() {
     let fixture = Fixture::new();
     let layer = json!({"providers": {"demo": {"type": "test-llm", "file": "s.jsonl", "contextWindow": 9000}}});
-    fixture.write(".ai-agent.json", &layer.to_string());
+    fixture.layer(&layer.to_string());
     fixture.write("s.jsonl", &[says("one"), says("two")].join("\n"));
     let message = "--set=completion=message --set=tool_transport=native";
     let more: Vec<&str> = message.split(' ').collect();

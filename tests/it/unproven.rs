@@ -455,7 +455,7 @@ fn no_advice_for_a_typed_prompt_takes_the_prompt_for_a_file() {
         let fixture = Fixture::new();
         fixture.script("", lines);
         let layer = r#"{"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}}"#;
-        fixture.write(".ai-agent.json", layer);
+        fixture.layer(layer);
         let prompt = [
             "run",
             "--models",

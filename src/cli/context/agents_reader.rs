@@ -41,7 +41,7 @@ impl AgentFilesReader {
             below,
             digest,
             folder: file.folder().to_owned(),
-            invocation: Some(file.invocation()),
+            invocation: Some(file.invocation(spec.files.clone())),
             spec,
         })
     }
@@ -78,6 +78,7 @@ mod tests {
     use super::*;
     use crate::cli::context::accounting::AccountingArgs;
     use crate::cli::ui::screen::Screen;
+    use crate::config::LayerFiles;
     use crate::driver::Environment;
 
     /// A reader of a command that stands in a folder, in which `lead/lead.yaml` has agents.
@@ -85,10 +86,12 @@ mod tests {
         let environment = Environment::new(|_| None);
         AgentFilesReader::new(App {
             accounting: AccountingArgs::default(),
+            asks: false,
             config: None,
             cwd: folder.to_owned(),
             screen: Screen::of_process(&environment),
             environment,
+            layer_files: LayerFiles::default(),
             store: None,
             streams: false,
             unsigned: true,
@@ -108,6 +111,7 @@ mod tests {
                 base_dir: folder.to_owned(),
                 config: None,
                 contract_file: folder.join("lead/lead.yaml"),
+                files: None,
                 sets: sets.iter().map(|set| (*set).to_owned()).collect(),
             }),
         }

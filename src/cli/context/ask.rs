@@ -23,10 +23,10 @@ pub(in crate::cli) fn confirm(
     }
 }
 
-/// The answer of the person at the terminal; `None` if there is no terminal.
+/// The answer of the person at the terminal; `None` if there is no terminal, or no one is to be asked.
 pub(in crate::cli) fn answer(app: &App, question: &str) -> Result<Option<String>, CliError> {
     let stdin = io::stdin();
-    if !stdin.is_terminal() {
+    if !app.asks || !stdin.is_terminal() {
         return Ok(None);
     }
     app.screen.write_err(question);

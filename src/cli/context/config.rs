@@ -18,11 +18,12 @@ impl App {
     }
 
     /// What a contract in that folder may name without defining it, for a caller who stands in `base` and named that file of
-    /// configuration (000 §7).
+    /// configuration (000 §7). `recorded` are the only layers that may be found, where a run recorded those that it was begun with.
     pub(in crate::cli) fn layers(
         &self,
         (base, config): (&Path, Option<PathBuf>),
         contract_dir: &Path,
+        recorded: Option<&[PathBuf]>,
     ) -> Result<Layers, CliError> {
         let folder = |name: &str| self.environment.get(name).map(PathBuf::from);
         let program = std::env::current_exe().ok();
@@ -33,8 +34,10 @@ impl App {
             binary_dir: program.and_then(|program| program.parent().map(Path::to_owned)),
             home: folder("HOME"),
             system: cfg!(unix).then(|| PathBuf::from("/etc")),
+            recorded: recorded.map(<[_]>::to_vec),
         };
-        Ok(Layers::at(places, self.environment.clone())?)
+        let layers = Layers::at(places, self.environment.clone(), &self.layer_files);
+        Ok(layers?)
     }
 
     /// `MONOLITH_HOME`, else the platform's state folder.

@@ -10,10 +10,9 @@ use crate::cli::context::contract_values::is_kept;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::root::root_notes;
 use crate::cli::context::secrets;
-use crate::cli::context::trust::{AgentBelow, ReadContract};
 use crate::cli::ui::command::typed_word;
-use crate::config::Layers;
-use crate::contract::{ContractSpec, PinnedOffers};
+use crate::config::{HERE, Layers};
+use crate::contract::{ContractSpec, FileTrust, PinnedOffers};
 use crate::driver::RunRequest;
 use crate::message::Digest;
 use crate::session::RedactionKey;
@@ -24,6 +23,7 @@ mod delegates;
 mod faults;
 mod known;
 mod prompt;
+mod trust;
 mod workflow;
 
 pub(in crate::cli) use agent::ChosenAgent;
@@ -31,6 +31,7 @@ use prompt::PROMPT_NAME;
 pub(in crate::cli) use prompt::Prompt;
 
 use known::{Known, Reading};
+use trust::Trust;
 
 /// What the contract of a folder may be called; where there are several, the first one is it.
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
@@ -54,8 +55,6 @@ pub(in crate::cli) struct ContractFile {
     is_recorded: bool,
     /// As messages call it.
     name: PathBuf,
-    /// Whether it must be trusted to start what it names: it is the folder's own, and no run was begun with it.
-    needs_trust: bool,
     /// Where it is.
     path: PathBuf,
     /// A system prompt in the place of a file.
@@ -64,8 +63,12 @@ pub(in crate::cli) struct ContractFile {
     placeholders: Placeholders,
     /// Why it is read.
     reading: Reading,
+    /// The only layers that may be found, where a run recorded those that it was begun with.
+    recorded: Option<Vec<PathBuf>>,
     /// What is changed of its values.
     sets: Vec<String>,
+    /// Who trusts it.
+    trust: Trust,
 }
 
 impl ContractFile {
@@ -76,13 +79,14 @@ impl ContractFile {
             config: app.named_config(),
             is_found: false,
             is_recorded: false,
-            needs_trust: false,
             path: app.cwd.join(&name),
             placeholders: Placeholders::now(),
             prompt: None,
             reading: Reading::Command,
+            recorded: None,
             name,
             sets,
+            trust: Trust::Named,
         }
     }
 
@@ -108,7 +112,11 @@ impl ContractFile {
     ) -> Self {
         Self {
             is_found: name.is_none(),
-            needs_trust: name.is_none(),
+            trust: if name.is_none() {
+                Trust::Found
+            } else {
+                Trust::Named
+            },
             ..Self::given(app, name.unwrap_or_else(|| agent_file(app).into()), sets)
         }
     }
@@ -120,13 +128,14 @@ impl ContractFile {
             is_found: false,
             is_recorded: false,
             name: name.into(),
-            needs_trust: false,
             path: folder.join(name),
             placeholders: Placeholders::now(),
             prompt: None,
             reading: Reading::Command,
+            recorded: None,
             base_dir: folder,
             sets: Vec::new(),
+            trust: Trust::Named,
         }
     }
 
@@ -134,6 +143,8 @@ impl ContractFile {
     /// is neither. Layers are looked for where they were then, and a file of configuration that is named now comes before the one
     /// of then. The contract file of then is judged as one that was found: its path may be another user's by now. What was
     /// changed of the file's values then is changed now too, before `sets`.
+    ///
+    /// Where neither is named now, the layers are those that the run recorded, and all files must be as they were then.
     pub(in crate::cli) fn of_run(
         app: &App,
         begun: Option<Invocation>,
@@ -148,6 +159,8 @@ impl ContractFile {
         let mut kept = kept.filter_map(|set| set.strip_prefix(PROMPT_KEPT));
         let prompt = kept.next().filter(|_| is_found);
         let prompt = prompt.map(|text| Prompt::text(text.to_owned()));
+        let files = begun.files.filter(|_| is_found && app.config.is_none());
+        let recorded = files.as_ref().map(|files| paths_of(files));
         let name = named.unwrap_or(begun.contract_file);
         let begun_sets = begun.sets.iter();
         let begun_sets = begun_sets.filter(|set| !set.starts_with(PROMPT_KEPT));
@@ -157,12 +170,14 @@ impl ContractFile {
             config: app.named_config().or(begun.config),
             is_found,
             is_recorded: is_found,
-            needs_trust: false,
             path: app.cwd.join(&name),
             placeholders: Placeholders::now(),
             reading: Reading::Command,
+            recorded,
             name,
             sets: begun_sets.cloned().chain(sets).collect(),
+            // A run of an older build recorded no files: its layers are asked about.
+            trust: files.map_or(Trust::Named, Trust::Recorded),
         })
     }
 
@@ -182,8 +197,9 @@ impl ContractFile {
         self
     }
 
-    /// What is recorded of it for a resume and a continuation. Changes that may hold secrets are left out: they are given again.
-    pub(in crate::cli) fn invocation(&self) -> Invocation {
+    /// What is recorded of it for a resume and a continuation, with the files that were trusted. Changes that may hold secrets are left
+    /// out: they are given again.
+    pub(in crate::cli) fn invocation(&self, files: Vec<FileTrust>) -> Invocation {
         let kept = self.sets.iter().filter(|set| is_kept(set));
         let mut sets: Vec<String> = kept.cloned().collect();
         // A prompt that names the time names the same one in a resume.
@@ -200,55 +216,31 @@ impl ContractFile {
             base_dir: self.base_dir.clone(),
             config: self.config.clone(),
             contract_file: self.path.clone(),
+            files: Some(files),
             sets,
         }
+    }
+
+    /// The layers of configuration that it may take from.
+    fn layers(&self, app: &App) -> Result<Layers, CliError> {
+        let place = (self.base_dir.as_path(), self.config.clone());
+        app.layers(place, self.folder(), self.recorded.as_deref())
     }
 
     /// Reads the file. What it names and does not define is taken from the layers of configuration. From now on nothing is said
     /// that holds one of its secrets.
     ///
-    /// One of the folder that was not named is refused here, or asked about, where it starts commands and is not trusted.
+    /// What was found and not named, the file itself or a layer that it takes from, is refused here, or asked about, where it is not trusted.
     pub(in crate::cli) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
         let text = self.text()?;
-        let spec = self.parse(app, &text)?;
-        self.judge_trust(app, &text, &spec)?;
+        let mut spec = self.parse(app, &text)?;
+        self.judge_trust(app, &text, &mut spec)?;
         Ok(spec)
     }
 
     /// The same where nothing of it is started and nothing sent.
     pub(in crate::cli) fn read_to_look(&self, app: &App) -> Result<ContractSpec, CliError> {
         self.parse(app, &self.text()?)
-    }
-
-    /// Whether it may start what it names, where it holds this text.
-    pub(in crate::cli) fn judge_trust(
-        &self,
-        app: &App,
-        text: &str,
-        spec: &ContractSpec,
-    ) -> Result<(), CliError> {
-        if self.needs_trust {
-            let below = self.agents_below(app, spec)?;
-            self.as_read(text, spec, &below)?.judge(app)?;
-        }
-        Ok(())
-    }
-
-    /// As it was read.
-    pub(in crate::cli) fn as_read<'c>(
-        &'c self,
-        text: &str,
-        spec: &'c ContractSpec,
-        below: &'c [AgentBelow],
-    ) -> Result<ReadContract<'c>, CliError> {
-        Ok(ReadContract {
-            below,
-            digest: self.digest_of(text)?,
-            folder: self.folder(),
-            name: &self.name,
-            path: &self.path,
-            spec,
-        })
     }
 
     /// BLAKE3 over a text that the file may hold, everything included: what trust and delegation know it by.
@@ -261,8 +253,7 @@ impl ContractFile {
 
     /// The same of a text that the file may hold.
     pub(in crate::cli) fn parse(&self, app: &App, text: &str) -> Result<ContractSpec, CliError> {
-        let place = (self.base_dir.as_path(), self.config.clone());
-        let layers = app.layers(place, self.folder())?;
+        let layers = self.layers(app)?;
         let known = Known {
             agents: &|file| self.definition(app, file),
             built_in: self.prompt.as_ref().map(|_| &app.environment),
@@ -287,6 +278,7 @@ impl ContractFile {
             let parsed = ContractSpec::parse_with(&name, text, &self.sets, &known);
             parsed.map_err(|errors| self.not_read(text, errors))?
         };
+        spec.layer_values = layers.stated_values();
         secrets::learn(&spec, &app.environment);
         spec.clamped.extend(root_notes(app, &spec, self.folder()));
         // What the caller names comes before it.
@@ -301,6 +293,7 @@ impl ContractFile {
         {
             spec.pinned = self.pinned();
         }
+        spec.files = self.used_layers(&layers, &spec);
         Ok(spec)
     }
 
@@ -421,6 +414,13 @@ impl ContractFile {
             ))
         })
     }
+}
+
+/// The layers among files that were trusted.
+fn paths_of(files: &[FileTrust]) -> Vec<PathBuf> {
+    let paths = files.iter().map(|file| file.path.clone());
+    let is_layer = |path: &PathBuf| path.file_name().is_some_and(|name| name == HERE);
+    paths.filter(is_layer).collect()
 }
 
 /// What the contract of the folder that the caller stands in is called, or would be.

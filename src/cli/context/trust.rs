@@ -1,9 +1,10 @@
-//! Whether a contract that was found and not named may start commands: a person is asked once, and sees what it reaches. Does not read files
-//! of contracts.
+//! The question that a person is asked once about files that were found and not named: the person sees what they reach. Reads no contract.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,8 @@ use super::reach::listed;
 use super::runtime::runtime;
 use super::trusted::Trusted;
 use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, McpTransport, placeholders};
+use crate::config::{HERE, TrustHash, place};
+use crate::contract::{ContractSpec, FileTrust, McpTransport, placeholders};
 use crate::driver::{self, Reach, RunRequest, ServersToStart};
 use crate::message::Digest;
 use crate::session::RedactionKey;
@@ -23,18 +25,19 @@ use crate::session::RedactionKey;
 /// Built-in tools that start commands.
 const STARTING: [&str; 1] = ["shell"];
 
-/// A contract as it was read.
+/// A contract, or a workflow, as it was read.
 pub(in crate::cli) struct ReadContract<'c> {
-    /// The files of agents that it may delegate to, and of theirs.
+    /// The agents that it may delegate to, and theirs.
     pub(in crate::cli) below: &'c [AgentBelow],
-    /// BLAKE3 over its text, everything included.
-    pub(in crate::cli) digest: Digest,
+    /// The files that must be trusted.
+    pub(in crate::cli) files: &'c [FileTrust],
     /// Its folder.
     pub(in crate::cli) folder: &'c Path,
     /// As messages call it.
     pub(in crate::cli) name: &'c Path,
     pub(in crate::cli) path: &'c Path,
-    pub(in crate::cli) spec: &'c ContractSpec,
+    /// The contract itself; `None` for a workflow without one.
+    pub(in crate::cli) spec: Option<&'c ContractSpec>,
 }
 
 /// The file of an agent that a contract may delegate to, or one of its agents.
@@ -49,48 +52,116 @@ pub(in crate::cli) struct AgentBelow {
     pub(in crate::cli) spec: ContractSpec,
 }
 
+impl AgentBelow {
+    /// The file with its trust hash.
+    pub(in crate::cli) fn trust(&self) -> FileTrust {
+        file_trust((&self.path, &self.folder), self.digest, &self.spec)
+    }
+}
+
+/// A contract's file with its trust hash: its text, the schemas and the descriptions that it names, and every file that its commands name.
+/// `digest` is that of the text, everything included.
+pub(in crate::cli) fn file_trust(
+    (path, folder): (&Path, &Path),
+    digest: Digest,
+    spec: &ContractSpec,
+) -> FileTrust {
+    let workspace = folder.join(spec.tools.workspace.as_deref().unwrap_or("."));
+    let hash = TrustHash::of(path).in_folder(folder);
+    let mut hash = hash.in_folder(&workspace);
+    hash.add("text", digest.to_string().as_bytes());
+    let input = spec.input.as_ref().and_then(|input| input.schema.as_ref());
+    let report = spec.final_report.schema.as_ref();
+    for schema in [input, report].into_iter().flatten() {
+        hash.add("schema", schema.to_string().as_bytes());
+    }
+    let mut words: BTreeSet<String> = spec.tools.env.values().cloned().collect();
+    for server in spec.tools.servers.values() {
+        match &server.transport {
+            McpTransport::Stdio {
+                args, command, env, ..
+            } => {
+                words.extend(args.iter().chain(env.values()).cloned());
+                // A bare name is looked up in PATH.
+                words.extend(Some(command.clone()).filter(|command| command.contains('/')));
+            }
+            McpTransport::Openapi { terms, .. } => {
+                words.extend(Some(terms.spec.clone()).filter(|spec| !spec.contains("://")));
+            }
+            McpTransport::Remote { .. } | McpTransport::Rest { .. } => {}
+        }
+    }
+    hash.add_files_of(&words);
+    FileTrust {
+        blake3: hash.finish(),
+        folder: None,
+        path: place(path),
+    }
+}
+
 impl ReadContract<'_> {
-    /// Refuses a contract that starts commands or hands variables on, itself or by an agent that it may call, unless each file that does is
-    /// trusted as it is. A person at the terminal is shown what it reaches, and asked.
+    /// Refuses a contract where one of its files is not trusted as it is. A person at the terminal is shown what it reaches, and asked.
     pub(in crate::cli) fn judge(&self, app: &App) -> Result<(), CliError> {
-        let mut to_judge = self.to_judge().peekable();
-        if to_judge.peek().is_none() {
+        if self.files.is_empty() {
             return Ok(());
         }
         let trusted = Trusted::of(app)?;
-        if to_judge.all(|(path, digest)| trusted.has(path, digest)) {
+        let unknown: Vec<&FileTrust> = self
+            .files
+            .iter()
+            .filter(|file| !trusted.has(file))
+            .collect();
+        if unknown.is_empty() {
             return Ok(());
         }
         let name = line(&self.name.display().to_string());
-        let reach = self.listed(app)?;
-        app.screen.write_err(&format!(
-            "{name} was found here and not named, and it is not trusted as it is now. A run of it {reach}"
-        ));
-        let question = format!("Trust {name} as it is now? [y/N] ");
-        let said = answer(app, &question)?;
-        if !matches!(said.as_deref(), Some("y" | "Y" | "yes")) {
-            let path = PathBuf::from(self.name);
-            return Err(ContractFault::Untrusted { path }.into());
-        }
-        self.trust(app, trusted)
-    }
-
-    /// Trusts it as it is, and the agents that it may call.
-    pub(in crate::cli) fn trust(&self, app: &App, trusted: Trusted) -> Result<(), CliError> {
-        let own = [(self.path, self.digest)].into_iter();
-        let all = own.chain(self.to_judge().filter(|(path, _)| *path != self.path));
-        trusted.add(app, all)
-    }
-
-    /// The files that must be trusted: those that start commands or hand variables on, and the contract by which they do.
-    fn to_judge(&self) -> impl Iterator<Item = (&Path, Digest)> {
-        let below = self.below.iter().filter(|agent| needs_trust(&agent.spec));
-        let below: Vec<_> = below
-            .map(|agent| (agent.path.as_path(), agent.digest))
+        let layers: BTreeSet<&Path> = unknown
+            .iter()
+            .map(|file| file.path.as_path())
+            .filter(|path| path.file_name().is_some_and(|name| name == HERE))
             .collect();
-        let is_concerned = needs_trust(self.spec) || !below.is_empty();
-        let own = is_concerned.then_some((self.path, self.digest));
-        own.into_iter().chain(below)
+        let shown = |path: &&Path| {
+            let path = path.strip_prefix(&app.cwd).unwrap_or(path);
+            line(&path.display().to_string())
+        };
+        let names: Vec<String> = layers.iter().map(shown).collect();
+        let layers: Vec<PathBuf> = layers.into_iter().map(Path::to_owned).collect();
+        let names = names.join(" and ");
+        let of_contract = self.files.iter().any(|file| file.path == place(self.path));
+        let (found, asked) = match (of_contract, names.is_empty()) {
+            (true, true) => (format!("{name} was"), name.clone()),
+            (true, false) => (
+                format!("{name} and {names} were"),
+                format!("{name} and {names}"),
+            ),
+            (false, _) => (format!("{names}, which {name} takes from, was"), names),
+        };
+        let reach = self.listed(app)?;
+        let it = if of_contract && !layers.is_empty() {
+            "they are"
+        } else {
+            "it is"
+        };
+        let run_of = if of_contract { "it" } else { &name };
+        app.screen.write_err(&format!(
+            "{found} found here and not named, and {it} not trusted as {it} now. A run of {run_of} {reach}"
+        ));
+        let said = answer(app, &format!("Trust {asked} as {it} now? [y/N] "))?;
+        if matches!(said.as_deref(), Some("y" | "Y" | "yes")) {
+            return trusted.add(app, self.files.iter().cloned());
+        }
+        let path = PathBuf::from(self.name);
+        Err(if of_contract {
+            ContractFault::Untrusted { path }
+        } else {
+            let is_file = self.path.is_file();
+            ContractFault::UntrustedLayers {
+                is_file,
+                layers,
+                path,
+            }
+        }
+        .into())
     }
 
     /// What a run of it reaches, and what its agents do, for people.
@@ -100,8 +171,9 @@ impl ReadContract<'_> {
     }
 
     /// What a run of it reaches; nothing is started to see.
-    pub(in crate::cli) fn reach(&self, app: &App) -> Result<Reach, CliError> {
-        reach_of(app, self.spec, self.folder)
+    fn reach(&self, app: &App) -> Result<Reach, CliError> {
+        let reach = self.spec.map(|spec| reach_of(app, spec, self.folder));
+        Ok(reach.transpose()?.unwrap_or_default())
     }
 }
 
@@ -148,12 +220,17 @@ fn reach_of(app: &App, spec: &ContractSpec, folder: &Path) -> Result<Reach, CliE
         invocation: None,
         run_id: None,
     };
-    let cancel = CancellationToken::new();
-    let preview = driver::preview(&request, ServersToStart::Builtin, &cancel);
-    Ok(runtime()?.block_on(preview)?.reach)
+    let reach = || -> Result<Reach, CliError> {
+        let cancel = CancellationToken::new();
+        let preview = driver::preview(&request, ServersToStart::Builtin, &cancel);
+        Ok(runtime()?.block_on(preview)?.reach)
+    };
+    // The caller may stand on a thread of a runtime, which cannot wait for another one.
+    let done = thread::scope(|scope| scope.spawn(reach).join());
+    done.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
-/// Whether a contract starts commands, or names variables whose values it hands on.
+/// True if a contract starts commands, or names variables whose values it hands on.
 pub(in crate::cli) fn needs_trust(spec: &ContractSpec) -> bool {
     let hands_on = |values: &BTreeMap<String, String>| {
         values

@@ -1,34 +1,30 @@
-//! The contracts that a person trusts though they were not named: by the path and the hash of each. Does not ask.
+//! The files that a person trusts though they were not named: contracts, agents and layers, each by its path and its trust hash. Does not ask.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
+use crate::config::place;
+use crate::contract::FileTrust;
 use crate::message::Digest;
 use crate::store::{NewFile, open_regular};
 
-/// What the file is called, in the state folder.
+/// The name of the file in the state folder.
 const FILE: &str = "trusted-contracts.jsonl";
-/// How much of it is read.
+/// Maximum number of bytes that are read of it.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The contracts that a person trusts. A contract is another one under another path, because its commands may be relative to it.
+/// The files that a person trusts. Commands may be relative to a path, so the same content under another path is another file.
 #[derive(Debug)]
 pub(in crate::cli) struct Trusted {
-    contracts: BTreeMap<PathBuf, Digest>,
     file: PathBuf,
+    files: BTreeMap<Key, Digest>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    blake3: Digest,
-    path: PathBuf,
-}
+/// The place of a file and, of a layer, the folder of the contracts that use it.
+type Key = (PathBuf, Option<PathBuf>);
 
 impl Trusted {
     /// Reads the list; an empty one where there is none.
@@ -43,55 +39,61 @@ impl Trusted {
             }
             _ => {}
         }
-        let mut contracts = BTreeMap::new();
+        let mut files = BTreeMap::new();
         for (at, line) in text.lines().enumerate() {
-            let read: Result<Line, _> = serde_json::from_str(line);
+            let read: Result<FileTrust, _> = serde_json::from_str(line);
             let line = read
                 .map_err(|fault| unreadable(file.clone(), format!("line {}: {fault}", at + 1)))?;
-            contracts.insert(line.path, line.blake3);
+            files.insert((line.path, line.folder), line.blake3);
         }
-        Ok(Self { contracts, file })
+        Ok(Self { file, files })
     }
 
-    /// Whether the contract at that path is trusted as it is, by the hash of its text with all that it includes.
-    pub(in crate::cli) fn has(&self, path: &Path, hash: Digest) -> bool {
-        self.contracts.get(&settled(path)) == Some(&hash)
+    /// True if the file is trusted as it is.
+    pub(in crate::cli) fn has(&self, file: &FileTrust) -> bool {
+        let key = (file.path.clone(), file.folder.clone());
+        self.files.get(&key) == Some(&file.blake3)
     }
 
-    /// Trusts the contracts at those paths as they are, and nothing else that was there.
-    pub(in crate::cli) fn add<'c>(
+    /// Trusts the files as they are, and no earlier content of theirs.
+    pub(in crate::cli) fn add(
         mut self,
         app: &App,
-        contracts: impl IntoIterator<Item = (&'c Path, Digest)>,
+        files: impl IntoIterator<Item = FileTrust>,
     ) -> Result<(), CliError> {
         app.ready_state()?;
-        for (path, hash) in contracts {
-            self.contracts.insert(settled(path), hash);
+        for file in files {
+            self.files.insert((file.path, file.folder), file.blake3);
         }
         self.write()
     }
 
-    /// Trusts no contract at that path any more; whether one was.
+    /// Forgets the file at that path; true if it was trusted.
     pub(in crate::cli) fn remove(mut self, path: &Path) -> Result<bool, CliError> {
-        let there = self.contracts.remove(&settled(path)).is_some();
-        if there {
+        let path = place(path);
+        let before = self.files.len();
+        self.files.retain(|(known, _), _| *known != path);
+        let removed = self.files.len() < before;
+        if removed {
             self.write()?;
         }
-        Ok(there)
+        Ok(removed)
     }
 
-    /// Every one, with whether the file there is still the one that is trusted.
-    pub(in crate::cli) fn all(&self) -> impl Iterator<Item = (&Path, Digest)> {
-        let contracts = self.contracts.iter();
-        contracts.map(|(path, hash)| (path.as_path(), *hash))
+    /// Every file as it was trusted.
+    pub(in crate::cli) fn all(&self) -> impl Iterator<Item = FileTrust> {
+        let files = self.files.iter();
+        files.map(|((path, folder), blake3)| FileTrust {
+            blake3: *blake3,
+            folder: folder.clone(),
+            path: path.clone(),
+        })
     }
 
     fn write(&self) -> Result<(), CliError> {
         let mut text = String::new();
-        for (path, blake3) in &self.contracts {
-            let (path, blake3) = (path.clone(), *blake3);
-            let line = serde_json::to_string(&Line { blake3, path }).map_err(io::Error::from)?;
-            text.push_str(&line);
+        for file in self.all() {
+            text.push_str(&serde_json::to_string(&file).map_err(io::Error::from)?);
             text.push('\n');
         }
         let write = || {
@@ -106,11 +108,6 @@ impl Trusted {
             })?,
         )
     }
-}
-
-/// The path as every way to the file comes to it.
-fn settled(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn unreadable(path: PathBuf, reason: String) -> CliError {

@@ -175,7 +175,7 @@ impl WaitingCall {
     ) -> Option<Changes> {
         let begun = reader.invocation(run_id).ok()?;
         let file = ContractFile::of_run(app, begun, None, Vec::new())?;
-        let spec = file.read(app).ok()?;
+        let spec = file.read_to_look(app).ok()?;
         let root = committed_workspace(&spec, file.folder(), self.workspace?)?;
         let key = app.redaction_key().ok()?;
         let redactor = redactor_of(&spec, &app.environment, &key, run_id).ok()?;

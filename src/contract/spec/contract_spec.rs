@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::agent_spec::{AgentSpec, OfferedAs};
-use super::origin::ValueOrigin;
+use super::origin::{FileTrust, LayerValue, ValueOrigin};
 use super::transport::{McpSpec, Names};
 
 use crate::contract::{
@@ -133,6 +133,10 @@ pub struct ContractSpec {
     pub(crate) scripts: BTreeMap<String, String>,
     /// The folder of snapshots that its layers of configuration name; `None` if it takes nothing from them.
     pub(crate) sessions_dir: Option<PathBuf>,
+    /// The files that must be trusted for it: found layers that something was taken from and, of a found contract, itself and its agents.
+    pub(crate) files: Vec<FileTrust>,
+    /// The values of its layers that may be secrets, whether or not it takes them.
+    pub(crate) layer_values: Vec<LayerValue>,
 }
 
 impl ContractSpec {

@@ -113,6 +113,8 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             pinned: PinnedOffers::default(),
             scripts: BTreeMap::new(),
             sessions_dir: None,
+            files: Vec::new(),
+            layer_values: Vec::new(),
         }
     })
 }

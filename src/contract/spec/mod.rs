@@ -87,7 +87,7 @@ pub(in crate::contract) use keys::{
     PROVIDER, REST_TOOL, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET,
     TOOLS,
 };
-pub(crate) use origin::ValueOrigin;
+pub(crate) use origin::{FileTrust, LayerValue, ValueOrigin};
 pub(crate) use pin_edit::with_pins;
 pub(crate) use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
 pub(crate) use suggest::suggest;

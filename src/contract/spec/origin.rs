@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Digest;
 
 /// The origin of a value that is neither in the contract's file nor in an override: a layer of configuration, and how
 /// its placeholders are treated. A fault of the file itself has its line in [`SpecError`](super::error::SpecError).
@@ -54,6 +58,40 @@ impl ValueOrigin {
         };
         let variables = variables.into_iter().flat_map(|variables| variables.iter());
         variables.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// A file that decides what a run starts, with its trust hash. It is a contract, an agent or a layer of configuration.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileTrust {
+    /// BLAKE3 over its place, its content, and every file that its commands name.
+    pub blake3: Digest,
+    /// The folder of the contract that takes something from a layer, where the layer lies in another one: its commands begin there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// Its place, which may be a link; the folder is resolved.
+    pub path: PathBuf,
+}
+
+/// A value that a layer of configuration states, for a server or a provider that a contract need not name. It may be a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct LayerValue {
+    /// The file of the layer.
+    pub(crate) file: Arc<Path>,
+    /// The name of the variable, of the header or of the key.
+    pub(crate) name: String,
+    /// Dotted path of the mapping that has it.
+    pub(crate) place: String,
+    /// As it is written, with placeholders.
+    pub(crate) text: String,
+    /// The variables beside the layer.
+    pub(crate) variables: Arc<BTreeMap<String, String>>,
+}
+
+impl fmt::Debug for LayerValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LayerValue({}.{})", self.place, self.name)
     }
 }
 

@@ -261,6 +261,7 @@ impl<'c> Sandboxes<'c> {
         let withheld = self.environment.withheld();
         let bytes = |mebibytes: Option<u64>| mebibytes.map(|count| count.saturating_mul(MEBIBYTE));
         let mut profile = SandboxProfile {
+            guarded: self.environment.guarded(),
             hidden: withheld.paths.clone(),
             hidden_folders: [withheld.folders.clone(), self.credentials(&[&read, &write])].concat(),
             home: self.home.clone(),

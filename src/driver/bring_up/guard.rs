@@ -104,5 +104,7 @@ pub(super) fn recorded(invocation: Invocation, redactor: &Redactor) -> Option<In
     }
     let mut kept = invocation;
     kept.sets.retain(|set| !shows(set));
+    let files = kept.files.take();
+    kept.files = files.filter(|files| !files.iter().any(|file| named(&file.path)));
     Some(kept)
 }

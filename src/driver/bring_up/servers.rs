@@ -54,7 +54,10 @@ pub(super) fn server_specs(
                 http_get: spec.tools.http_get.clone(),
                 names: spec.tools.builtin.clone(),
                 shell,
-                withheld: environment.withheld().clone(),
+                withheld: environment
+                    .withheld()
+                    .clone()
+                    .guarding(environment.guarded()),
             },
         );
     }

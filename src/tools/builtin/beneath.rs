@@ -52,6 +52,8 @@ pub(super) struct Beneath {
 pub(super) enum OpenError {
     /// Nothing is put into a folder of that name.
     Closed(&'static str),
+    /// It is a file of configuration, which may be read.
+    Guarded,
     Io(io::Error),
     NotAFile,
     Outside,

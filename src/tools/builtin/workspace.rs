@@ -136,6 +136,11 @@ pub(super) fn missed(path: &str, miss: OpenError) -> Refusal {
             };
         }
         #[cfg(unix)]
+        OpenError::Guarded => (
+            "PATH_CLOSED",
+            "is not written: it is a file of monolith's configuration, which decides what is started, so no tool changes it",
+        ),
+        #[cfg(unix)]
         OpenError::Withheld => (
             "PATH_WITHHELD",
             "belongs to monolith's own state, which no tool reads",

@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use super::layout::{OWNED, Put, READ_ONLY, WRITABLE, layout};
 use super::profile::Cache;
 use super::{Confined, SandboxProfile, sockets};
+use crate::message::SandboxStrength;
 
 fn profile(workspace: &Path) -> SandboxProfile {
-    SandboxProfile::bare(Confined::Always, workspace.to_owned())
+    SandboxProfile::bare(
+        Confined::Always(SandboxStrength::default()),
+        workspace.to_owned(),
+    )
 }
 
 fn folder() -> (tempfile::TempDir, PathBuf) {

@@ -347,7 +347,7 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
         ("odd", scripted(&["odd-tools"])),
         ("pages", scripted(&["pages"])),
     ];
-    let fixture = Fixture::bring_up(specs, root.path()).await;
+    let fixture = Box::pin(Fixture::bring_up(specs, root.path())).await;
     let available: Vec<&str> = fixture
         .up
         .capabilities

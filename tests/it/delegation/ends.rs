@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asks, named, prompt, shown};
+use super::{asks, lead, named, prompt, shown};
 use crate::fixture::Fixture;
 use monolith::{EventKind, StoreReader};
 
@@ -81,10 +81,7 @@ fn arguments_that_break_the_input_of_an_agent_are_told_as_invalid_parameters() {
         "Done.",
     ));
     fixture.agent("lead", "agents: [scout.ai]\nstrict_mode: false\n", &calls);
-    fixture.write(
-        ".ai-agent.json",
-        r#"{"providers": {"demo": {"type": "scripted", "file": "scout.jsonl"}}}"#,
-    );
+    fixture.layer(r#"{"providers": {"demo": {"type": "scripted", "file": "scout.jsonl"}}}"#);
     let result = fixture.leads();
     let shown = shown(&result);
     let refused =
@@ -202,7 +199,7 @@ fn a_called_profile_has_the_abilities_that_its_task_names() {
         "agents: [scout.agent.yaml]\n",
         &asks(&calls, "answered"),
     );
-    let left = fixture.run(&super::lead(&[]));
+    let left = fixture.run(&lead(&[]));
     assert_eq!(left.code, 0, "{}", left.printed());
     fixture.proves_tree("lead");
     let contract = fixture.contract_of("lead.1");
@@ -266,6 +263,10 @@ fn an_agent_of_another_folder_is_read_with_the_layers_of_the_first_run() {
     let absolute = fixture.path("team/second.ai");
     let agents = format!("agents: [team/first.ai, {}]\n", json!(absolute));
     fixture.agent("lead", &agents, &asks(&calls, "answered"));
+    // The layers of all agents are asked about before the first run.
+    let refused = fixture.ends(&lead(&[]), 4).err;
+    assert!(refused.contains("monolith trust lead.yaml"), "{refused}");
+    fixture.ok(&["trust", "lead.yaml"]);
     let result = fixture.leads();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",

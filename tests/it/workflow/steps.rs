@@ -175,7 +175,7 @@ fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
 ",
     );
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "agent.jsonl"}}});
-    other.write(".ai-agent.json", &layer.to_string());
+    other.layer(&layer.to_string());
     let agent = "---\nmodels: [demo/script]\n---\n${include:part.md}\n";
     other.write("w/agent.ai", agent);
     other.write("w/part.md", "One.");

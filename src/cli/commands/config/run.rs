@@ -32,7 +32,7 @@ fn show(app: &App, args: &ShowConfigArgs) -> Result<Exit, CliError> {
         let note = format!("note: there is no {file}; this is what a file there would see\n");
         app.screen.write_err(&note);
     }
-    let layers = app.layers((&app.cwd, app.named_config()), &folder)?;
+    let layers = app.layers((&app.cwd, app.named_config()), &folder, None)?;
     let (mut values, files) = layers.shown()?;
     for shown in &mut values {
         hide_credentials(&mut shown.value);

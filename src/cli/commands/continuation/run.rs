@@ -166,7 +166,7 @@ pub(in crate::cli) fn drive_next(
     let live = Live::accounting(app, spec.sessions_dir.as_deref(), next.durability)?;
     let mut request = next.file.request(app, spec, app.redaction_key()?);
     request.run_id = next.run_id;
-    request.invocation = Some(next.file.invocation());
+    request.invocation = Some(next.file.invocation(request.spec.files.clone()));
     // Where it cannot be read without the changes, those are part of what it was.
     let without_changes = next.without_changes.and_then(|file| {
         let (spec, key) = (file.read(app).ok()?, app.redaction_key().ok()?);

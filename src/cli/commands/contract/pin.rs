@@ -28,8 +28,8 @@ pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
     }
     let file = ContractFile::given_or_found(app, args.file.clone(), Vec::new());
     let text = file.text()?;
-    let spec = file.parse(app, &text)?;
-    file.judge_trust(app, &text, &spec)?;
+    let mut spec = file.parse(app, &text)?;
+    file.judge_trust(app, &text, &mut spec)?;
     let preview = preview_of(app, &file, spec.clone(), true)?;
     let contract = &preview.contract;
     let outside = contract.servers.iter();
@@ -49,10 +49,11 @@ pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
         put(&beside, &PinnedOffers::of(contract).text())?;
         if pinned != text {
             let trusted = Trusted::of(app)?;
-            let was_trusted = trusted.has(file.path(), file.digest_of(&text)?);
+            let was_trusted = trusted.has(&file.own_trust(&text, &spec)?);
             put(file.path(), &pinned)?;
             if was_trusted {
-                trusted.add(app, [(file.path(), file.digest_of(&pinned)?)])?;
+                let pinned = file.own_trust(&pinned, &file.parse(app, &pinned)?)?;
+                trusted.add(app, [pinned])?;
             }
         }
     }

@@ -38,7 +38,14 @@ pub(super) fn check_workflow(
 ) -> Result<Exit, CliError> {
     let name = file.name().display().to_string();
     as_written(&name, args.sets.iter().map(|set| format!("--set {set}")))?;
-    let spec = match file.read_workflow(app) {
+    let read = || {
+        let spec = file.read_workflow(app)?;
+        if args.start_servers {
+            file.judge_workflow(app, &spec)?;
+        }
+        Ok(spec)
+    };
+    let spec = match read() {
         Ok(spec) => spec,
         Err(fault) => return refuse_file(app, fault, json),
     };

@@ -57,7 +57,7 @@ pub(in crate::cli) fn drive_job(
     let store = app.open_store(job.durability)?;
     let origins = job.spec.origins.clone();
     let mut request = job.file.request(app, job.spec, app.redaction_key()?);
-    request.invocation = Some(job.file.invocation());
+    request.invocation = Some(job.file.invocation(request.spec.files.clone()));
     request.run_id = job.run_id;
     let request = live.preparing(request);
     let saved = job.saved;

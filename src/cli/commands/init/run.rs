@@ -25,7 +25,6 @@ use crate::cli::ui::command::typed_word;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, ProviderType, recorded_url};
 use crate::inference::{ModelStore, answer_at};
-use crate::message::Digest;
 use crate::store::NewFile;
 
 /// How long a server that is named, and is not what it was called, may take for one answer.
@@ -128,7 +127,8 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
     write(path, &text, args.force)?;
     // Who has a contract written here knows what it reaches.
     if needs_trust(&judged_spec) {
-        Trusted::of(app)?.add(app, [(path, Digest::of(text.as_bytes()))])?;
+        let own = file.own_trust(&text, &judged_spec)?;
+        Trusted::of(app)?.add(app, [own])?;
     }
     app.screen.out(&format!(
         "{}: written for {}; it passes monolith contract check\n\nNext:\n  {}\n",

@@ -248,7 +248,7 @@ async fn prepared(
     }
     let spec = file.with_abilities(app, spec)?;
     let mut request = file.request(app, spec, terms.key.clone());
-    request.invocation = Some(file.invocation());
+    request.invocation = Some(file.invocation(request.spec.files.clone()));
     request.run_id = line.run_id;
     let prepared = worker.prepare(request).await;
     prepared.map_err(|fault| file.located(fault))

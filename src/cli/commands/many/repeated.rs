@@ -36,12 +36,12 @@ pub(super) fn repeated(line: &RunLine, terms: &Terms, store: &Store) -> Option<R
     let mut reader = store.reader().ok()?;
     let begun = reader.invocation(run_id).ok()??;
     let file = ContractFile::given(app, line.contract.clone(), line.sets_under(&terms.sets));
-    let now = file.invocation();
+    let now = file.invocation(Vec::new());
     if (&begun.contract_file, &begun.sets) != (&now.contract_file, &now.sets) {
         return None;
     }
     let task = line.task.as_ref().or(terms.task.as_ref()).cloned();
-    let task = task.or_else(|| file.read(app).ok()?.task);
+    let task = task.or_else(|| file.read_to_look(app).ok()?.task);
     let mut run = reader.read_run(run_id).ok()?;
     let has_ended = run.row().outcome.is_some();
     let first = Recorded::decode(&run.next()?.ok()?).ok()?;

@@ -75,7 +75,7 @@ pub(super) fn repeated_workflow(
         return None;
     }
     let begun = reader.invocation(run_id).ok()??;
-    if begun.contract_file != file.invocation().contract_file {
+    if begun.contract_file != file.invocation(Vec::new()).contract_file {
         return None;
     }
     let given = match input {

@@ -79,7 +79,7 @@ fn forked(app: &App, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
     let file = recorded::contract_file(app, &args, &app.source(&args.run)?, true)?;
     let mut request = file.request(app, file.read(app)?, app.redaction_key()?);
     request.run_id = args.run_id;
-    request.invocation = Some(file.invocation());
+    request.invocation = Some(file.invocation(request.spec.files.clone()));
     let store = app.open_store(args.durability.into())?;
     let sessions = request.spec.sessions_dir.as_deref();
     let live = Live::accounting(app, sessions, args.durability.into())?;

@@ -103,7 +103,7 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     let accounts = Accounts::resuming(app.billing(durability)?, readable.cloned());
     let terms = Terms {
         accounts,
-        app: app.clone(),
+        app: app.without_questions(),
         json: args.json,
         leaving: args.leaving,
         key: app.redaction_key()?,

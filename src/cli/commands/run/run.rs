@@ -248,7 +248,7 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError
     let accounts = Accounts::in_groups(app.billing(durability)?);
     let terms = Terms {
         accounts,
-        app: app.clone(),
+        app: app.without_questions(),
         json: args.json,
         leaving: args.leaving,
         key: app.redaction_key()?,

@@ -273,7 +273,7 @@ fn stored_entries(
 fn workspace(app: &App, begun: Option<Invocation>, run: &ShownRun) -> Option<PathBuf> {
     let committed = run.view.start()?.workspace?;
     let file = ContractFile::of_run(app, begun, None, Vec::new())?;
-    committed_workspace(&file.read(app).ok()?, file.folder(), committed)
+    committed_workspace(&file.read_to_look(app).ok()?, file.folder(), committed)
 }
 
 /// How the call stands that needs an approval, and why no answer to it is taken; neither of a run that did not begin in this store.

@@ -128,7 +128,9 @@ pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliErro
         let name = file.name().display().to_string();
         as_written(&name, args.sets.iter().map(|set| format!("--set {set}")))?;
         // Each agent that a step delegates to has tools of its own.
-        let contract = file.read_workflow(app)?.contract;
+        let workflow = file.read_workflow(app)?;
+        file.judge_workflow(app, &workflow)?;
+        let contract = workflow.contract;
         let path = file.name().to_owned();
         contract.ok_or(ContractFault::Workflow { path })?
     } else {

@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TrustArgs {
-    /// The contract file (else agent.yaml)
+    /// The contract, agent, workflow or layer (else agent.yaml)
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
     /// List what is trusted

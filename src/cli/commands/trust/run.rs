@@ -1,4 +1,4 @@
-//! `monolith trust`: trusts a contract as it is, lists what is trusted, and takes that back.
+//! `monolith trust`: trusts a contract or a layer as it is, lists trusted files, and forgets them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,8 @@ use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::trusted::Trusted;
 use crate::cli::ui::escape::line;
-use crate::message::Digest;
+use crate::config::HERE;
+use crate::contract::{ContractSpec, FileTrust};
 
 /// `monolith trust`.
 pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliError> {
@@ -33,30 +34,73 @@ pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliErro
         app.screen.out(&format!("no longer trusted: {shown}\n"))?;
         return Ok(Exit::OK);
     }
-    let text = file.text()?;
-    let spec = file.parse(app, &text)?;
-    let below = file.agents_below(app, &spec)?;
-    let read = file.as_read(&text, &spec, &below)?;
-    let reach = read.listed(app)?;
-    read.trust(app, trusted)?;
-    let hash = file.digest_of(&text)?.short(12);
-    app.screen
-        .out(&format!("trusted as it is now: {shown} ({hash})\n{reach}"))?;
+    let (files, reach) = if is_layer(&path) {
+        (layer_of(app, &path)?, String::new())
+    } else if file.is_workflow() {
+        let workflow = file.read_workflow(app)?;
+        let below = file.agents_of_workflow(app, &workflow);
+        let own = workflow.contract.clone().unwrap_or_default();
+        let files = file.all_files(&file.text()?, &own, &below)?;
+        let own = workflow.contract.map(|_| ContractSpec {
+            task: Some(String::new()),
+            ..own
+        });
+        let reach = file.as_read(own.as_ref(), &below, &files).listed(app)?;
+        (files, reach)
+    } else {
+        let text = file.text()?;
+        let spec = file.parse(app, &text)?;
+        let below = file.agents_below(app, &spec)?;
+        let files = file.all_files(&text, &spec, &below)?;
+        let reach = file.as_read(Some(&spec), &below, &files).listed(app)?;
+        (files, reach)
+    };
+    let mut out = String::new();
+    for one in &files {
+        let name = one.path.strip_prefix(&app.cwd).unwrap_or(&one.path);
+        let (name, hash) = (line(&name.display().to_string()), one.blake3.short(12));
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "trusted as it is now: {name} ({hash})");
+    }
+    trusted.add(app, files)?;
+    app.screen.out(&format!("{out}{reach}"))?;
     Ok(Exit::OK)
+}
+
+fn is_layer(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == HERE)
+}
+
+/// The layer at that path, for contracts of its own folder.
+fn layer_of(app: &App, path: &Path) -> Result<Vec<FileTrust>, CliError> {
+    let folder = path.parent().unwrap_or(&app.cwd);
+    let layers = app.layers((folder, None), folder, None)?;
+    let found = layers.all_found(folder)?;
+    if found.is_empty() {
+        let reason = "there is no such file".to_owned();
+        let path = path.to_owned();
+        return Err(ContractFault::Unreadable { path, reason }.into());
+    }
+    Ok(found)
 }
 
 /// Each contract, one a line, with what has become of it.
 fn list_of(app: &App, trusted: &Trusted) -> String {
     let mut out = String::new();
-    for (path, hash) in trusted.all() {
-        let now = match now(app, path) {
-            Some(now) if now == hash => "as trusted",
-            Some(_) => "changed since",
-            None => "not there",
+    for file in trusted.all() {
+        let now = match now(app, &file) {
+            Ok(true) => "as trusted",
+            Ok(false) => "changed since",
+            Err(_) if file.path.exists() => "not readable",
+            Err(_) => "not there",
         };
-        let shown = line(&path.display().to_string());
+        let path = line(&file.path.display().to_string());
+        let folder = file.folder.as_ref();
+        let folder = folder.map(|folder| line(&folder.display().to_string()));
+        let of = folder.map_or_else(String::new, |folder| format!(", for contracts in {folder}"));
+        let hash = file.blake3.short(12);
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "{}  {now:<13}  {shown}", hash.short(12));
+        let _ = writeln!(out, "{hash}  {now:<13}  {path}{of}");
     }
     if out.is_empty() {
         out.push_str("No contract is trusted that is not named.\n");
@@ -64,8 +108,21 @@ fn list_of(app: &App, trusted: &Trusted) -> String {
     out
 }
 
-/// The present digest of the file; `None` if it, or one that it includes, cannot be read.
-fn now(app: &App, path: &Path) -> Option<Digest> {
-    let file = ContractFile::given(app, path.to_owned(), Vec::new());
-    file.digest_of(&file.text().ok()?).ok()
+/// True if the file is as it was trusted.
+fn now(app: &App, trusted: &FileTrust) -> Result<bool, CliError> {
+    let path = &trusted.path;
+    if is_layer(path) {
+        let own = path.parent().unwrap_or(path);
+        let folder = trusted.folder.as_deref().unwrap_or(own);
+        let layers = app.layers((own, None), folder, None)?;
+        return Ok(layers.all_found(folder)?.contains(trusted));
+    }
+    let file = ContractFile::given(app, path.clone(), Vec::new());
+    let text = file.text()?;
+    let spec = if file.is_workflow() {
+        file.read_workflow(app)?.contract.unwrap_or_default()
+    } else {
+        file.parse(app, &text)?
+    };
+    Ok(file.own_trust(&text, &spec)? == *trusted)
 }

@@ -154,6 +154,7 @@ pub(super) async fn driven(
     let Ready {
         begin,
         file,
+        files,
         spec,
         view,
     } = ready;
@@ -161,11 +162,12 @@ pub(super) async fn driven(
     let (leaving, live) = (*leaving, live.clone());
     let host = Mutex::new(Host {
         files: Arc::new(Files {
-            app: app.clone(),
+            app: app.during_a_run(),
             environment: under.environment,
             file,
             spec,
             store: store.clone(),
+            trusted: files,
             workflow: begin.run_id().clone(),
         }),
         is_watched: under.is_watched,

@@ -9,7 +9,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::workflow_entries::{each_entry, view_of};
-use crate::contract::WorkflowSpec;
+use crate::contract::{FileTrust, WorkflowSpec};
 use crate::driver::{
     self, ReopenedWorkflow, WorkflowBegin, new_workflow, random_run_id, redacted_text,
     reopen_workflow,
@@ -22,6 +22,8 @@ use crate::store::Store;
 pub(super) struct Ready {
     pub(super) begin: WorkflowBegin,
     pub(super) file: ContractFile,
+    /// The files that were trusted.
+    pub(super) files: Vec<FileTrust>,
     pub(super) spec: WorkflowSpec,
     /// What is recorded of it.
     pub(super) view: WorkflowView,
@@ -37,17 +39,19 @@ impl Ready {
     ) -> Result<Self, CliError> {
         let spec = file.read_workflow(app)?;
         check_steps(app, &file, &spec).await?;
+        let files = file.judge_workflow(app, &spec)?;
         let run_id = match run_id {
             Some(run_id) => run_id,
             None => random_run_id("")?,
         };
         let input = input.or_else(|| spec.input.clone()).unwrap_or_default();
         let input = redacted(app, &file, &spec, (&run_id, &input)).await?;
-        let invocation = Some(file.invocation());
+        let invocation = Some(file.invocation(files.clone()));
         let begin = new_workflow(store, spec.definition.clone(), input, run_id, invocation)?;
         Ok(Self {
             begin,
             file,
+            files,
             spec,
             view: WorkflowView::default(),
         })
@@ -124,10 +128,12 @@ impl Ready {
             run_id: run_id.clone(),
         })?;
         let spec = file.read_workflow(app)?;
+        let files = file.judge_workflow(app, &spec)?;
         let begin = reopened.under(&spec.definition)?;
         Ok(Self {
             begin,
             file,
+            files,
             spec,
             view,
         })

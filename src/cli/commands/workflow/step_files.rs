@@ -5,7 +5,7 @@ use crate::agent::{MAX_OUTPUT_BYTES, StepInput, StepOrder, StepRun};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
-use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
+use crate::contract::{ContractSpec, FileTrust, WorkflowSpec, tool_spec};
 use crate::driver::{DriverError, Environment, RunRequest, StepFiles};
 use crate::message::RunId;
 use crate::store::Store;
@@ -18,6 +18,8 @@ pub(super) struct Files {
     pub(super) file: ContractFile,
     pub(super) spec: WorkflowSpec,
     pub(super) store: Store,
+    /// The files that the workflow was begun with.
+    pub(super) trusted: Vec<FileTrust>,
     pub(super) workflow: RunId,
 }
 
@@ -35,18 +37,21 @@ impl Files {
                 tool_spec(&contract(), (tool, arguments), MAX_OUTPUT_BYTES as u64)
             }
             StepInput::Delegate { agent, task, .. } => {
-                let mut file = self.file.agent_beside(&self.app, agent);
+                let file = self.file.agent_beside(&self.app, agent);
+                let mut file = file.among(&self.trusted);
                 let mut spec = file.read(&self.app)?;
                 spec.task = Some(task.clone());
                 let spec = file.with_abilities(&self.app, spec)?;
+                let files = spec.files.clone();
                 let request = file.request(&self.app, spec, key);
                 return Ok(RunRequest {
                     environment: self.environment.clone(),
-                    invocation: Some(file.invocation()),
+                    invocation: Some(file.invocation(files)),
                     ..request
                 });
             }
         };
+        self.file.is_as_begun(&self.app, &self.trusted)?;
         Ok(RunRequest {
             environment: self.environment.clone(),
             ..self.file.request(&self.app, spec, key)

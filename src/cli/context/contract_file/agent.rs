@@ -120,8 +120,7 @@ impl ContractFile {
         let form = self.form().ok_or_else(|| AgentFault::NotAnAgent {
             path: self.name.clone(),
         })?;
-        let place = (self.base_dir.as_path(), self.config.clone());
-        let layers = app.layers(place, self.folder())?;
+        let layers = self.layers(app)?;
         let name = self.name.display().to_string();
         let (text, beside) = (self.whole(&self.text()?)?, self.beside());
         let source = self.placeholders.source((&name, form), &text, &beside);

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::ContractFile;
 use super::known::Reading;
+use super::trust::Trust;
+use super::{ContractFile, paths_of};
 use crate::cli::context::agent::Placeholders;
 use crate::cli::context::app::App;
 use crate::cli::context::as_typed::as_typed;
@@ -55,7 +56,7 @@ impl ContractFile {
         spec: &ContractSpec,
     ) -> Result<BTreeMap<String, Digest>, CliError> {
         // One that cannot be read is its caller's fault, and is named there; it cannot be called as long as it has no digest.
-        let readable = self.walk_below(app, spec, |_| Ok(()))?;
+        let readable = self.readable_below(app, spec)?;
         let below = readable.into_iter().map(|agent| {
             let path = agent.path.strip_prefix(self.folder());
             let path = path.unwrap_or(&agent.path);
@@ -71,6 +72,15 @@ impl ContractFile {
         spec: &ContractSpec,
     ) -> Result<Vec<AgentBelow>, CliError> {
         self.walk_below(app, spec, Err)
+    }
+
+    /// The same without those that cannot be read.
+    pub(super) fn readable_below(
+        &self,
+        app: &App,
+        spec: &ContractSpec,
+    ) -> Result<Vec<AgentBelow>, CliError> {
+        self.walk_below(app, spec, |_| Ok(()))
     }
 
     /// The same; what is wrong with a file among them is handed to `fault`, which ends the walk or goes on without that file.
@@ -133,7 +143,6 @@ impl ContractFile {
             is_found: self.is_found,
             is_recorded: false,
             name: self.name.parent().unwrap_or(&self.name).join(file),
-            needs_trust: false,
             path: self.folder().join(file),
             placeholders: self.placeholders.clone().for_agent(),
             prompt: None,
@@ -142,7 +151,9 @@ impl ContractFile {
                 Reading::Definition => Reading::Definition,
                 Reading::Command | Reading::Delegate => Reading::Delegate,
             },
+            recorded: self.recorded.clone(),
             sets: sets.cloned().collect(),
+            trust: Trust::Judged,
         }
     }
 
@@ -152,8 +163,11 @@ impl ContractFile {
             base_dir: app.cwd.clone(),
             config: app.named_config(),
             contract_file: parent.folder.clone(),
+            files: None,
             sets: Vec::new(),
         });
+        let recorded = begun.files.as_deref().map(paths_of);
+        let trust = begun.files.map_or(Trust::Judged, Trust::Among);
         let sets = begun.sets.iter().filter(|set| is_for_every_agent(set));
         let path = parent.path_of(file);
         Self {
@@ -162,12 +176,13 @@ impl ContractFile {
             is_found: false,
             is_recorded: false,
             name: path.clone(),
-            needs_trust: false,
             path,
             placeholders: Placeholders::now().for_agent(),
             prompt: None,
             reading: Reading::Delegate,
+            recorded,
             sets: sets.cloned().collect(),
+            trust,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::ContractFile;
+use super::trust::Trust;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::secrets;
@@ -30,11 +31,16 @@ impl ContractFile {
     /// Reads the workflow, with the digests of the agents that its steps delegate to.
     pub(in crate::cli) fn read_workflow(&self, app: &App) -> Result<WorkflowSpec, CliError> {
         let text = self.text()?;
-        let place = (self.base_dir.as_path(), self.config.clone());
-        let layers = app.layers(place, self.folder())?;
+        let layers = self.layers(app)?;
         let name = self.name.display().to_string();
-        let spec = WorkflowSpec::parse(&name, &text, &layers)?;
-        if let Some(contract) = &spec.contract {
+        let mut spec = WorkflowSpec::parse(&name, &text, &layers)?;
+        if let Some(contract) = &mut spec.contract {
+            contract.layer_values = layers.stated_values();
+            // Where snapshots of its steps go is taken from a layer, too.
+            if app.accounting.kept.sessions_dir.is_none() {
+                self.sessions_dir(&layers, contract)?;
+            }
+            contract.files = self.used_layers(&layers, contract);
             secrets::learn(contract, &app.environment);
         }
         let steps = spec.definition.all_steps().into_iter();
@@ -60,8 +66,7 @@ impl ContractFile {
         app: &App,
         spec: &WorkflowSpec,
     ) -> Result<BTreeMap<StepId, PathBuf>, CliError> {
-        let place = (self.base_dir.as_path(), self.config.clone());
-        let layers = app.layers(place, self.folder())?;
+        let layers = self.layers(app)?;
         let own = spec.contract.as_ref();
         let own = own.map(|contract| self.sessions_dir(&layers, contract));
         let own = own.transpose()?.flatten();
@@ -79,8 +84,7 @@ impl ContractFile {
     /// The same of a file that a step delegates to. One that does not read has none: its step says why.
     fn sessions_of_agent(&self, app: &App, agent: &str) -> Option<PathBuf> {
         let file = self.agent_beside(app, agent);
-        let place = (file.base_dir.as_path(), file.config.clone());
-        let layers = app.layers(place, file.folder()).ok()?;
+        let layers = file.layers(app).ok()?;
         // Mostly none is named, and then the file need not be read.
         layers.sessions_dir().ok()??;
         file.parse(app, &file.text().ok()?).ok()?.sessions_dir
@@ -92,6 +96,9 @@ impl ContractFile {
         Self {
             base_dir: self.base_dir.clone(),
             config: self.config.clone(),
+            recorded: self.recorded.clone(),
+            // It is judged with the workflow.
+            trust: Trust::Judged,
             ..Self::given(app, path, Vec::new())
         }
     }

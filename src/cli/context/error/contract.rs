@@ -35,6 +35,17 @@ pub(in crate::cli) enum ContractFault {
     /// The caller: the file was found and not named, and nothing says that it may start what it names.
     #[error("use the contract {}, which was found and not named: it starts commands or hands on variables, and is not trusted as it is now", path.display())]
     Untrusted { path: PathBuf },
+    /// The caller: layers that a contract takes from were found and not named.
+    #[error("use {} for {}: found and not named, and not trusted as it is now", joined(layers), path.display())]
+    UntrustedLayers {
+        /// True if the contract is a file, which can be named to `monolith trust`.
+        is_file: bool,
+        layers: Vec<PathBuf>,
+        path: PathBuf,
+    },
+    /// The caller: a file that a run was begun with is another one now.
+    #[error("use {}: it changed since the run was begun, or a file that its commands name did", path.display())]
+    ChangedSince { contract: PathBuf, path: PathBuf },
     /// The caller: there is nothing to take back.
     #[error("trust the contract {} no longer: it was not trusted", path.display())]
     NotTrusted { path: PathBuf },
@@ -50,6 +61,11 @@ pub(in crate::cli) enum ContractFault {
     /// The caller: nothing says which file the contract came from.
     #[error("find the contract file of run {asked}: it is not recorded with it")]
     NoFileOfRun { asked: String },
+}
+
+fn joined(paths: &[PathBuf]) -> String {
+    let paths = paths.iter().map(|path| path.display().to_string());
+    paths.collect::<Vec<_>>().join(" and ")
 }
 
 fn word(path: &Path) -> String {
@@ -96,6 +112,26 @@ impl Advice for ContractFault {
                 let name = command(&format!("monolith run {here} \"task\""));
                 return Some(format!(
                     "a contract is a program; trust it as it is: {trust}; or name the file in each command, as in {name}"
+                ));
+            }
+            Self::UntrustedLayers {
+                is_file,
+                layers,
+                path,
+            } => {
+                let first = layers.first().map(PathBuf::as_path);
+                let layer = first.unwrap_or(path);
+                let trusted = if *is_file { path } else { layer };
+                let trust = command(&format!("monolith trust {}", word(trusted)));
+                let named = command(&format!("--config {}", word(layer)));
+                return Some(format!(
+                    "it decides what is started and where keys go; trust it as it is: {trust}; or name it: {named}"
+                ));
+            }
+            Self::ChangedSince { contract, .. } => {
+                let named = command(&format!("--contract {}", word(contract)));
+                return Some(format!(
+                    "put it back as it was, or name the contract to use it as it is now: {named}"
                 ));
             }
             Self::NotTrusted { .. } => "monolith trust --list shows what is trusted",

@@ -119,6 +119,12 @@ impl Beneath {
         if let Some(folder) = withheld.uncounted() {
             return Err(OpenError::Uncounted(folder.to_owned()));
         }
+        if let Ok(Some(place)) = &place {
+            let folder = id_of(&fstat(&place.folder)?);
+            if self.withheld.guards(folder, &place.name, &walk.opened) {
+                return Err(OpenError::Guarded);
+            }
+        }
         place
     }
 }

@@ -129,6 +129,7 @@ impl Needs {
 /// The same of a workflow: of its own contract, and of each agent that a step delegates to.
 fn of_workflow(app: &App, file: &ContractFile) -> Result<Needs, CliError> {
     let spec = file.read_workflow(app)?;
+    file.judge_workflow(app, &spec)?;
     let checked = checked_steps(app, file, &spec, ServersToStart::Builtin);
     let checked = runtime()?.block_on(checked);
     let mut known = BTreeSet::new();

@@ -9,7 +9,7 @@ use super::{described, imported, imported_while, operation, terms, tools};
 use crate::contract::rest::openapi::fault::OpenapiFault;
 
 /// A description of so many operations whose bodies are the schema `o`.
-fn service(operations: usize, schemas: Value) -> Value {
+fn service(operations: usize, schemas: &Value) -> Value {
     let body =
         json!({"content": {"application/json": {"schema": {"$ref": "#/components/schemas/o"}}}});
     let paths = (0..operations).map(|n| {
@@ -60,20 +60,20 @@ fn a_short_description_that_describes_a_lot_is_refused_with_its_place_and_advice
     let mut required = object(5_000, |_| json!({}));
     required["required"] = json!(names);
     for (shape, description) in [
-        ("allOf", service(200, all_of)),
+        ("allOf", service(200, &all_of)),
         (
             "many",
             service(
                 1_000,
-                json!({"o": object(400, |n| json!({"type": "string", "description": format!("{n:0>200}")}))}),
+                &json!({"o": object(400, |n| json!({"type": "string", "description": format!("{n:0>200}")}))}),
             ),
         ),
-        ("required", service(1_000, json!({"o": required}))),
+        ("required", service(1_000, &json!({"o": required}))),
         (
             "enums",
             service(
                 1_000,
-                json!({"o": object(300, |_| to("e")), "e": {"enum": values}}),
+                &json!({"o": object(300, |_| to("e")), "e": {"enum": values}}),
             ),
         ),
     ] {
@@ -164,7 +164,7 @@ fn a_chain_of_references_ends_in_anything() {
         .collect();
     schemas.insert("o".to_owned(), to("c1"));
     schemas.insert("c20000".to_owned(), json!({"type": "string"}));
-    let found = tools(&service(1, Value::Object(schemas)));
+    let found = tools(&service(1, &Value::Object(schemas)));
     assert_eq!(found.left_out, []);
     let body = found.tools[0].input_schema["properties"]["body"]
         .as_object()
@@ -194,7 +194,7 @@ fn a_description_of_too_many_values_is_refused_before_it_is_built() {
 fn reading_ends_once_nobody_waits() {
     let description = service(
         500,
-        json!({"o": object(100, |_| json!({"type": "string"}))}),
+        &json!({"o": object(100, |_| json!({"type": "string"}))}),
     )
     .to_string();
     let asked = Cell::new(0);

@@ -1,0 +1,238 @@
+//! The files that must be trusted before a contract file is used, and who trusts them. Asks no one itself.
+
+use std::path::Path;
+
+use super::ContractFile;
+use super::known::Reading;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::trust::{AgentBelow, ReadContract, file_trust, needs_trust};
+use crate::config::{Layers, place};
+use crate::contract::{ContractSpec, FileTrust, Work, WorkflowSpec};
+
+/// Who trusts a contract file.
+#[derive(Clone, Debug)]
+pub(super) enum Trust {
+    /// The caller who is asked: it was found and not named.
+    Found,
+    /// The caller who named it. Layers that were found are asked about all the same.
+    Named,
+    /// A run was begun with it: these files must be as they were then.
+    Recorded(Vec<FileTrust>),
+    /// It was judged with the file that names it.
+    Judged,
+    /// The same, by a run that goes on: its files must be among these, as they were when that run began.
+    Among(Vec<FileTrust>),
+}
+
+impl ContractFile {
+    /// Judges the files that must be trusted where it holds this text, and leaves them in `spec`.
+    pub(in crate::cli) fn judge_trust(
+        &self,
+        app: &App,
+        text: &str,
+        spec: &mut ContractSpec,
+    ) -> Result<(), CliError> {
+        if self.reading == Reading::Definition {
+            return Ok(());
+        }
+        let below = match self.trust {
+            Trust::Found => self.agents_below(app, spec)?,
+            _ => self.readable_below(app, spec)?,
+        };
+        let files = self.files_of(text, spec, &below)?;
+        self.judge(app, Some(spec), &below, &files)?;
+        spec.files = files;
+        Ok(())
+    }
+
+    /// The files that `monolith trust` trusts: the contract, its agents, and the layers that they take from.
+    pub(in crate::cli) fn all_files(
+        &self,
+        text: &str,
+        spec: &ContractSpec,
+        below: &[AgentBelow],
+    ) -> Result<Vec<FileTrust>, CliError> {
+        let mut files = vec![self.own_trust(text, spec)?];
+        files.extend(below.iter().map(AgentBelow::trust));
+        Ok(with_layers(files, spec, below))
+    }
+
+    /// The file itself with its trust hash, where it holds this text.
+    pub(in crate::cli) fn own_trust(
+        &self,
+        text: &str,
+        spec: &ContractSpec,
+    ) -> Result<FileTrust, CliError> {
+        let digest = self.digest_of(text)?;
+        Ok(file_trust((&self.path, self.folder()), digest, spec))
+    }
+
+    /// The found layers that it takes something from.
+    pub(super) fn used_layers(&self, layers: &Layers, spec: &ContractSpec) -> Vec<FileTrust> {
+        let workspace = spec.tools.workspace.as_deref().unwrap_or(".");
+        layers.used_found(&self.folder().join(workspace))
+    }
+
+    /// The files of a contract that must be trusted: found layers, and of a contract that was found, itself and its agents, unless all of it
+    /// starts nothing and hands on nothing.
+    fn files_of(
+        &self,
+        text: &str,
+        spec: &ContractSpec,
+        below: &[AgentBelow],
+    ) -> Result<Vec<FileTrust>, CliError> {
+        let own = place(&self.path);
+        let is_whole = match &self.trust {
+            Trust::Found => {
+                let mut specs = below.iter().map(|agent| &agent.spec).chain([spec]);
+                specs.any(|spec| needs_trust(spec) || !spec.files.is_empty())
+            }
+            Trust::Recorded(files) | Trust::Among(files) => {
+                files.iter().any(|file| file.path == own)
+            }
+            Trust::Named | Trust::Judged => false,
+        };
+        if is_whole {
+            return self.all_files(text, spec, below);
+        }
+        Ok(with_layers(Vec::new(), spec, below))
+    }
+
+    fn judge(
+        &self,
+        app: &App,
+        spec: Option<&ContractSpec>,
+        below: &[AgentBelow],
+        files: &[FileTrust],
+    ) -> Result<(), CliError> {
+        match &self.trust {
+            Trust::Judged => Ok(()),
+            Trust::Recorded(recorded) => self.are_as_recorded(recorded, files),
+            Trust::Among(recorded) => self.are_among(recorded, files),
+            Trust::Found | Trust::Named => self.as_read(spec, below, files).judge(app),
+        }
+    }
+
+    /// As it was read.
+    pub(in crate::cli) fn as_read<'c>(
+        &'c self,
+        spec: Option<&'c ContractSpec>,
+        below: &'c [AgentBelow],
+        files: &'c [FileTrust],
+    ) -> ReadContract<'c> {
+        ReadContract {
+            below,
+            files,
+            folder: self.folder(),
+            name: &self.name,
+            path: &self.path,
+            spec,
+        }
+    }
+
+    /// Refuses files that are not those that a run was begun with.
+    fn are_as_recorded(&self, recorded: &[FileTrust], files: &[FileTrust]) -> Result<(), CliError> {
+        self.are_among(files, recorded)?;
+        self.are_among(recorded, files)
+    }
+
+    /// Refuses files that are not among those.
+    fn are_among(&self, known: &[FileTrust], files: &[FileTrust]) -> Result<(), CliError> {
+        let Some(changed) = files.iter().find(|file| !known.contains(file)) else {
+            return Ok(());
+        };
+        Err(ContractFault::ChangedSince {
+            contract: self.name.clone(),
+            path: changed.path.clone(),
+        }
+        .into())
+    }
+
+    /// The file of an agent that a step delegates to, whose files must be among those that the workflow was begun with.
+    pub(in crate::cli) fn among(self, files: &[FileTrust]) -> Self {
+        Self {
+            trust: Trust::Among(files.to_vec()),
+            ..self
+        }
+    }
+
+    /// Refuses a workflow whose layers are not those that it was begun with.
+    pub(in crate::cli) fn is_as_begun(
+        &self,
+        app: &App,
+        files: &[FileTrust],
+    ) -> Result<(), CliError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let own = self.read_workflow(app)?.contract.unwrap_or_default();
+        self.are_among(files, &own.files)
+    }
+
+    /// Judges the layers that a workflow and the agents of its steps take from, and reads all of them. The files, to be recorded.
+    pub(in crate::cli) fn judge_workflow(
+        &self,
+        app: &App,
+        workflow: &WorkflowSpec,
+    ) -> Result<Vec<FileTrust>, CliError> {
+        let below = self.agents_of_workflow(app, workflow);
+        let own = workflow.contract.clone().unwrap_or_default();
+        let files = with_layers(Vec::new(), &own, &below);
+        let contract = workflow.contract.as_ref().map(|own| ContractSpec {
+            task: Some(String::new()),
+            ..own.clone()
+        });
+        self.judge(app, contract.as_ref(), &below, &files)?;
+        Ok(files)
+    }
+
+    /// The agents that the steps of a workflow delegate to, and theirs. The step of one that cannot be read says why.
+    pub(in crate::cli) fn agents_of_workflow(
+        &self,
+        app: &App,
+        workflow: &WorkflowSpec,
+    ) -> Vec<AgentBelow> {
+        let mut below: Vec<AgentBelow> = Vec::new();
+        for step in workflow.definition.all_steps() {
+            let Work::Delegate(delegate) = &step.work else {
+                continue;
+            };
+            let file = self.agent_beside(app, &delegate.agent);
+            let read = || -> Result<_, CliError> {
+                let text = file.text()?;
+                let spec = file.parse(app, &text)?;
+                let deeper = file.readable_below(app, &spec)?;
+                let digest = file.digest_of(&text)?;
+                Ok((digest, spec, deeper))
+            };
+            let Ok((digest, spec, deeper)) = read() else {
+                continue;
+            };
+            below.extend(deeper);
+            below.push(AgentBelow {
+                digest,
+                folder: file.folder().to_owned(),
+                name: Path::new(&delegate.agent).to_owned(),
+                path: file.path,
+                spec,
+            });
+        }
+        below.sort_by(|a, b| a.path.cmp(&b.path));
+        below.dedup_by(|a, b| a.path == b.path);
+        below
+    }
+}
+
+/// Those files and the layers of a contract and its agents, each once and sorted.
+fn with_layers(
+    mut files: Vec<FileTrust>,
+    spec: &ContractSpec,
+    below: &[AgentBelow],
+) -> Vec<FileTrust> {
+    files.extend(spec.files.iter().cloned());
+    files.extend(below.iter().flat_map(|agent| agent.spec.files.clone()));
+    files.sort();
+    files.dedup();
+    files
+}
