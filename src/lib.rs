@@ -68,6 +68,8 @@ mod cli;
 mod config;
 mod conformance;
 mod contract;
+#[cfg(test)]
+mod depth;
 #[doc(hidden)]
 pub mod door;
 mod driver;

@@ -6,6 +6,7 @@ use super::drive::play;
 use super::played::Played;
 use super::script::{UsageText, What};
 use super::source::Corpus;
+use crate::depth::bound;
 use crate::replay::WhatIf;
 
 /// What every response of a case reports of usage.
@@ -66,7 +67,7 @@ fn under_the_same_contract_everything_would_have_happened_as_it_did() {
     let corpus = Corpus::built_in();
     let base = Base::parse(&corpus.base).unwrap();
     let mut played = 0;
-    for source in &corpus.cases {
+    for source in corpus.cases.iter().step_by(bound(4, 1)) {
         for reports in [Reports::AsWritten, Reports::Nothing, Reports::Something] {
             let Ok(mut case) = Case::parse(&source.id, &source.text) else {
                 continue;
@@ -88,5 +89,8 @@ fn under_the_same_contract_everything_would_have_happened_as_it_did() {
             }
         }
     }
-    assert!(played > 1_500, "only {played} runs were compared");
+    assert!(
+        played > bound(375, 1_500),
+        "only {played} runs were compared"
+    );
 }

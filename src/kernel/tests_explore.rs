@@ -10,10 +10,13 @@ use super::tests_monitors::Ledger;
 use super::tests_oracle::{Oracle, Reaction};
 use super::tests_variants::{VARIANTS, Variant};
 use super::{Action, AgentOutcome, Effect, Event, EventKind, Run, State};
+use crate::depth::bound;
 use crate::message::Digest;
 
-/// How many letters of each ration a path may hold.
+/// Letters of each ration that a path may hold.
 const RATIONS: Rations = [1, 1, 2];
+/// States of a variant whose letters the quick form tries; the deep form tries all.
+const QUICK_STATES: usize = 800;
 
 type Rations = [u8; 3];
 
@@ -152,7 +155,12 @@ struct Search {
 
 /// Explores a variant to its end, or to the first property that does not hold.
 pub(super) fn explore(variant: &Variant) -> Result<Extent, Breach> {
-    without_digests(|| Search::new(variant).run(variant))
+    explore_states(variant, usize::MAX)
+}
+
+/// Explores the first `most` states of a variant, breadth first.
+fn explore_states(variant: &Variant, most: usize) -> Result<Extent, Breach> {
+    without_digests(|| Search::new(variant).run(variant, most))
 }
 
 impl Search {
@@ -167,8 +175,11 @@ impl Search {
         }
     }
 
-    fn run(mut self, variant: &Variant) -> Result<Extent, Breach> {
-        while let Some((at, key, node)) = self.queue.pop_front() {
+    fn run(mut self, variant: &Variant, most: usize) -> Result<Extent, Breach> {
+        for _ in 0..most {
+            let Some((at, key, node)) = self.queue.pop_front() else {
+                break;
+            };
             self.expand(variant, at, key, &node)?;
         }
         self.extent.keys = self.seen.len();
@@ -327,7 +338,7 @@ fn every_reachable_state_keeps_every_property() {
 /// The breach that a variant leads to, in words. Each variant comes to an end.
 fn explored(variant: &'static Variant) -> Option<String> {
     let began = std::time::Instant::now();
-    match explore(variant) {
+    match explore_states(variant, bound(QUICK_STATES, usize::MAX)) {
         Ok(extent) => {
             println!("{}: {extent:?} in {:?}", variant.name, began.elapsed());
             assert!(extent.ends > 0, "{} has no end", variant.name);
@@ -355,7 +366,7 @@ fn compared(variant: &Variant) -> usize {
     let (mut pairs, mut compared) = (0_usize, 0);
     let mut known: HashMap<DecisionKey, Watched> = HashMap::new();
     let mut level = vec![Watched::new(variant)];
-    for _ in 0..6 {
+    for _ in 0..bound(5, 6) {
         let mut next_level = Vec::new();
         for node in &level {
             for &letter in variant.letters.iter().copied().flatten() {
@@ -365,7 +376,7 @@ fn compared(variant: &Variant) -> usize {
                 let key = next.run.decision_key();
                 let Some(twin) = known.get(&key) else {
                     known.insert(key, next.clone());
-                    if next_level.len() < 12 && next.run.state() != State::Terminate {
+                    if next_level.len() < bound(8, 12) && next.run.state() != State::Terminate {
                         next_level.push(next);
                     }
                     continue;

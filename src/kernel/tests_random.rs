@@ -6,6 +6,7 @@ use super::tests_explore::Watched;
 use super::tests_variants::{VARIANTS, Variant};
 use super::{Effect, EntryDraft, Event, EventKind, InferenceReturned, Run, State};
 use crate::contract::ToolPolicy;
+use crate::depth::bound;
 use crate::message::{
     CallSeq, EnvelopeFields, InferenceSeq, ProviderFault, ProviderFaultClass, ToolEnvelope,
     ToolOutcome, Usage,
@@ -137,7 +138,7 @@ pub(crate) fn random_run(seed: u64) -> Result<RandomRun, String> {
 fn any_sequence_of_events_keeps_every_property() {
     let number =
         |name, default| std::env::var(name).map_or(default, |n| n.parse().expect("a number"));
-    let wanted = number("MONOLITH_RANDOM_EVENTS", 30_000);
+    let wanted = number("MONOLITH_RANDOM_EVENTS", bound(8_000, 30_000));
     let mut seed = number("MONOLITH_RANDOM_SEED", 1);
     let mut events = 0;
     while events < wanted {

@@ -4,6 +4,7 @@ use super::sample::{SampleRun, action};
 use super::sample_actions::full_action;
 use super::sample_values::every_event;
 use super::*;
+use crate::depth::bound;
 use crate::kernel::{EntryDraft, EntryKind, State};
 use crate::message::Digest;
 
@@ -146,7 +147,7 @@ fn every_changed_byte_is_found_in_its_line() {
     let whole = lines.concat();
     let mut at = 0;
     for (number, (line, state)) in (1_u64..).zip(lines.iter().zip(states(&lines))) {
-        for offset in 0..line.len() {
+        for offset in (0..line.len()).step_by(bound(5, 1)) {
             let old = line[offset];
             for new in [old ^ 1, old ^ 0x20, old ^ 0x80, b'\n', b' ', b'0', b'"'] {
                 if new == old {

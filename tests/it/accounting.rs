@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use monolith::RunId;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, Left, calls, monolith, says, text};
+use crate::fixture::{Fixture, Left, bound, calls, monolith, says, text};
 use crate::harness::Harness;
 
-/// How many runs are killed, each at another entry.
-const KILLED_RUNS: u64 = 12;
+/// Runs that are killed, each at another entry, in the quick and in the deep form.
+const KILLED_RUNS: (u64, u64) = (4, 12);
 
 /// A fixture with a contract whose scripted model makes a call and answers.
 fn fixture(more: &str) -> Fixture {
@@ -246,7 +246,7 @@ fn a_killed_run_is_accounted_for_once_whatever_the_kill_cut() {
     }
     let mut harness = Harness::new(11);
     let ledger = harness.path().join("home/accounting.jsonl");
-    for n in 0..KILLED_RUNS {
+    for n in 0..bound(KILLED_RUNS.0, KILLED_RUNS.1) {
         let run_id = RunId::try_from(format!("r{n}")).unwrap();
         let mut child = harness.drive(&run_id, "normal").spawn().unwrap();
         if harness.wait_for(&mut child, &run_id, 2 + n) {

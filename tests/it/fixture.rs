@@ -26,6 +26,18 @@ const OTHERS: [&str; 7] = [
     "OPENROUTER_API_KEY",
 ];
 
+/// Returns the bound of the form that runs: `MONOLITH_DEEP=1` selects the deep one (docs/design/gate.md).
+pub fn bound<T>(quick: T, deep: T) -> T {
+    let is_deep = std::env::var_os("MONOLITH_DEEP").is_some_and(|value| value == "1");
+    if is_deep { deep } else { quick }
+}
+
+/// Returns the kills that a test has to make: those of the form that runs, or `MONOLITH_KILLS`.
+pub fn wanted_kills((quick, deep): (u64, u64)) -> u64 {
+    let given = std::env::var("MONOLITH_KILLS");
+    given.map_or(bound(quick, deep), |text| text.parse().unwrap())
+}
+
 /// The binary, called in `folder` with a state folder `home` below it, and no person to ask.
 pub fn monolith(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));

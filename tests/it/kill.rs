@@ -11,11 +11,11 @@ use monolith::{
     BlobSource, CallSeq, Digest, EventKind, Replayer, RunId, SealedEntry, StoreReader, ToolOutcome,
 };
 
-use crate::fixture::{monolith, text};
+use crate::fixture::{monolith, text, wanted_kills};
 use crate::harness::Harness;
 
-/// How often the normal test run kills.
-const KILLS: u64 = 25;
+/// Kills of the quick and of the deep form.
+const KILLS: (u64, u64) = (8, 25);
 /// How often one run is killed before it may come to its end.
 const KILLS_PER_RUN: u64 = 4;
 /// About how many entries a run has that is not killed.
@@ -280,7 +280,7 @@ fn a_killed_tree_of_runs_repeats_nothing() {
     if !Harness::has_python() {
         return;
     }
-    let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let wanted = wanted_kills(KILLS);
     let mut harness = Harness::new(0x5851_f42d_4c95_7f2d);
     let (mut killed, mut runs) = (0, 0);
     let mut open = [0; 3];
@@ -304,7 +304,7 @@ fn a_killed_run_loses_nothing_and_repeats_nothing() {
     if !Harness::has_python() {
         return;
     }
-    let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let wanted = wanted_kills(KILLS);
     let mut harness = Harness::new(0x9e37_79b9_7f4a_7c15);
     harness.finish(Way::Under("c.yaml"), &named(WHOLE), "normal");
     let (mut killed, mut runs) = (0, 0);

@@ -20,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::fixture::bound;
 use super::loopback::{Loopback, Served};
 
 const RECORDS: &str = concat!(
@@ -38,7 +39,8 @@ fn records() -> Vec<RecordedResponse> {
     match File::open(RECORDS) {
         Ok(file) => {
             let recorded = BufReader::new(GzDecoder::new(file)).lines();
-            lines.extend(recorded.map(Result::unwrap));
+            // The quick form plays every fourth of them.
+            lines.extend(recorded.map(Result::unwrap).step_by(bound(4, 1)));
         }
         Err(_) => println!("skipped 3677 recorded responses: {RECORDS} is not there"),
     }

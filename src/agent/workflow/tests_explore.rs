@@ -9,9 +9,10 @@ use super::tests_monitor::{Map, Monitor, STRANGER};
 use super::*;
 use crate::contract::FailureStrategy::{ContinueOnError, FailFast, Rollback};
 use crate::contract::{Label, Test, WorkflowDefinition};
+use crate::depth::bound;
 
-/// How often a path may stop, suspend, resume, or not begin a step.
-const RATION: u8 = 2;
+/// Letters that a path may hold of those that stop, suspend, resume, or do not begin a step, in the quick and in the deep form.
+const RATION: (u8, u8) = (1, 2);
 
 /// What can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,7 +264,7 @@ fn variants() -> Vec<(&'static str, WorkflowDefinition)> {
 #[test]
 fn every_event_in_every_state_keeps_the_rules() {
     for (name, definition) in variants() {
-        match explored(&definition, RATION) {
+        match explored(&definition, bound(RATION.0, RATION.1)) {
             // Less would be another exploration than is meant.
             Ok(states) => assert!(states > 40, "{name}: {states} states"),
             Err(breach) => panic!("{name}: {breach}"),
@@ -283,7 +284,7 @@ fn a_group_that_has_failed_is_rolled_back_whatever_fails_around_it() {
     let further_out = group("mid", 2, Rollback, vec![undone("a"), inside]);
     for group in [itself, further_out] {
         let definition = workflow(vec![around(group)], undo());
-        match explored(&definition, 1) {
+        match explored(&definition, bound(0, 1)) {
             Ok(states) => assert!(states > 40, "{states} states"),
             Err(breach) => panic!("{breach}"),
         }

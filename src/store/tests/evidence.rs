@@ -7,6 +7,7 @@ use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
 use super::{folder, open, signer, write, write_signed};
+use crate::depth::bound;
 use crate::message::Digest;
 use crate::store::{RunFilter, StoreReader};
 use crate::transcript::FlawKind::{self, Extended, MissingBlob, Tampered, Truncated};
@@ -78,7 +79,7 @@ fn every_changed_byte_of_every_evidence_column_is_found_in_its_table() {
                 Value::Integer(number) => number,
                 _ => 0,
             };
-            for at in 0..bytes.len() {
+            for at in (0..bytes.len()).step_by(bound(5, 1)) {
                 let mut flipped = bytes.clone();
                 flipped[at] ^= 1 << (at % 8);
                 let updated = reader.conn.execute(&update, params![flipped, row]);
@@ -94,7 +95,7 @@ fn every_changed_byte_of_every_evidence_column_is_found_in_its_table() {
             }
         }
     }
-    assert!(changes > 5_000, "{changes}");
+    assert!(changes > bound(1_000, 5_000), "{changes}");
     assert!(reader.verify_run(&run.run_id, false).unwrap().holds());
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Golden, goldens};
+use crate::depth::bound;
 use crate::kernel::{Action, Counters, Event, RandomRun, random_run};
 use crate::message::{Digest, Usage};
 use crate::view::usage_totals::UsageTotals;
@@ -69,7 +70,7 @@ fn entries_out_of_order_missing_or_twice_are_reported_whatever_numbers_they_have
     for golden in goldens() {
         let whole = golden.given();
         let last = whole.len() - 1;
-        for at in 0..=last {
+        for at in (0..=last).rev().step_by(bound(4, 1)) {
             let mut without = whole.clone();
             without.remove(at);
             let mut twice = whole.clone();
@@ -100,7 +101,7 @@ fn entries_out_of_order_missing_or_twice_are_reported_whatever_numbers_they_have
             assert!(golden.departure(&numbered(twice)).is_some(), "{name} twice");
         }
     }
-    assert!(forged > 200, "{forged}");
+    assert!(forged > bound(50, 200), "{forged}");
     assert_eq!(unnoticed, Vec::<String>::new());
 }
 
@@ -184,7 +185,7 @@ fn departs(run: &RandomRun, given: &Given, follows: bool) -> Option<String> {
 
 /// The runs of the kernel's own random test: any events in any order, late ones and those of a past moment too.
 fn random_runs() -> impl Iterator<Item = (u64, RandomRun)> {
-    (1..=400).map(|seed| (seed, random_run(seed).unwrap()))
+    (1..=bound(100, 400)).map(|seed| (seed, random_run(seed).unwrap()))
 }
 
 /// Shows 002/3.display.1.
@@ -200,7 +201,7 @@ fn the_view_of_a_run_under_any_events_is_the_machines() {
             assert_eq!(view.counted_ms(), run.run.run_ms(), "seed {seed}");
         }
     }
-    assert!(entries > 1_500, "{entries}");
+    assert!(entries > bound(375, 1_500), "{entries}");
 }
 
 /// Shows 002/3.display.1, 002/8.modify.4.
@@ -235,7 +236,7 @@ fn an_entry_that_a_run_under_any_events_lacks_has_twice_or_elsewhere_is_reported
             }
         }
     }
-    assert!(counts > 50, "{counts}");
+    assert!(counts > bound(12, 50), "{counts}");
 }
 
 /// Shows 002/6.commit.6.

