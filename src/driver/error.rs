@@ -450,25 +450,14 @@ impl DriverError {
     }
 
     /// The fault of a run below the one that the caller asked for, whose contract that file gives.
-    pub(in crate::driver) fn of_file(self, path: Option<PathBuf>) -> Self {
-        match self {
-            Self::OtherContract {
-                agent,
-                file: None,
-                run_id,
-                pointer,
-                recorded,
-                given,
-            } => Self::OtherContract {
-                agent,
-                file: path.map(PathBuf::into_boxed_path),
-                run_id,
-                pointer,
-                recorded,
-                given,
-            },
-            other => other,
+    pub(in crate::driver) fn of_file(mut self, path: Option<PathBuf>) -> Self {
+        if let Self::OtherContract {
+            file: file @ None, ..
+        } = &mut self
+        {
+            *file = path.map(PathBuf::into_boxed_path);
         }
+        self
     }
 
     /// The fault of a run below that one, with which it goes on.
