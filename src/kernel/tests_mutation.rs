@@ -184,7 +184,7 @@ fn no_guard_and_no_pair_of_guards_can_be_taken_away_unseen() {
     for (i, one) in Guard::ALL.iter().enumerate() {
         for other in &Guard::ALL[i + 1..] {
             pairs += 1;
-            if pairs % bound(5, 1) != 0 {
+            if !pairs.is_multiple_of(bound(5, 1)) {
                 continue;
             }
             let pair = [*one, *other];

@@ -265,14 +265,19 @@ fn a_tree_whose_agent_cannot_be_brought_up_is_left_and_loses_nothing() {
 #[test]
 fn a_question_that_is_over_keeps_no_other_from_the_terminal() {
     let fixture = Fixture::new();
-    let terms = "tools: {builtin: [shell]}\nrequire_approval: [shell]\n";
+    let terms = "tools: {builtin: [shell]}\napproval:\n\
+                 - {tool: shell, arguments: {properties: {command: {const: 'touch ran'}}}, action: ask}\n";
     let asked = asks(&[("shell", json!({"command": "true"}))], "");
     let works = asks(&[("shell", json!({"command": UNTIL_GO}))], "passed");
     let passes = [&asked[..1], &works].concat();
     let short = "tools: {builtin: [shell]}\napproval_timeout_ms: 500\napproval:\n\
                  - {tool: shell, arguments: {properties: {command: {const: 'true'}}}, action: ask}\n";
     fixture.agent("passes", short, &passes);
+    // The other agent asks second, whichever of them starts first.
+    let until_asked = UNTIL_GO.replace("begun", "second").replace("go", "asked");
+    let second = asks(&[("shell", json!({"command": until_asked}))], "");
     let says = asks(&[("shell", json!({"command": "touch ran"}))], "ran");
+    let says = [&second[..1], &says].concat();
     fixture.agent("waits", terms, &says);
     let calls = [
         ("agent__passes", prompt("go")),
@@ -282,10 +287,11 @@ fn a_question_that_is_over_keeps_no_other_from_the_terminal() {
                 parallel_safe: [agent__passes, agent__waits]\n";
     fixture.agent("lead", both, &asks(&calls, "Done."));
     let mut terminal = Terminal::start(fixture.command(&lead(&[])));
+    terminal.until("run lead.1: call 1 of shell");
+    fixture.write("asked", "");
     terminal
-        .until("run lead.1: call 1 of shell")
         .until("no answer is waited for any more")
-        .until("run lead.2: call 1 of shell")
+        .until("run lead.2: call 2 of shell")
         .until("allow it? [y/N] ")
         .types("y\n");
     fixture.until("the other call has run", |fixture| {
