@@ -783,6 +783,40 @@ for name, call in dict(ptrace=(101, 0, 0), mount=(165, 0, 0, 0, 0, 0), user=(272
     }
 }
 
+/// A file that runs as its owner would outlive the sandbox, and a pair of datagram sockets sends to any socket of a file.
+#[test]
+fn s26_no_file_runs_as_its_owner_and_no_pair_of_sockets_leads_out() {
+    if !sandbox() || !has("python3") {
+        return;
+    }
+    let fixture = Fixture::new();
+    let program = "import errno, os, socket
+def tried(name, work):
+    try:
+        work()
+        print(name, 'done')
+    except OSError as fault:
+        print(name, errno.errorcode[fault.errno])
+open('f', 'w').close()
+tried('plain', lambda: os.chmod('f', 0o755))
+tried('stream', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM))
+tried('owner', lambda: os.chmod('f', 0o4755))
+tried('group', lambda: os.chmod('f', 0o2755))
+tried('open file', lambda: os.fchmod(os.open('f', os.O_RDONLY), 0o4755))
+tried('new file', lambda: os.open('g', os.O_CREAT | os.O_WRONLY, 0o4755))
+tried('node', lambda: os.mknod('h', 0o104755))
+tried('datagram', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+";
+    fixture.write("work/modes.py", program);
+    let text = fixture.confined(&["python3 modes.py"]).remove(0);
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines.len(), 8, "{text}");
+    assert_eq!(lines[..2], ["plain done", "stream done"]);
+    for line in &lines[2..] {
+        assert!(line.ends_with(" EPERM"), "{line}");
+    }
+}
+
 #[test]
 fn a_system_that_lacks_a_part_is_named_and_nothing_is_run() {
     if !sandbox() || !has("unshare") {

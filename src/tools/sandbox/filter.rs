@@ -114,6 +114,36 @@ const X32_OWN: [(i64, i64); 5] = [
     (libc::SYS_process_vm_writev, 540),
 ];
 
+/// Calls whose arguments lie in memory, where no filter looks. Programs use clone and openat where they are absent.
+const ABSENT: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
+/// Mode bits that run a file as its owner or its group. A file with one outlives the sandbox, whose mounts alone ignore them.
+const RUN_AS_OWNER: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
+/// Calls that set the mode of a file, each with the place of the mode among its arguments.
+const SET_MODE: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+/// Calls whose mode counts only if their flags make a file, each with the place of the flags; the mode follows.
+const OPEN_FILE: &[(i64, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+/// Flags of open(2) that make a file.
+const MAKE_FILE: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE];
+/// Types of socket that a pair of them is not bound to: it sends to any socket of a file.
+const UNCONNECTED: [libc::c_int; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+/// linux/net.h: the bits of a socket's type; the others are flags.
+const SOCKET_TYPE: u64 = 0xf;
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Filters the system calls of this process and of all that it starts. Without `unix_sockets` it connects to no socket of a file; a pair of
@@ -121,7 +151,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) fn apply(unix_sockets: bool, memory: Option<MemoryScope>) -> Result<(), Fault> {
     let part = Part::Seccomp;
     let refused = refused(unix_sockets).map_err(part.while_at("its rules"))?;
-    let mut absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    let mut absent: Rules = ABSENT.map(|call| (call, Vec::new())).into();
     if memory == Some(MemoryScope::Process) {
         absent.extend(UNCOUNTED.map(|call| (call, Vec::new())));
         let mapped = uncounted_maps().map_err(part.while_at("its rules of memory"))?;
@@ -130,7 +160,6 @@ pub(super) fn apply(unix_sockets: bool, memory: Option<MemoryScope>) -> Result<(
         apply_filter(&mapped).map_err(part.while_at("the filter of memory"))?;
     }
     let (refused, absent) = (everywhere(refused), everywhere(absent));
-    // Its flags lie in memory, where no filter looks. Without this call a C library uses clone.
     let absent = compiled(absent, libc::ENOSYS).map_err(part.while_at("its first filter"))?;
     let refused = compiled(refused, libc::EPERM).map_err(part.while_at("its second filter"))?;
     apply_filter(&absent).map_err(part.while_at("the first filter"))?;
@@ -163,8 +192,33 @@ fn refused(unix_sockets: bool) -> Result<Rules, BackendError> {
         others
     };
     rules.insert(libc::SYS_socket, vec![all_but(sockets)?]);
-    rules.insert(libc::SYS_socketpair, vec![all_but(&SOCKETS)?]);
+    let mut pairs = vec![all_but(&SOCKETS)?];
+    if !unix_sockets {
+        for kind in UNCONNECTED {
+            pairs.push(one(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), bits(kind))?);
+        }
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
+    refuse_run_as_owner(&mut rules)?;
     Ok(rules)
+}
+
+/// Refuses files that run as their owner or their group.
+fn refuse_run_as_owner(rules: &mut Rules) -> Result<(), BackendError> {
+    let has = |argument, bit: u64| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
+    for bit in RUN_AS_OWNER.map(u64::from) {
+        for (call, mode) in SET_MODE {
+            let rule = SeccompRule::new(vec![has(*mode, bit)?])?;
+            rules.entry(*call).or_default().push(rule);
+        }
+        for (call, flags) in OPEN_FILE {
+            for flag in MAKE_FILE.map(bits) {
+                let rule = SeccompRule::new(vec![has(*flags, flag)?, has(flags + 1, bit)?])?;
+                rules.entry(*call).or_default().push(rule);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses such maps.

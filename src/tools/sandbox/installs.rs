@@ -78,13 +78,13 @@ impl Installs {
         for folder in std::env::split_paths(search) {
             let given = workspace.join(folder);
             match found.resolved(&given) {
-                Some(path) if path.is_dir() => {
+                Some(path) if path.is_dir() && !is_in(&path, &found.planted) => {
                     found.show_prefix(&path.join("_"));
                     let is_writable = false;
                     found.search.push(SearchFolder { is_writable, path });
                 }
-                Some(_) => {}
-                None => found.search.push(SearchFolder {
+                Some(path) if !path.is_dir() => {}
+                _ => found.search.push(SearchFolder {
                     is_writable: true,
                     path: given,
                 }),
@@ -185,6 +185,10 @@ impl Installs {
                 Ok(target) => at = folder.join(target),
                 Err(_) => break,
             }
+        }
+        // The words of a file that a confined process could write lead to nothing, either.
+        if is_in(&at, &self.planted) {
+            return;
         }
         let Some(interpreter) = first_line(&at) else {
             return;

@@ -1,9 +1,12 @@
 //! Limits of each process (setrlimit(2)). Does not know the program.
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Limits;
 use super::part::{Fault, Part};
+
+/// Bytes of the stack of a process whose memory is limited.
+const STACK: u64 = 16 << 20;
 
 /// Sets what the profile limits, for this process and all that it starts. None of them may raise it again.
 pub(super) fn apply(limits: &Limits) -> Result<(), Fault> {
@@ -20,13 +23,23 @@ pub(super) fn apply(limits: &Limits) -> Result<(), Fault> {
         let Some(limit) = limit else {
             continue;
         };
-        let before = rustix::process::getrlimit(resource);
+        let before = getrlimit(resource);
         let limit = before.maximum.map_or(limit, |most| most.min(limit));
         let both = Rlimit {
             current: Some(limit),
             maximum: Some(limit),
         };
         setrlimit(resource, both).map_err(Part::Limits.while_at(name))?;
+    }
+    if limits.memory_bytes.is_some() {
+        // A stack counts as no data.
+        let stack = getrlimit(Resource::Stack);
+        let bounded = |limit: Option<u64>| Some(limit.map_or(STACK, |limit| limit.min(STACK)));
+        let stack = Rlimit {
+            current: bounded(stack.current),
+            maximum: bounded(stack.maximum),
+        };
+        setrlimit(Resource::Stack, stack).map_err(Part::Limits.while_at("stack"))?;
     }
     Ok(())
 }

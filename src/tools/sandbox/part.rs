@@ -51,7 +51,7 @@ impl Part {
         what: impl fmt::Display,
     ) -> impl FnOnce(E) -> Fault {
         move |fault| Fault {
-            status: status_of(&fault),
+            status: status_of(self, &fault),
             ..self.lacks(format_args!("{what}: {fault}"))
         }
     }
@@ -59,7 +59,7 @@ impl Part {
 
 /// Tells a system that refuses from one that has no room: a neighbour can fill a system, and must not take the sandbox away by it.
 #[cfg(target_os = "linux")]
-fn status_of(fault: &dyn std::any::Any) -> PartStatus {
+fn status_of(part: Part, fault: &dyn std::any::Any) -> PartStatus {
     use rustix::io::Errno;
 
     let system = fault.downcast_ref::<std::io::Error>();
@@ -69,12 +69,33 @@ fn status_of(fault: &dyn std::any::Any) -> PartStatus {
             .downcast_ref::<Errno>()
             .map(|code| code.raw_os_error())
     });
+    // A kernel that was told to have no namespaces answers as one that has as many as it may.
+    let bounded = [Errno::NOSPC, Errno::USERS].map(|code| Some(code.raw_os_error()));
+    if bounded.contains(&code) && !is_switched_off(part) {
+        return PartStatus::Busy;
+    }
     let full = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
     if full.iter().any(|full| Some(full.raw_os_error()) == code) {
         PartStatus::Busy
     } else {
         PartStatus::Lacking
     }
+}
+
+/// True if the kernel was told to have no namespace of a part.
+#[cfg(target_os = "linux")]
+fn is_switched_off(part: Part) -> bool {
+    let kinds: &[&str] = match part {
+        Part::UserNamespace => &["user"],
+        Part::MountNamespace => &["mnt", "ipc", "uts"],
+        Part::PidNamespace => &["pid"],
+        Part::NetworkNamespace => &["net"],
+        _ => return true,
+    };
+    kinds.iter().any(|kind| {
+        let most = std::fs::read_to_string(format!("/proc/sys/user/max_{kind}_namespaces"));
+        most.is_ok_and(|most| most.trim() == "0")
+    })
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -93,9 +114,12 @@ mod tests {
             let fault = Part::PidNamespace.while_at("spawn")(system(full));
             assert_eq!(fault.status, PartStatus::Busy, "{fault}");
         }
-        // What a kernel answers that was told to have no user namespaces.
+        // A neighbour can use up the namespaces of a system that has some.
         let fault = Part::UserNamespace.while_at("unshare")(system(Errno::NOSPC));
-        assert_eq!(fault.status, PartStatus::Lacking);
+        assert_eq!(
+            fault.status == PartStatus::Lacking,
+            is_switched_off(Part::UserNamespace)
+        );
         let fault = Part::Landlock.while_at("restrict")("EAGAIN");
         assert_eq!(fault.status, PartStatus::Lacking);
     }

@@ -114,7 +114,7 @@ pub(super) fn replace(
     let discarded = root.join(DISCARDED);
     if has_caches {
         fs::create_dir(&discarded).map_err(part.while_at(DISCARDED))?;
-        let options = format!("mode=0700,size={}", share.min(DISCARDED_SIZE));
+        let options = format!("mode=0700,{}", room(share.min(DISCARDED_SIZE)));
         fresh(&discarded, &options, part)?;
     }
     for ((path, put), source) in layout.iter().zip(taken) {
@@ -136,7 +136,7 @@ pub(super) fn replace(
         let at = root.join(name);
         fs::create_dir_all(&at).map_err(part.while_at(name))?;
     }
-    let shared = format!("mode=1777,size={}", share.min(SHARED));
+    let shared = format!("mode=1777,{}", room(share.min(SHARED)));
     fresh(&devices.join("shm"), &shared, part)?;
     let processes = root.join("proc");
     fs::create_dir_all(&processes).map_err(Part::Proc.while_at("/proc"))?;
@@ -276,7 +276,7 @@ fn place(
         }
         (Put::Fresh, _) => {
             folder()?;
-            let mut options = format!("mode=1777,size={bytes}");
+            let mut options = format!("mode=1777,{}", room(bytes));
             if let Some(id) = owner.id {
                 let _ = write!(options, ",uid={id},gid={id}");
             }
@@ -324,6 +324,11 @@ fn fresh(at: &Path, options: &str, part: Part) -> Result<(), Fault> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", at, "tmpfs", flags, Some(options.as_c_str()))
         .map_err(part.while_at(at.display()))
+}
+
+/// Options that bound the bytes of a folder in memory, and the files and attributes, which take memory of their own.
+fn room(bytes: u64) -> String {
+    format!("size={bytes},nr_inodes={}", (bytes / 4_096).max(64))
 }
 
 /// Goes there for good: the host's files have no path any more.
