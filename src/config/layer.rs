@@ -12,6 +12,7 @@ use super::env_file;
 use super::fault::ConfigFault;
 use super::names::SECTIONS;
 use super::trust_hash::TrustHash;
+use crate::contract::placeholders;
 use crate::message::{Digest, ObjectFault, exact_value};
 use crate::store::{Foreign, open_regular};
 
@@ -94,6 +95,24 @@ impl Layer {
         }))
     }
 
+    /// The variables of this layer whose values stand in a command line: they are a part of the command.
+    fn variables_in_commands(&self) -> BTreeMap<&str, &str> {
+        let servers = self.value.get("mcpServers").and_then(Value::as_object);
+        let servers = servers.into_iter().flat_map(|servers| servers.values());
+        let lines = servers.flat_map(|server| COMMAND_LINE.map(|key| server.get(key)));
+        let mut found = BTreeMap::new();
+        for value in lines.flatten() {
+            texts_of(value, &mut |text| {
+                let named = placeholders(text);
+                found.extend(named.filter_map(|name| self.variables.get_key_value(name)));
+            });
+        }
+        let found = found.into_iter();
+        found
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect()
+    }
+
     /// The trust hash of the layer for contracts of `folder` whose tools stand in `workspace`: its text, the names of its variables,
     /// and every file that its commands name. `expand` replaces the placeholders of a word.
     pub(super) fn trust_hash(
@@ -124,10 +143,19 @@ impl Layer {
             }
         }
         hash.add_files_of(&words);
+        for (name, value) in self.variables_in_commands() {
+            hash.add("value", name.as_bytes());
+            hash.add(
+                "digest",
+                Digest::of(value.as_bytes()).to_string().as_bytes(),
+            );
+        }
         hash.finish()
     }
 }
 
+/// Keys of a server that make its command line.
+const COMMAND_LINE: [&str; 2] = ["command", "args"];
 /// Keys of definitions that name files which are run or read.
 const STARTING: [(&str, &[&str]); 2] = [
     ("mcpServers", &["command", "args", "env"]),

@@ -154,7 +154,13 @@ impl Layers {
 
     fn is_found(&self, layer: &Layer) -> bool {
         let own = place(&layer.path);
-        self.locations.found().any(|found| place(&found) == own)
+        // A confined program of an earlier run may have written a file of the user's own folders, too.
+        let is_named = self.locations.config.as_deref().map(place) == Some(own.clone());
+        let could_be_written = || {
+            let earlier = self.environment.granted_before();
+            earlier.iter().any(|folder| own.starts_with(folder))
+        };
+        self.locations.found().any(|found| place(&found) == own) || !is_named && could_be_written()
     }
 
     fn trust_of(&self, layer: &Layer, workspace: &Path) -> FileTrust {

@@ -15,8 +15,6 @@ const SYSTEM: [&str; 6] = ["/bin", "/lib", "/lib64", "/nix/store", "/sbin", "/us
 const BREAKS: [char; 16] = [
     ' ', '\t', '\n', '"', '\'', '`', ';', '&', '|', '(', ')', '<', '>', '=', ',', ':',
 ];
-/// Maximum number of files that the words of one file may name.
-const MOST_FILES: usize = 512;
 
 /// A trust hash in the making.
 #[derive(Debug)]
@@ -73,7 +71,7 @@ impl TrustHash {
                 }
             }
         }
-        for (path, real) in found.into_iter().take(MOST_FILES) {
+        for (path, real) in found {
             self.add_path("file", &path);
             self.add_path("target", &real);
             // A file that cannot be read cannot be run, either; it is another one once it can be.

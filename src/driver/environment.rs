@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::KeyFolder;
 use super::agent_reader::AgentReader;
+use super::bring_up::granted_before;
 use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
@@ -176,6 +177,11 @@ impl Environment {
     /// The host's state folder, which may be missing.
     pub(super) fn state(&self) -> Option<&Path> {
         self.state.as_deref()
+    }
+
+    /// The folders that confined programs of earlier runs could write.
+    pub(crate) fn granted_before(&self) -> Vec<PathBuf> {
+        granted_before(self.state())
     }
 
     /// The host's own files, which no built-in tool reads.

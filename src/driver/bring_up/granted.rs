@@ -11,7 +11,7 @@ use crate::tools::is_in;
 const NAME: &str = "granted-folders";
 
 /// Returns the folders that are kept.
-pub(super) fn earlier(state: Option<&Path>) -> Vec<PathBuf> {
+pub(in crate::driver) fn earlier(state: Option<&Path>) -> Vec<PathBuf> {
     let text = state.and_then(|state| fs::read_to_string(state.join(NAME)).ok());
     let text = text.unwrap_or_default();
     let paths = text.split('\0').filter(|path| !path.is_empty());

@@ -45,6 +45,7 @@ mod unmet;
 mod workspace;
 
 pub(crate) use confinement::skipped_search_folders;
+pub(in crate::driver) use granted::earlier as granted_before;
 pub(crate) use guard::redactor_of;
 pub(crate) use handed_roots::{HandedRoot, handed_roots, is_root_of_all};
 pub(crate) use local_models::embedded_model;
