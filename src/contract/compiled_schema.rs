@@ -20,7 +20,7 @@ pub(super) struct CompiledRule {
     typed: Option<Compiled>,
 }
 
-/// Why arguments do not fit their tool's input schema: the first rule they break.
+/// The first rule of a tool's input schema that arguments break.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pointer}: {rule}")]
 pub struct ArgumentFault {

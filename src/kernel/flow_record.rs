@@ -8,7 +8,7 @@ use crate::contract::{FlowAction, Label};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowRecord {
-    /// What the rule does with the call.
+    /// The rule's action on the call.
     pub action: FlowAction,
     /// The call's id in its message; of one in a container, the container's id, a slash, and its number from 1.
     pub call: String,

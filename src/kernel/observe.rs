@@ -299,7 +299,7 @@ enum Observation {
 /// What is shown of one call.
 struct Seen {
     observed: Option<Observed>,
-    /// Where its words come from; `None` if the text is monolith's own.
+    /// The source of its words; `None` if the text is monolith's own.
     source: Option<Source>,
     text: String,
     tokens: Counted,

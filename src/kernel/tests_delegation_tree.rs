@@ -135,7 +135,7 @@ impl Tree {
         }
     }
 
-    /// What each run and those below it have used, as their models reported it.
+    /// The usage of each run together with its child runs, as their models reported it.
     fn used(&self) -> Vec<(u64, u64)> {
         let own = self.nodes.iter().map(|node| {
             let counters = node.harness.run.counters();

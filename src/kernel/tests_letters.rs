@@ -202,7 +202,7 @@ pub(super) const FLOWS: &[Letter] = &[
     LastTool(Does::Ok),
     Letter::Stop,
 ];
-/// What the runs of agents saw.
+/// Letters whose results are reports of agents, with the labels that their runs saw.
 pub(super) const REPORTS_OF_AGENTS: &[Letter] = &[
     Returns(Response::Write),
     Returns(Response::ReadWrite),

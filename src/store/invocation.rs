@@ -11,7 +11,7 @@ use super::schema::refusal;
 use crate::contract::FileTrust;
 use crate::message::RunId;
 
-/// How the last text of the column `sets` begins where it holds the files of [`Invocation`]. No change of a value begins so.
+/// Prefix of the last text in the column `sets` if it holds the files of [`Invocation`]. No change of a value begins with it.
 const FILES: &str = "trust.files=";
 
 /// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.

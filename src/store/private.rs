@@ -86,7 +86,7 @@ impl Exposure {
         Self::of(&fs::metadata(path).ok()?, WRITING)
     }
 
-    /// What lets somebody write a file that a store plays back who cannot write the store itself.
+    /// The property that lets a user write a file which the store plays back, although the user cannot write the store itself.
     #[cfg(unix)]
     pub(super) fn beyond(found: &Metadata, store: Option<&Metadata>) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
@@ -100,7 +100,7 @@ impl Exposure {
         (mode & forbidden != 0).then_some(Self::Mode(mode))
     }
 
-    /// Where modes and owners mean nothing, nothing is exposed.
+    /// Always `None`: modes and owners mean nothing here.
     #[cfg(not(unix))]
     pub(super) fn beyond(_found: &Metadata, _store: Option<&Metadata>) -> Option<Self> {
         None

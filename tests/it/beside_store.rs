@@ -48,7 +48,7 @@ impl Fixture {
     }
 }
 
-/// What was said, as one line of words.
+/// The printed output, as one line of words.
 fn words(left: &Left) -> String {
     let said = left.printed();
     said.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -199,7 +199,7 @@ fn no_journal_and_no_log_of_another_user_is_played_back() {
     }
 }
 
-/// What a confined program could make files in is no place for a store, whichever key grants it.
+/// A store is refused wherever a confined program could make files, whichever key grants the folder.
 #[test]
 fn a_store_that_a_confined_program_could_write_beside_is_refused_before_the_run() {
     let server = |more: &str| {
@@ -250,7 +250,7 @@ fn a_store_that_a_confined_program_could_write_beside_is_refused_before_the_run(
     }
 }
 
-/// What is safe stays allowed: a state folder in the workspace is hidden as a whole, and a tool that only takes paths is held to names.
+/// Safe stores stay allowed: a state folder in the workspace is hidden as a whole, and a tool that takes only paths is held to names.
 #[test]
 fn a_state_folder_in_the_workspace_is_hidden_as_a_whole() {
     if !sandbox() {

@@ -56,7 +56,7 @@ fn echoing(fixture: &Fixture, name: &str) {
     of_another_provider(fixture, name, "next");
 }
 
-/// How a run under that contract ends: the code of its outcome.
+/// The code of the outcome of a run under that contract.
 #[track_caller]
 fn code_of(fixture: &Fixture, args: &[&str]) -> String {
     let result = fixture.run(args).document();
@@ -64,7 +64,7 @@ fn code_of(fixture: &Fixture, args: &[&str]) -> String {
     code.as_str().expect("an outcome").to_owned()
 }
 
-/// What entry 0 of a run states of its inherited text.
+/// The inherited text that entry 0 of a run states.
 fn inherited(fixture: &Fixture, run: &str) -> Value {
     let entries = fixture.ok(&["export", run]);
     let first = entries.lines().find(|line| line.contains("run_started"));

@@ -166,7 +166,7 @@ fn s11b_a_command_changes_nothing_that_git_runs_in_a_repository_below_the_worksp
     }
 }
 
-/// What is renamed in one command and changed in the next is the same repository.
+/// A repository that one command renames and the next command changes is the same repository.
 #[test]
 fn s11b_a_repository_that_was_renamed_is_still_guarded() {
     if !sandbox() {

@@ -238,7 +238,7 @@ fn trust_of_a_link_is_none_of_another_link_to_the_same_file() {
     assert!(!fixture.starts(("place", &["tools"]), Some(4)));
 }
 
-/// What is started counts, not only the words that start it.
+/// Trust covers the started file itself, not only the words that start it.
 #[test]
 fn a_script_that_changed_since_its_contract_was_trusted_is_asked_about() {
     for server in [

@@ -12,7 +12,7 @@ use crate::tools::{FileChange, Withheld};
 /// How long reading the files may take: a person waits for the question.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where changes are looked up: the workspace of a run. What is shown of files is without the run's secrets.
+/// The workspace of a run, in which changes are looked up. Secrets of the run are removed from everything shown of its files.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Changes {
     root: PathBuf,

@@ -144,7 +144,7 @@ impl ContractFile {
     /// of then. The contract file of then is judged as one that was found: its path may be another user's by now. What was
     /// changed of the file's values then is changed now too, before `sets`.
     ///
-    /// Where neither is named now, the layers are those that the run recorded, and all files must be as they were then.
+    /// If neither is named now, uses the layers that the run recorded; every file must be unchanged since then.
     pub(in crate::cli) fn of_run(
         app: &App,
         begun: Option<Invocation>,
@@ -197,7 +197,7 @@ impl ContractFile {
         self
     }
 
-    /// What is recorded of it for a resume and a continuation, with the files that were trusted. Changes that may hold secrets are left
+    /// The invocation that a resume and a continuation need, with the files that were trusted. Changes that may hold secrets are left
     /// out: they are given again.
     pub(in crate::cli) fn invocation(&self, files: Vec<FileTrust>) -> Invocation {
         let kept = self.sets.iter().filter(|set| is_kept(set));
@@ -230,7 +230,8 @@ impl ContractFile {
     /// Reads the file. What it names and does not define is taken from the layers of configuration. From now on nothing is said
     /// that holds one of its secrets.
     ///
-    /// What was found and not named, the file itself or a layer that it takes from, is refused here, or asked about, where it is not trusted.
+    /// Asks about each file that was found, not named, and is not trusted: the contract, or a layer that it uses. Refuses it if nobody
+    /// says yes.
     pub(in crate::cli) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
         let text = self.text()?;
         let mut spec = self.parse(app, &text)?;

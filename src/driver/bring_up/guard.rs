@@ -75,7 +75,7 @@ impl Guard {
     }
 }
 
-/// What takes the secrets of a file out of what another process shows of that run: those that this process knows.
+/// A scrubber for a run that another process shows: it removes the secrets of a file that this process knows.
 ///
 /// # Errors
 /// As of [`Guard::of`].

@@ -7,7 +7,7 @@ use crate::contract::{ExecutionContract, Label, ToolTransport};
 use crate::kernel::{Inherited, ParentRun, RunStarted, is_failure};
 use crate::message::{AgentMessage, Observed, ObservedStatus, Role, TokenCounter};
 
-/// What a run begins with, as entry 0 records it.
+/// The text that a run begins with, as entry 0 records it.
 pub(super) struct Opening {
     pub(super) inherited: Option<Inherited>,
     pub(super) messages: Vec<AgentMessage>,

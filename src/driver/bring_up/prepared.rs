@@ -62,7 +62,7 @@ impl Prepared {
         &self.run_id
     }
 
-    /// What takes the run's secrets out of what is recorded, and of what is shown of its files.
+    /// The scrubber that removes the run's secrets from everything recorded, and from everything shown of its files.
     pub(crate) fn scrubber(&self) -> Arc<dyn Scrubber> {
         let redactor: Arc<Redactor> = Arc::clone(&self.redactor);
         redactor

@@ -68,7 +68,7 @@ pub(super) fn judge_store_place(
     Ok(())
 }
 
-/// What a confined program may write outside of the workspace.
+/// The paths outside of the workspace that a confined program may write.
 fn grants(
     place: &str,
     profile: &SandboxProfile,

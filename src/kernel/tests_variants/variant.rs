@@ -19,7 +19,7 @@ pub(in crate::kernel) struct Variant {
 type Sealed = (Arc<ExecutionContract>, Arc<Validators>);
 
 impl Variant {
-    /// What its run begins with: under a contract that names a parent's, text that has seen what is private.
+    /// The start of its run: under a contract that names a parent's, it inherits text that has seen private data.
     pub(in crate::kernel) fn started(&self) -> RunStarted {
         let (contract, _) = self.sealed();
         let inherited = contract.parent_contract_hash.map(|_| Inherited {

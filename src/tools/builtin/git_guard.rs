@@ -43,7 +43,7 @@ pub(super) struct GuardedCommand {
     workspace: Workspace,
 }
 
-/// What a command changed of what git runs or obeys.
+/// The changes that a command made to entries that git runs or obeys.
 #[derive(Debug, Default)]
 pub(super) struct GitChanges {
     /// The files of `new`.
@@ -167,7 +167,7 @@ impl GitChanges {
         }
     }
 
-    /// What a result says of it; nothing where nothing was changed.
+    /// The sentences that the result shows; empty if nothing changed.
     pub(super) fn words(&self) -> String {
         let mut words = String::new();
         for (paths, what) in [
@@ -256,7 +256,7 @@ impl GuardedCommand {
     /// Looks at every repository; then a command may start.
     ///
     /// # Errors
-    /// Where the workspace cannot be read.
+    /// If the workspace cannot be read.
     pub(super) async fn begin(
         guard: &Arc<GitGuard>,
         workspace: &Workspace,

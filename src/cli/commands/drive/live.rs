@@ -207,7 +207,7 @@ impl Live {
         }
     }
 
-    /// What is shown of the run's files from now on is without what `scrub` takes out.
+    /// Removes secrets with `scrub` from everything that is shown of the run's files from now on.
     pub(in crate::cli) fn without_secrets(&self, scrub: Arc<dyn Scrubber>) {
         let mut following = self.lock();
         let changes = following.changes.take();

@@ -224,7 +224,7 @@ impl ContractFile {
     }
 }
 
-/// Those files and the layers of a contract and its agents, each once and sorted.
+/// Adds the layers of a contract and its agents to `files`; each file once, sorted.
 fn with_layers(
     mut files: Vec<FileTrust>,
     spec: &ContractSpec,

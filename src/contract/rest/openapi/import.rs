@@ -60,7 +60,7 @@ pub(crate) struct Imported {
 /// `awaited` says that somebody still waits for them.
 ///
 /// # Errors
-/// Why the description gives no tools at all.
+/// The reason why the description gives no tools at all.
 pub(crate) fn imported(
     text: &str,
     terms: &ImportTerms,

@@ -38,7 +38,7 @@ const SETTINGS: [&str; 5] = [
 /// The end of the names of hooks that git never runs.
 const INERT: &[u8] = b".sample";
 
-/// What git runs or obeys of one repository, by paths from the held folder.
+/// The entries of one repository that git runs or obeys, by path from the held folder.
 pub(in crate::tools::builtin) type Guarded = BTreeMap<PathBuf, GuardedItem>;
 
 /// An entry of a repository that git runs or obeys.
@@ -81,7 +81,7 @@ impl Beneath {
     /// Looks for repositories at any depth, and at folders that a `.git` named before.
     ///
     /// # Errors
-    /// Where the held folder cannot be read.
+    /// If the held folder cannot be read.
     pub(in crate::tools::builtin) fn repositories(
         &self,
         before: &Repositories,
@@ -125,7 +125,7 @@ impl Beneath {
     /// Makes an entry of a repository what it was.
     ///
     /// # Errors
-    /// Where its folder is gone, or the system refuses it.
+    /// If its folder is gone, or the system refuses it.
     pub(in crate::tools::builtin) fn put_back(
         &self,
         path: &Path,
@@ -180,7 +180,7 @@ impl Beneath {
     /// Removes an entry of a repository, with everything below it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub(in crate::tools::builtin) fn remove_guarded(&self, path: &Path) -> io::Result<()> {
         let (folder, name) = self.plain_place(path)?;
         remove_all(folder.as_fd(), name, 0)

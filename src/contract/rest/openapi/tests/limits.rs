@@ -116,7 +116,7 @@ fn an_operation_that_costs_too_much_is_left_out_alone() {
     );
 }
 
-/// What has no room is left out of the schema, which then takes more and never less.
+/// A schema drops the parts that have no room, and so accepts more, never less.
 #[test]
 fn a_schema_without_room_takes_more_than_the_service() {
     let values: Vec<String> = (0..8_000).map(|n| format!("{n:0>40}")).collect();
