@@ -537,7 +537,7 @@ fn a_layer_that_a_confined_command_made_in_the_home_is_asked_about() {
     let fixture = fixture();
     fixture.write("me/evil.txt", &fixture.leaving("marker"));
     let make = json!({"command": "mkdir -p .ai-agent && cp evil.txt .ai-agent/ai-agent.json"});
-    let script = [calls("shell", &make.to_string()), says("Done.")].concat();
+    let script = [calls("shell", &make.to_string()), says("Done.")].join("\n");
     fixture.write("own/w.jsonl", &script);
     let contract = CONTRACT.replace("s.jsonl", "w.jsonl");
     let tools = "tools: {builtin: [shell], workspace: ../me}\n";
