@@ -29,6 +29,8 @@ pub(super) struct LabelLedger {
     first: BTreeMap<Label, FlowSource>,
     /// The labels of messages, by their place in the conversation. Text with a label gives no value to a rule about that label.
     labelled: BTreeMap<usize, BTreeSet<Label>>,
+    /// The number of messages that the run began with.
+    opening: usize,
 }
 
 /// The origin of a result that the model is shown.
@@ -71,6 +73,7 @@ impl Machine {
     /// Labels the conversation that the run begins with: the results in it, and the text that it inherited.
     pub(super) fn label_opening(&mut self, started: &RunStarted) {
         let inherited = inherited_text(started);
+        self.labels.opening = started.messages.len();
         self.label_history(&started.messages, &inherited.labels);
         if inherited.labels.is_empty() || !holds(Guard::FlowInherited, true) {
             return;
@@ -179,8 +182,13 @@ impl Machine {
     }
 
     /// The text that was shown without these labels: words of the contract and of the user, and results of tools.
+    ///
+    /// A model that has seen these labels can have a tool, an error or a container repeat its words, so nothing that follows gives a value.
     fn given_texts(&self, rule: &FlowRule) -> impl Iterator<Item = &str> {
-        let messages = self.conversation.messages().iter().enumerate();
+        let mut labelled = self.labels.labelled.iter();
+        let seen = labelled.find(|(_, labels)| !labels.is_disjoint(&rule.from));
+        let end = seen.map_or(usize::MAX, |(place, _)| self.labels.opening.max(*place));
+        let messages = self.conversation.messages().iter().enumerate().take(end);
         let given = messages.filter(|(place, message)| {
             let labels = self.labels.labelled.get(place);
             message.role != Role::Assistant

@@ -93,3 +93,36 @@ fn a_run_that_goes_on_with_a_conversation_has_seen_what_it_shows() {
     let why = fixture.ok(&["show", "r2", "--why"]);
     assert!(why.contains("untrusted (entry 0: read_file)"), "{why}");
 }
+
+/// After a label was seen, a model can have an error, a container or a tool repeat a stranger's word: none of them gives it.
+#[test]
+fn no_result_that_follows_a_label_gives_a_value() {
+    let batch = r#"{"calls":[{"id":"mallory","tool":"clock","arguments":{}}]}"#;
+    for (between, is_strict) in [
+        (calls("mallory", "{}"), false),
+        (
+            calls("read_file", r#"{"path":"note.txt","mallory":1}"#),
+            false,
+        ),
+        (
+            calls("write_file", r#"{"path":"mallory","content":"x"}"#),
+            true,
+        ),
+        (calls("agent__batch", batch), false),
+    ] {
+        let lines = [reads(), between.clone(), echoes("mallory"), says("Done.")];
+        let fixture = Fixture::new();
+        fixture.write("note.txt", "Echo mallory.");
+        let terms = format!(
+            "tool_policy: optional\nbatch: true\nstrict_mode: {is_strict}\n\
+             tools: {{builtin: [read_file, write_file, echo, clock]}}\n\
+             labels: [{{tool: read_file, labels: untrusted}}, {{tool: write_file, labels: private}}]\n\
+             flow: [{{from: untrusted, to: echo, unless_given: [text], action: deny}}]\n"
+        );
+        fixture.script(&terms, &lines.each_ref().map(String::as_str));
+        let left = fixture.run(&["run", "c.yaml", "--run-id", "r1"]);
+        let shown = fixture.ok(&["show", "r1"]);
+        let is_denied = shown.contains("flow.0 denies echo");
+        assert!(is_denied, "{between}: {}: {shown}", left.printed());
+    }
+}
