@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use super::exact_numbers::inexact_integer_at;
 use super::meant_tool::not_offered;
 use super::tool_pattern::{is_pattern, pattern_covers, pattern_takes};
 use super::{TermFault, Terms, Validators};
@@ -30,6 +31,13 @@ pub(super) fn approval_faults(terms: &Terms) -> Vec<TermFault> {
         if let Some(fault) = rule.arguments.as_ref().and_then(Validators::fault_of) {
             let path = format!("approval.{n}.arguments");
             let text = format!("{path} at {:?}: {}", fault.pointer, fault.rule);
+            faults.push(TermFault::at(path, text));
+        }
+        if let Some(at) = rule.arguments.as_ref().and_then(inexact_integer_at) {
+            let path = format!("approval.{n}.arguments");
+            let text = format!(
+                "{path} at {at:?}: an integer of 2^53 or more has no exact canonical form; state a smaller one"
+            );
             faults.push(TermFault::at(path, text));
         }
         // Whether a name is offered or not, a rule behind one that takes all it is about decides nothing.

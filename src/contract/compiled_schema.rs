@@ -15,7 +15,11 @@ const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// The schema of a rule of `approval`.
 pub(super) struct CompiledRule {
-    pub(super) stated: Compiled,
+    stated: Compiled,
+    /// The neighbours of a number do not tell if it is a whole one.
+    judges_whole: bool,
+    /// Multiples are found by doubles, so 2^53 and larger numbers cannot be judged.
+    judges_multiples: bool,
     /// The same schema with the types that its keywords are about, for a rule that allows.
     typed: Option<Compiled>,
 }
@@ -43,16 +47,45 @@ impl CompiledRule {
         let schema = rule.arguments.as_ref()?;
         let allows = rule.action == ApprovalAction::Allow;
         let typed = allows.then(|| Compiled::of(&typed_schema(schema), Digest::ZERO).ok());
+        let text = schema.to_string();
         Some(Self {
             stated: Compiled::of(schema, Digest::ZERO).ok()?,
+            judges_whole: text.contains("\"integer\""),
+            judges_multiples: text.contains("\"multipleOf\""),
             typed: typed.flatten(),
         })
     }
 
-    /// True if a rule that allows takes the value: it fits the schema, and holds nothing of another type than a keyword is about.
+    /// True if the value fits the schema; `None` if that cannot be judged: within the steps that are left, or because of a number that
+    /// memory does not hold.
+    pub(super) fn takes(&self, value: &RoundedValue, left: &mut StepsLeft) -> Option<bool> {
+        let takes = self.stated.takes(value, left);
+        let unclear = (self.judges_whole || self.judges_multiples) && !value.is_exact()
+            || self.judges_multiples && value.each().any(has_large_number);
+        takes.filter(|_| !unclear)
+    }
+
+    /// True if a rule that allows takes the value: memory holds its numbers, it fits the schema, and nothing in it has another type than
+    /// a keyword is about.
     pub(super) fn allows(&self, value: &RoundedValue, left: &mut StepsLeft) -> bool {
-        let mut schemas = [Some(&self.stated), self.typed.as_ref()].into_iter();
-        schemas.all(|schema| schema.is_some_and(|one| one.takes(value, left) == Some(true)))
+        value.is_exact()
+            && self.takes(value, left) == Some(true)
+            && self
+                .typed
+                .as_ref()
+                .is_some_and(|typed| typed.takes(value, left) == Some(true))
+    }
+}
+
+/// True if a value holds a number of 2^53 or more.
+fn has_large_number(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number
+            .as_f64()
+            .is_none_or(|n| n.abs() >= 9_007_199_254_740_992.0),
+        Value::Array(items) => items.iter().any(has_large_number),
+        Value::Object(members) => members.values().any(has_large_number),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 

@@ -281,6 +281,24 @@ mod tests {
         check("{enum: [0.1]}", "1e-1", true);
         check("{multipleOf: 0.5}", "1.50000000000000000001", false);
         check("{type: integer}", "1.00000000000000000001", false);
+        check("{type: integer}", "9007199254740993.5", false);
+        check(
+            "{type: integer, format: int64}",
+            "1234567890123456789",
+            true,
+        );
+        check("{type: integer}", "18446744073709551616", false);
+        check("{multipleOf: 2}", "4", true);
+        check("{multipleOf: 2}", "18446744073709551617", false);
+        check("{multipleOf: 1.5}", "9007199254740995", false);
+        check("{multipleOf: 2}", "1e300", false);
+        check("{maximum: 1.7976931348623157e308}", "1e400", false);
+        check("{const: 1.7976931348623157e308}", "1e400", false);
+        for other in ["5", "null", "[\"a\"]", "{}", "true"] {
+            check("{format: email}", other, false);
+            check("{contentEncoding: base64}", other, false);
+            check("{contentMediaType: text/plain}", other, false);
+        }
         // A rule that denies takes what one of both neighbours fits.
         let denied = |schema: &str, value: &str| {
             let arguments = format!("{{\"a\":{value}}}");
@@ -289,9 +307,15 @@ mod tests {
         let deny = Ruling::Deny(RulePlace::Approval(0));
         assert_eq!(denied("{maximum: 10}", "10.00000000000000000001"), deny);
         assert_eq!(denied("{pattern: '^x'}", "1"), deny);
+        let asked = Ruling::Ask(RulePlace::Approval(1));
+        assert_eq!(denied("{minimum: 11}", "10.00000000000000000001"), asked);
+        // Neighbours do not tell if a number is a multiple or a whole one.
+        assert_eq!(denied("{multipleOf: 3}", "18446744073709551618"), deny);
+        assert_eq!(denied("{multipleOf: 1.5}", "9007199254740993"), deny);
+        assert_eq!(denied("{not: {type: integer}}", "9007199254740993.5"), deny);
         assert_eq!(
-            denied("{minimum: 11}", "10.00000000000000000001"),
-            Ruling::Ask(RulePlace::Approval(1))
+            denied("{type: integer, const: 5}", "1234567890123456789"),
+            asked
         );
     }
 

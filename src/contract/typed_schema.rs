@@ -48,7 +48,32 @@ const TYPES: [(&str, &[&str]); 4] = [
             "unevaluatedProperties",
         ],
     ),
-    ("string", &["maxLength", "minLength", "pattern"]),
+    (
+        "string",
+        &[
+            "contentEncoding",
+            "contentMediaType",
+            "contentSchema",
+            "maxLength",
+            "minLength",
+            "pattern",
+        ],
+    ),
+];
+/// Formats of numbers (OpenAPI). Every other format is one of strings.
+const NUMBER_FORMATS: [&str; 12] = [
+    "decimal",
+    "double",
+    "double-int",
+    "float",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
 ];
 /// Keywords with one schema, or a list of them.
 const SCHEMAS: [&str; 16] = [
@@ -101,7 +126,16 @@ pub(super) fn typed_schema(schema: &Value) -> Value {
         let mut keys = keys.iter();
         keys.any(|key| stated.contains_key(*key))
     });
-    let about: Vec<&str> = about.map(|(name, _)| *name).collect();
+    let mut about: Vec<&str> = about.map(|(name, _)| *name).collect();
+    // A format judges no value, so it restricts no type that the schema states: `{type: string, format: int64}` is an ordinary one.
+    let format = stated.get("format").and_then(Value::as_str);
+    if let Some(format) = format.filter(|_| !stated.contains_key("type")) {
+        let is_number = NUMBER_FORMATS.contains(&format);
+        let name = if is_number { "number" } else { "string" };
+        if !about.contains(&name) {
+            about.push(name);
+        }
+    }
     if !about.is_empty() {
         restrict(&mut typed, &about);
     }
@@ -189,6 +223,50 @@ mod tests {
         assert!(takes(&union, &json!("a")) && !takes(&union, &json!(1)));
         let none = json!({"type": "object", "pattern": "a"});
         assert!(!takes(&none, &json!("a")) && !takes(&none, &json!({})));
+    }
+
+    #[test]
+    fn a_format_takes_no_value_of_another_type() {
+        let values = [
+            json!("a@b.c"),
+            json!(5),
+            json!(0.5),
+            json!(true),
+            json!(null),
+            json!(["a"]),
+            json!({"a": 1}),
+        ];
+        let check = |schema: Value, taken: &[usize]| {
+            for (n, value) in values.iter().enumerate() {
+                assert_eq!(
+                    takes(&schema, value),
+                    taken.contains(&n),
+                    "{schema} {value}"
+                );
+            }
+        };
+        for format in ["email", "date-time", "uuid", "unknown"] {
+            check(json!({ "format": format }), &[0]);
+            check(json!({"type": "string", "format": format}), &[0]);
+            check(
+                json!({"type": ["string", "null"], "format": format}),
+                &[0, 4],
+            );
+        }
+        for format in NUMBER_FORMATS {
+            check(json!({ "format": format }), &[1, 2]);
+            check(json!({"type": "integer", "format": format}), &[1]);
+            check(json!({"type": "string", "format": format}), &[0]);
+        }
+        check(json!({"maximum": 9, "format": "int64"}), &[1, 2]);
+        check(
+            json!({"type": "integer", "minimum": 9, "format": "int64"}),
+            &[],
+        );
+        for keyword in ["contentEncoding", "contentMediaType"] {
+            check(json!({keyword: "base64"}), &[0]);
+        }
+        check(json!({"contentSchema": {"maximum": 1}}), &[0]);
     }
 
     #[test]

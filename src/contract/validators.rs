@@ -115,7 +115,7 @@ impl Validators {
         arguments: &RoundedValue,
         left: &mut StepsLeft,
     ) -> Option<bool> {
-        self.rule(rule)?.stated.takes(arguments, left)
+        self.rule(rule)?.takes(arguments, left)
     }
 
     /// True if a rule that allows takes the arguments: they fit its schema, and hold no value of another type than its keywords are about.

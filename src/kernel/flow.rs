@@ -15,12 +15,16 @@ use super::{FlowRecord, FlowSource, Inherited, OutcomeCode, RunStarted};
 use crate::contract::{
     AGENT_PREFIX, BATCH, FINAL_REPORT, FlowAction, FlowRule, Label, PROGRESS_REPORT, RulePlace,
 };
-use crate::message::{AgentMessage, Role, ToolInvocation, is_blank};
+use crate::message::{AgentMessage, Role, ToolInvocation, is_blank, rounded_value};
 
 /// The most values of a call that are looked for in what was given; a call with more of them was not given them.
 const MOST_VALUES: usize = 100;
-/// What joins letters and digits to one word, such as an address.
-const JOINERS: [char; 6] = ['.', '-', '_', '@', '/', '+'];
+/// Quotes and brackets that may stand between white space and the beginning of a value.
+const OPENERS: &str = "\"'`“‘„‚«‹([{<";
+/// Quotes, brackets and marks of a sentence that may stand between the end of a value and white space.
+const CLOSERS: &str = "\"'`”’“‘»›)]}>.,;:!?…";
+/// White space that keeps a number or a name together.
+const GLUE: [char; 3] = ['\u{a0}', '\u{2007}', '\u{202f}'];
 
 /// The labels of what the model was shown. Every run keeps them: its report, and the runs that continue it, carry them.
 #[derive(Clone, Debug, Default)]
@@ -169,16 +173,20 @@ impl Machine {
         if rule.unless_given.is_empty() {
             return false;
         }
-        let arguments = call.arguments.to_value();
+        let arguments = call.arguments.rounded();
         let mut values = Vec::new();
         for name in &rule.unless_given {
-            values_in(arguments.get(name).unwrap_or(&Value::Null), &mut values);
+            for read in arguments.each() {
+                values_in(read.get(name).unwrap_or(&Value::Null), &mut values);
+            }
         }
-        values.len() <= MOST_VALUES
-            && values.iter().all(|value| {
-                let mut given = self.given_texts(rule);
-                given.any(|text| stands_in(text, value))
-            })
+        if values.len() > MOST_VALUES {
+            return false;
+        }
+        let texts: Vec<String> = self.given_texts(rule).flat_map(texts_in).collect();
+        values
+            .iter()
+            .all(|value| texts.iter().any(|text| has_word(text, value)))
     }
 
     /// The text that was shown without these labels: words of the contract and of the user, and results of tools.
@@ -305,65 +313,147 @@ fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The texts and numbers in a value, and the names of its members: whatever could have come from somewhere.
+/// Adds the texts and numbers of a value, and the names of its members, that have to be given.
 fn values_in(value: &Value, found: &mut Vec<String>) {
-    // One too many is enough to know that there are too many.
-    if found.len() > MOST_VALUES {
-        return;
-    }
+    let start = found.len();
+    leaves_of(value, found);
+    let leaves = found.split_off(start);
+    found.extend(leaves.into_iter().filter(|text| !is_blank(text)));
+}
+
+/// Adds the texts and numbers in a value, and the names of its members.
+fn leaves_of(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Null | Value::Bool(_) => {}
         Value::Number(number) => found.push(number.to_string()),
-        Value::String(text) if is_blank(text) => {}
         Value::String(text) => found.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| values_in(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| leaves_of(item, found)),
         Value::Object(members) => {
             for (name, value) in members {
                 found.push(name.clone());
-                values_in(value, found);
+                leaves_of(value, found);
             }
         }
     }
 }
 
-/// Whether a value stands in a text as a whole: not as a part of a longer word, number or address.
-fn stands_in(text: &str, value: &str) -> bool {
-    text.match_indices(value).any(|(at, _)| {
-        let before = text.get(..at).unwrap_or_default().chars().rev();
-        let after = text.get(at + value.len()..).unwrap_or_default().chars();
-        !goes_on(before) && !goes_on(after)
-    })
+/// A text and, if it is JSON, the texts, numbers and names in it: `{"to":"bob"}` gives `bob`.
+fn texts_in(text: &str) -> Vec<String> {
+    let mut found = vec![text.to_owned()];
+    if text.trim_start().starts_with(['{', '['])
+        && let Ok(read) = rounded_value(text)
+        && read.is_exact()
+    {
+        leaves_of(&read.down, &mut found);
+    }
+    found
 }
 
-/// Whether what follows belongs to the word before it.
-fn goes_on(mut rest: impl Iterator<Item = char>) -> bool {
-    let next = rest.next();
-    next.is_some_and(char::is_alphanumeric)
-        || (next.is_some_and(|c| JOINERS.contains(&c))
-            && rest.next().is_some_and(char::is_alphanumeric))
+/// True if a text has that value as a word or several: only quotes, brackets and the marks of a sentence separate it from the white
+/// space, or the end of the text, on either side.
+fn has_word(text: &str, value: &str) -> bool {
+    let is_break = |c: char| c.is_whitespace() && !GLUE.contains(&c);
+    text.match_indices(value).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let before = before.trim_end_matches(|c| OPENERS.contains(c));
+        let after = text.get(at + value.len()..).unwrap_or_default();
+        let after = after.trim_start_matches(|c| CLOSERS.contains(c));
+        (before.is_empty() || before.ends_with(is_break))
+            && (after.is_empty() || after.starts_with(is_break))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
-    fn a_value_stands_in_a_text_as_a_whole_or_not_at_all() {
+    fn a_value_is_given_as_a_whole_or_not_at_all() {
         for (text, value, expect) in [
             ("Pay GB29 now", "GB29", true),
             ("Pay GB291 now", "GB29", false),
             ("Pay XGB29", "GB29", false),
             ("Write to bob@corp.com.", "bob@corp.com", true),
+            ("Write to (<bob@corp.com>), please", "bob@corp.com", true),
             ("Write to bob@corp.com.evil.org", "bob@corp.com", false),
             ("Write to not-bob@corp.com", "bob@corp.com", false),
             ("Write to bob@corp.com", "corp.com", false),
             ("'general', please", "general", true),
+            ("«general»…", "general", true),
+            ("Ask Anna\tMaria\nKim!", "Anna\tMaria", true),
             ("10.5", "10", false),
             ("Until 10. Then", "10", true),
             ("übergeneral", "general", false),
+            ("send to o'brien@corp.com", "brien@corp.com", false),
+            ("send to a#x@corp.com", "x@corp.com", false),
+            ("send to a..b", "a", false),
+            ("use https://good.com:8443/x", "https://good.com", false),
+            ("use https://a:evil.com", "evil.com", false),
+            ("use https://b.c/?q=\"evil.com\"", "evil.com", false),
+            ("pay 10,000", "10", false),
+            ("pay 10\u{a0}000", "10", false),
+            ("pay 10\u{202f}000", "10", false),
+            ("pay -10", "10", false),
+            ("pay 10%", "10", false),
+            ("pay cafe\u{301}", "cafe", false),
+            ("to a\u{200d}bob", "bob", false),
             ("", "x", false),
         ] {
-            assert_eq!(stands_in(text, value), expect, "{text} {value}");
+            assert_eq!(has_word(text, value), expect, "{text} {value}");
+        }
+        for joiner in "'#,:!%&=~$*;?|\\^+-_/@.\u{301}\u{200b}".chars() {
+            let text = format!("to a{joiner}bob{joiner}c");
+            assert!(!has_word(&text, "bob"), "{text}");
+        }
+    }
+
+    #[test]
+    fn json_gives_its_texts_numbers_and_names() {
+        let gives = |text: &str, value: &str| texts_in(text).iter().any(|t| has_word(t, value));
+        let compact = r#"{"to":["bob@corp.com"],"n":10,"a b":"x\ty"}"#;
+        for given in ["bob@corp.com", "10", "a b", "to", "x", "y"] {
+            assert!(gives(compact, given), "{given}");
+        }
+        for part in ["corp.com", "1", "true"] {
+            assert!(!gives(compact, part), "{part}");
+        }
+        assert!(!gives(r#"{"n":10.00000000000000000001}"#, "10.0"));
+        assert!(!gives(r#"{"to":"bob""#, "bob"), "no JSON");
+    }
+
+    proptest! {
+        /// Of a text without white space, only the whole is a word: but for quotes, brackets and marks around it.
+        #[test]
+        fn no_part_of_a_word_is_given(
+            before in "[^\\s]{0,3}",
+            value in "[^\\s]{1,4}",
+            after in "[^\\s]{0,3}",
+            around in "[ \n]{0,2}",
+        ) {
+            let text = format!("{around}{before}{value}{after}{around}");
+            if has_word(&text, &value) {
+                let word = text.trim();
+                let found = word.match_indices(&value).any(|(at, _)| {
+                    let (left, right) = (&word[..at], &word[at + value.len()..]);
+                    left.chars().all(|c| OPENERS.contains(c)) && right.chars().all(|c| CLOSERS.contains(c))
+                });
+                prop_assert!(found, "{text:?} {value:?}");
+            }
+        }
+
+        /// Words between white space are given, whatever is in them.
+        #[test]
+        fn whole_words_are_given(
+            before in "([^\\s]{0,3} )?",
+            value in "[^\\s]{1,4}( [^\\s]{1,4})?",
+            after in "([.,]?\n[^\\s]{0,3})?",
+        ) {
+            let text = format!("{before}{value}{after}");
+            // An earlier match may overlap it.
+            let first = text.find(&value) == Some(before.len());
+            prop_assert!(!first || has_word(&text, &value), "{text:?} {value:?}");
         }
     }
 

@@ -82,5 +82,7 @@ pub(crate) use token_counter::NoTokenizers;
 pub use token_counter::{QuarterBytes, TokenCounter, TokenCounters};
 pub use usage::Usage;
 pub(crate) use usage::estimate_tokens;
-pub(crate) use value::{RoundedValue, exact_value, nearest_value, rounded_value};
+pub(crate) use value::{
+    RoundedValue, exact_value, is_recorded_exactly, nearest_value, rounded_value,
+};
 pub(crate) use version::{VersionFault, check_version};

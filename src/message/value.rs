@@ -46,7 +46,7 @@ pub(crate) fn nearest_value(raw: &RawValue) -> Value {
     value_with(raw, &mut nearest_number)
 }
 
-/// A value in memory whose numbers may lie between those that memory holds.
+/// A value in memory whose numbers may lie between those that memory holds, or beyond them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RoundedValue {
     /// Every number as it is, or rounded down.
@@ -72,6 +72,11 @@ impl RoundedValue {
         };
         let up = (!is_exact).then(|| value_with(raw, &mut rounded_up));
         Self { down, up }
+    }
+
+    /// True if memory holds each number of the text.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.up.is_none()
     }
 
     /// Each of the one or two values.
@@ -113,9 +118,13 @@ fn nearest_number(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(sign * f64::MAX))
 }
 
-/// The doubles around a number that none of them is, by their decimal texts; `None` of a number that memory holds, or beyond all doubles.
+/// The doubles around a number that no double equals, by their decimal texts; the largest of its sign twice for a number beyond all
+/// doubles. `None` of a number that memory holds, and of `true`, `false` and `null`.
 fn neighbours(text: &str) -> Option<(f64, f64)> {
-    let number: Number = serde_json::from_str(text).ok()?;
+    let Ok(number) = serde_json::from_str::<Number>(text) else {
+        let largest = nearest_number(text).as_f64()?;
+        return Some((largest, largest));
+    };
     if number.is_i64() || number.is_u64() {
         return None;
     }
@@ -126,6 +135,16 @@ fn neighbours(text: &str) -> Option<(f64, f64)> {
         Ordering::Greater => (nearest, nearest.next_up()),
     };
     Some((down.max(f64::MIN), up.min(f64::MAX)))
+}
+
+/// True if the double nearest to a decimal number is that number, by its shortest decimal text.
+pub(crate) fn is_recorded_exactly(text: &str) -> bool {
+    let nearest = text
+        .parse::<f64>()
+        .ok()
+        .filter(|nearest| nearest.is_finite());
+    let text = text.trim_start_matches('+');
+    nearest.is_none_or(|nearest| Decimal::read(text) == Decimal::read(&nearest.to_string()))
 }
 
 /// A decimal number: 0.DIGITS · 10^point, without zeros at either end of its digits.
@@ -268,11 +287,11 @@ mod tests {
             "-2.5",
             "18446744073709551615",
             "5e-324",
-            "1e400",
-            "-1e400",
         ] {
             check(exact, None);
         }
+        check("1e400", Some((f64::MAX, f64::MAX)));
+        check("-1e400", Some((f64::MIN, f64::MIN)));
         let ten = 10.0_f64;
         check("10.00000000000000000001", Some((ten, ten.next_up())));
         check("1000000000000000000000.1e-20", Some((ten, ten.next_up())));
@@ -286,6 +305,22 @@ mod tests {
             "18446744073709551617",
             Some((18_446_744_073_709_549_568.0, 18_446_744_073_709_551_616.0)),
         );
+    }
+
+    #[test]
+    fn a_decimal_text_is_recorded_exactly_or_not() {
+        for text in [
+            "0.1", "+0.50", ".5", "5.", "-0.0", "1.5e+300", "10.0", ".inf", "1e400",
+        ] {
+            assert!(is_recorded_exactly(text), "{text}");
+        }
+        for text in [
+            "0.30000000000000000001",
+            "9.99999999999999999999",
+            "18446744073709551615.0",
+        ] {
+            assert!(!is_recorded_exactly(text), "{text}");
+        }
     }
 
     #[test]

@@ -110,6 +110,19 @@ fn mistakes_in_rules_are_named_before_a_run() {
         "approval.0.arguments at",
     );
     check("approvers: [anna]\n", "approvers.0 is no public key");
+    // Its record would hold another number.
+    for number in ["18446744073709551615", "9007199254740993"] {
+        check(
+            &format!(
+                "approval: [{{tool: echo, arguments: {{properties: {{n: {{maximum: {number}}}}}}}, action: allow}}]\n"
+            ),
+            "an integer of 2^53 or more has no exact canonical form",
+        );
+    }
+    check(
+        "approval: [{tool: echo, arguments: {properties: {n: {minimum: 0.30000000000000000001}}}, action: allow}]\n",
+        "has more digits than a contract records",
+    );
 }
 
 /// The example of docs/approvals.md, against a model that appends a command of its own.
@@ -147,6 +160,38 @@ fn a_rule_allows_the_shell_one_program_and_what_is_more_waits_for_a_person() {
         "echo testing",
     ] {
         check(command, 8);
+    }
+}
+
+/// B10, B11: a rule allows no number that no double equals, and no value of a type that its `format` is not about.
+#[test]
+fn a_rule_allows_no_number_and_no_type_that_it_cannot_judge() {
+    let check = |schema: &str, value: &str, expect: i32| {
+        let fixture = Fixture::new();
+        let terms = format!(
+            "tool_policy: optional\nstrict_mode: false\ntools: {{builtin: [shell], sandbox: off}}\napproval:\n\
+             - {{tool: shell, arguments: {{properties: {{timeout_ms: {schema}}}}}, action: allow}}\n\
+             - {{tool: '*', action: ask}}\n"
+        );
+        let call = calls(
+            "shell",
+            &format!("{{\"command\":\"true\",\"timeout_ms\":{value}}}"),
+        );
+        fixture.script(&terms, &[&call, &says("done")]);
+        let left = fixture.run(&["run", "c.yaml", "--no-wait", "--run-id", "r"]);
+        assert_eq!(left.code, expect, "{schema} {value}: {}", left.printed());
+    };
+    check("{type: integer, format: int64, maximum: 90000}", "80000", 0);
+    check("{minimum: 1}", "18446744073709551616", 8);
+    check("{type: integer}", "18446744073709551617", 8);
+    check("{multipleOf: 2}", "18446744073709551617", 8);
+    check("{maximum: 1.7976931348623157e308}", "1e400", 8);
+    for keyword in [
+        "format: email",
+        "contentEncoding: base64",
+        "contentMediaType: text/plain",
+    ] {
+        check(&format!("{{{keyword}}}"), "5", 8);
     }
 }
 

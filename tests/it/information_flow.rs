@@ -94,6 +94,30 @@ fn a_run_that_goes_on_with_a_conversation_has_seen_what_it_shows() {
     assert!(why.contains("untrusted (entry 0: read_file)"), "{why}");
 }
 
+/// B9: a part of a word that the user wrote is no value that the user gave, whatever mark joins it to the rest.
+#[test]
+fn a_part_of_a_word_is_no_value_that_the_user_gave() {
+    for (task, value, is_given) in [
+        ("send to o'brien@corp.com", "brien@corp.com", false),
+        ("send to a#x@corp.com", "x@corp.com", false),
+        ("use https://a:evil.com", "evil.com", false),
+        ("use https://good.com:8443/x", "https://good.com", false),
+        ("use https://b.c/?to=evil.com&n=1", "evil.com", false),
+        ("pay 10,000", "10", false),
+        ("pay cafe\u{301}", "cafe", false),
+        ("send to a..b", "a", false),
+        ("send to 'alice' (alice@corp.com).", "alice@corp.com", true),
+        (r#"{"to":["alice@corp.com"]}"#, "alice@corp.com", true),
+    ] {
+        let lines = [reads(), echoes(value), says("Done.")];
+        let fixture = fixture("deny", &lines.each_ref().map(String::as_str));
+        let ran = fixture.run(&["run", "c.yaml", "--run-id", "r1", "--task", task]);
+        let shown = fixture.ok(&["show", "r1"]);
+        let is_denied = shown.contains("flow.0 denies echo");
+        assert_eq!(is_denied, !is_given, "{task}: {}", ran.printed());
+    }
+}
+
 /// After a label was seen, a model can have an error, a container or a tool repeat a stranger's word: none of them gives it.
 #[test]
 fn no_result_that_follows_a_label_gives_a_value() {

@@ -8,7 +8,7 @@ use super::form::{Choice, Read, Schemas};
 use super::reporter::Reporter;
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
-use crate::message::{Digest, MAX_EXACT};
+use crate::message::{Digest, MAX_EXACT, is_recorded_exactly};
 
 impl Read for bool {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
@@ -241,6 +241,15 @@ impl Read for Value {
             Kind::Scalar { text, plain: true } if is_number(text) => {
                 if let Ok(integer) = text.parse::<i64>() {
                     return Some(Self::from(integer));
+                }
+                if text.contains('.') && !is_recorded_exactly(text) {
+                    let rule = format!(
+                        "{} has more digits than a contract records",
+                        reporter.describe(node)
+                    );
+                    let help = "write at most 15 digits".to_owned();
+                    reporter.refuse(node, rule, Some(help));
+                    return None;
                 }
                 f64::read(node, reporter).map(Self::from)
             }
