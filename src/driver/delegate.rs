@@ -27,7 +27,7 @@ use super::perform::{CallBlobs, Done};
 use super::queues::{CallPermit, Queues};
 use crate::contract::{DelegateTerms, Delegator, ExecutionContract, Label, task_of, ungranted};
 use crate::kernel::{AgentOutcome, ChildEnd, OutcomeCode, ParentRun};
-use crate::message::{Digest, RunId, ToolOutcome};
+use crate::message::{Digest, RunId, ToolOutcome, estimate_tokens};
 use crate::session::{Delegation, Input};
 use crate::tools::{Clock as _, Delegated, delegated_envelope};
 use crate::transcript::SealedEntry;
@@ -335,10 +335,33 @@ async fn begun(
         let reason = format!("{name} has tools that it is not granted: {names}");
         return Ok(ChildResult::NotBegun(reason));
     }
+    if let Some(reason) = too_small(prepared.contract()) {
+        prepared.close().await;
+        return Ok(ChildResult::NotBegun(reason));
+    }
     if delegating.stops {
         channels.ask_to_stop();
     }
     driven(delegating, delegation, prepared, channels).await
+}
+
+/// Says that a granted budget allows not even one request: its run would end before it asked its model.
+fn too_small(contract: &ExecutionContract) -> Option<String> {
+    let targets = contract.targets.iter();
+    let answer = targets
+        .map(|target| target.sampling.max_output_tokens)
+        .min()?;
+    let prompt = estimate_tokens(&contract.system);
+    let (needed, left) = (
+        prompt.saturating_add(answer),
+        contract.max_tokens_consumed.0,
+    );
+    (needed > left).then(|| {
+        format!(
+            "budget: {needed} tokens needed (a prompt of {prompt}, an answer of {answer}), {left} granted; \
+             state a smaller sampling.max_output_tokens for the agent, or call fewer agents at once"
+        )
+    })
 }
 
 /// Goes on with the run, which is open. Where the run above ends before it is up, it ends, too.

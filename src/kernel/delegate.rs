@@ -76,7 +76,7 @@ impl Machine {
 
     /// Tokens and cost that a budget must still have before a request is issued. A first run needs the prompt alone, at its lowest price. A
     /// run that was granted its budget needs the whole answer too, at the highest price: its usage is known only once it has come, and the
-    /// runs beside it have been promised the rest.
+    /// runs beside it have been promised the rest. An answer that no limit bounds, or whose model broke its limit, may fill the window.
     pub(super) fn reserved_for(&self, target: usize, prompt: u64) -> (u64, u64) {
         let terms = &self.contract;
         let is_granted = terms.delegation.as_ref().is_some_and(|d| d.depth() > 0);
@@ -84,7 +84,12 @@ impl Machine {
             return (prompt, terms.least_cost_micro_usd(target, prompt));
         }
         let asked = terms.targets.get(target);
-        let answer = asked.map_or(0, |target| target.sampling.max_output_tokens);
+        let window = terms.context_budget.context_window.saturating_sub(prompt);
+        let answer = asked.map_or(0, |asked| {
+            let most = asked.sampling.max_output_tokens;
+            let is_bound = asked.sampling.sent_limit().is_some() && !self.overran.contains(&target);
+            if is_bound { most } else { most.max(window) }
+        });
         (
             exact_sum(prompt, answer),
             terms.most_cost_micro_usd(target, prompt, answer),

@@ -69,6 +69,7 @@ pub struct DecisionKey {
     invalid_turns: u32,
     delegations: Vec<DelegationKey>,
     dropped: BTreeSet<usize>,
+    overran: BTreeSet<usize>,
     interrupted: Option<InterrupterKey>,
     context: ContextLedger,
     context_tripped: bool,
@@ -178,6 +179,9 @@ impl Machine {
             last_call: Option<&'a str>,
             notices: u64,
             outcome: Option<Outcome>,
+            /// Left out where no answer was longer than its limit.
+            #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+            overran: &'a BTreeSet<usize>,
             parked: (u64, Option<u64>),
             phase: (u8, u64),
             /// Left out where there is none: runs of before final reports have the same digests.
@@ -211,6 +215,7 @@ impl Machine {
             last_call: self.history.last.as_deref(),
             notices: self.notice_tokens(),
             outcome: at.outcome(),
+            overran: &self.overran,
             parked: self.clock.key(),
             phase: at.phase_key(),
             report: Some(self.report.key()).filter(|key| *key > 0),
@@ -427,6 +432,7 @@ impl Run {
                 .map(|(call, tokens, cost, _)| (call, tokens, cost, 0))
                 .collect(),
             dropped: m.dropped.clone(),
+            overran: m.overran.clone(),
             interrupted: m.interrupted.map(|by| match by {
                 Interrupter::Abort => 0,
                 Interrupter::Shutdown => 1,

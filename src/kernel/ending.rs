@@ -2,7 +2,7 @@
 
 use statig::Outcome as Handled;
 
-use super::batch::{Batch, Settled};
+use super::batch::{Batch, BatchCall, Settled, Slot};
 use super::edges::{FromExecute, Reply};
 use super::execute::judged_outcome;
 use super::machine::Machine;
@@ -92,5 +92,24 @@ impl Machine {
     fn ends_too_late(&self) -> bool {
         let since = self.clock.parked_since().unwrap_or(self.at_ms);
         self.at_ms.saturating_sub(since) > ENDS_TIMEOUT_MS
+    }
+}
+
+impl Batch {
+    /// True if agents' runs are under way and nothing else is.
+    pub(super) fn runs_agents_alone(&self) -> bool {
+        let is_other = |call: &BatchCall<Slot>| match call.slot {
+            Slot::Running(_) => call.grant().is_none(),
+            Slot::Settled(_) | Slot::Pending(_) | Slot::ToAsk(..) | Slot::Approved(_) => false,
+            Slot::Awaiting(..)
+            | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => true,
+        };
+        self.unwanted.is_empty()
+            && self.running_calls().next().is_some()
+            && !self.calls.iter().any(is_other)
     }
 }

@@ -264,6 +264,15 @@ impl Machine {
             || self.verdict == Verdict::EnvelopeMalformed
     }
 
+    /// True if a budget is exceeded and nothing else ends the run.
+    fn is_overdrawn_alone(&self) -> bool {
+        self.budget_exceeded().is_some()
+            && self.interrupted.is_none()
+            && !self.total_exceeded()
+            && !self.step_exceeded()
+            && self.verdict != Verdict::EnvelopeMalformed
+    }
+
     /// Whether a call of that tool is started once more where its result is lost.
     pub(super) fn starts_again(&self, tool: &str) -> bool {
         let idempotent = &self.contract.idempotent;
@@ -308,6 +317,14 @@ impl Machine {
         outbox: &mut Outbox,
         note: &'static str,
     ) -> Reply<FromExecute> {
+        if self.is_overdrawn_alone() && batch.runs_agents_alone() {
+            outbox.cancel();
+            batch.end_but_delegations();
+            self.clock.park(self.at_ms);
+            return Reply::Stay(
+                "a budget is exceeded: the run ends once its child runs have ended",
+            );
+        }
         if self.head_decides() && !batch.is_busy() {
             batch.start_no_more(&FailedReason::NotStartedCutShort);
         } else if holds(Guard::StopStartsNothing, self.stop_requested) {

@@ -76,6 +76,8 @@ pub(super) struct Machine {
     pub(super) invalid_turns: u32,
     /// Targets that are not asked any more: the first request does not fit them, or they do not know their model.
     pub(super) dropped: BTreeSet<usize>,
+    /// Targets that reported a longer answer than `max_output_tokens`: the context window bounds the next one.
+    pub(super) overran: BTreeSet<usize>,
     /// Set while nothing may be issued, since the process is about to leave.
     pub(super) suspended: bool,
     pub(super) notices: Vec<AgentMessage>,
@@ -183,6 +185,10 @@ impl Machine {
     /// Counts reported usage: of every attempt, failed, lost and late ones too.
     pub(super) fn count_usage(&mut self, inference: InferenceSeq, usage: &Usage) {
         let target = self.asked.get(&inference).copied();
+        let asked = target.and_then(|n| Some((n, self.contract.targets.get(n)?)));
+        if let Some((n, _)) = asked.filter(|(_, t)| usage.output > t.sampling.max_output_tokens) {
+            self.overran.insert(n);
+        }
         let cost = self.contract.cost_micro_usd(target, usage).unwrap_or(0);
         let c = &mut self.counters;
         c.tokens_in = exact_sum(c.tokens_in, usage.input);

@@ -57,6 +57,7 @@ impl Run {
             verdict: Verdict::None,
             invalid_turns: 0,
             dropped: BTreeSet::new(),
+            overran: BTreeSet::new(),
             suspended: false,
             notices: Vec::new(),
             closing: None,

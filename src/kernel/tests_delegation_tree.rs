@@ -6,8 +6,8 @@ use super::testing::*;
 use super::tests_random::Dice;
 use super::tests_variants::contracts::{priced, with_agents};
 use super::{
-    ChildEnd, DelegateOrder, Effect, EventKind, InferRequest, LostEffect, State, ToolExposure,
-    ToolReturned,
+    AgentOutcome, ChildEnd, DelegateOrder, Effect, EventKind, InferRequest, LostEffect, Outcome,
+    OutcomeCode, State, ToolExposure, ToolReturned,
 };
 use crate::contract::{
     AgentLink, BigCount, DelegateTerms, DelegationGrant, DelegationTerms, Terms, ToolPolicy,
@@ -302,4 +302,68 @@ fn no_tree_passes_what_one_run_alone_may_use() {
         runs > 60 && tight > 0,
         "{runs} runs, {tight} near their grants"
     );
+}
+
+/// The end of a run that the call of an agent began, with what its models reported.
+fn ended(call: u64, id: &str, tokens: u64) -> EventKind {
+    let child = ChildEnd {
+        cost_micro_usd: 0,
+        entries: 1,
+        head: Digest::ZERO,
+        labels: None,
+        outcome: Outcome::new(AgentOutcome::FailedBudgetExhausted, OutcomeCode::MaxTokens),
+        run_id: RunId::try_from(format!("r.{call}")).unwrap(),
+        tokens,
+        tools_ok: 0,
+    };
+    EventKind::ToolReturned(Box::new(ToolReturned {
+        call: CallSeq(call),
+        child: Some(Box::new(child)),
+        exchanges: Vec::new(),
+        outcome: ToolOutcome::Returned(error_envelope(id, "agent__read")),
+    }))
+}
+
+/// B8: once child runs together have used more than the budget, the others are ended: they send no further request.
+#[test]
+fn a_child_that_passes_the_budget_of_the_tree_ends_the_others() {
+    for (tokens, ends) in [(50_000, true), (3_000, false)] {
+        let mut h = Harness::new(terms_at(0, 10_000, None));
+        h.push(probed());
+        let request = h.request().expect("a request").clone();
+        let message = calls(&["agent__read", "agent__read"]);
+        let ids: Vec<String> = message.tool_calls.iter().map(|c| c.id.clone()).collect();
+        h.push(answered(&h, request.inference, message, Usage::default()));
+        h.push(ended(1, &ids[0], tokens));
+        assert_eq!(h.effects.contains(&Effect::Cancel), ends, "{tokens}");
+        h.push(ended(2, &ids[1], 10));
+        if ends {
+            assert_eq!(h.end(), "FAILED_BUDGET_EXHAUSTED (max_tokens)");
+        } else {
+            assert!(h.request().is_some(), "the next turn");
+        }
+    }
+}
+
+/// B8: a model that broke its limit once may fill the window the next time.
+#[test]
+fn after_an_answer_beyond_its_limit_a_granted_run_reserves_the_window() {
+    for (output, goes_on) in [(ANSWER, true), (ANSWER + 1, false)] {
+        let terms = Terms {
+            max_tokens_consumed: BigCount(6_000),
+            ..terms_at(1, 6_000, None)
+        };
+        assert!(terms.context_budget.context_window > 6_000);
+        let mut h = Harness::new(terms);
+        if h.state() == State::Precheck {
+            h.push(probed());
+        }
+        let request = h.request().expect("a request").clone();
+        let usage = Usage {
+            output,
+            ..Usage::default()
+        };
+        h.push(answered(&h, request.inference, text(" "), usage));
+        assert_eq!(h.request().is_some(), goes_on, "{output}");
+    }
 }

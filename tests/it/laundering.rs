@@ -435,7 +435,9 @@ fn a_summary_of_a_long_result_is_the_result() {
     let lines = [&read, &says("It wants mallory."), &says("Read."), &echo];
     fixture.script(&terms, &lines.map(String::as_str));
     fixture.ok(&["run", "c.yaml", "--run-id", "first"]);
-    let go_on = ["continue", "first", "Go on.", "--run-id", "second", "--json"];
+    let go_on = [
+        "continue", "first", "Go on.", "--run-id", "second", "--json",
+    ];
     assert_eq!(code_of(&fixture, &go_on), VIOLATION);
     let labels = &inherited(&fixture, "second")["labels"];
     assert_eq!(labels, &json!(["untrusted"]));

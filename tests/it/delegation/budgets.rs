@@ -170,3 +170,40 @@ fn agents_side_by_side_stay_within_the_budget_whatever_their_last_answers_use() 
         }
     }
 }
+
+/// B8: a model that reports more than `max_output_tokens` passes its agent's grant by one request, and sends no second one.
+#[test]
+fn an_agent_whose_model_breaks_its_limit_sends_one_request() {
+    let fixture = Fixture::new();
+    let result = reports(&fixture, 8, (50, 5_000));
+    let children = fixture.children_of("lead");
+    assert_eq!(
+        result["outcome"]["class"], "FAILED_BUDGET_EXHAUSTED",
+        "{result}"
+    );
+    assert!((2..=8).contains(&children.len()), "{result}");
+    for child in &children {
+        assert!(child.tokens <= 5_050, "{}", child.tokens);
+    }
+}
+
+/// B8: a grant that allows not one request begins no run; the model reads how much is missing.
+#[test]
+fn a_grant_that_allows_no_request_is_refused_before_the_run() {
+    let fixture = Fixture::new();
+    fixture.agent("scout", "", &asks(&[], "found")[1..]);
+    let lead = "agents: [scout.yaml]\nmax_tokens_consumed: 6000\n";
+    fixture.agent(
+        "lead",
+        lead,
+        &asks(&[("agent__scout", prompt("go"))], "told"),
+    );
+    let result = fixture.leads();
+    assert!(fixture.children_of("lead").is_empty(), "{result}");
+    let shown = shown(&result);
+    assert!(
+        shown[0].contains("budget: ") && shown[0].contains("an answer of 4096"),
+        "{shown:?}"
+    );
+    assert!(shown[0].contains("2970 granted"), "{shown:?}");
+}
