@@ -22,7 +22,7 @@ use super::{SandboxProfile, raw};
 /// Where ids begin that belong to no user: above those of systemd and of containers. The process id is added, so no two sandboxes have the same
 /// one: the kernel counts processes by id.
 const FIRST_ID: u32 = 1_900_000_000;
-/// What the process that holds a namespace reports.
+/// The report of the process that holds a namespace; else it reports the number of the system's error.
 const HELD: &str = "held";
 /// Number of the last capability of today's kernels, and some room.
 const LAST_CAPABILITY: u64 = 47;
@@ -50,8 +50,8 @@ impl Drop for Held {
     }
 }
 
-/// Whether this process is root, of the whole system and not of a container's.
-fn is_root() -> bool {
+/// True if this process is root of the whole system, and not of a container.
+pub(super) fn is_root() -> bool {
     let whole = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let whole: Vec<&str> = whole.split_ascii_whitespace().collect();
     geteuid().is_root() && whole == ["0", "0", "4294967295"]
@@ -112,8 +112,13 @@ fn held((user, group): (u32, u32)) -> Result<Held, Fault> {
     }
     let id = FIRST_ID.saturating_add(std::process::id());
     let held = Held { child, id };
-    if said.trim_end() != HELD {
-        return Err(part.lacks(said.trim_end()));
+    match said.trim_end() {
+        HELD => {}
+        code => {
+            let code = code.parse().map_err(part.while_at("unshare"))?;
+            let fault = io::Error::from_raw_os_error(code);
+            return Err(part.while_at("unshare")(fault));
+        }
     }
     let process = Path::new("/proc").join(held.pid().to_string());
     let map = |file: &str, inside: u32| {
@@ -128,7 +133,7 @@ fn held((user, group): (u32, u32)) -> Result<Held, Fault> {
 pub(super) fn hold() -> u8 {
     let line = match raw::unshare(UnshareFlags::NEWUSER) {
         Ok(()) => HELD.to_owned(),
-        Err(fault) => format!("unshare: {fault}"),
+        Err(fault) => fault.raw_os_error().unwrap_or_default().to_string(),
     };
     if writeln!(io::stdout(), "{line}").is_err() {
         return NOT_STARTED;

@@ -46,7 +46,7 @@ impl Part {
 
     /// The same, with what was done.
     #[cfg(target_os = "linux")]
-    pub(super) fn while_at<E: fmt::Display + 'static>(
+    pub(super) fn while_at<E: std::error::Error + 'static>(
         self,
         what: impl fmt::Display,
     ) -> impl FnOnce(E) -> Fault {
@@ -57,18 +57,24 @@ impl Part {
     }
 }
 
-/// Tells a system that refuses from one that has no room: a neighbour can fill a system, and must not take the sandbox away by it.
+/// Distinguishes a system that refuses from one that has no room: a neighbour can fill a system, and must not take the sandbox away by it.
 #[cfg(target_os = "linux")]
-fn status_of(part: Part, fault: &dyn std::any::Any) -> PartStatus {
+fn status_of(part: Part, fault: &(dyn std::error::Error + 'static)) -> PartStatus {
     use rustix::io::Errno;
 
-    let system = fault.downcast_ref::<std::io::Error>();
-    let system = system.and_then(std::io::Error::raw_os_error);
-    let code = system.or_else(|| {
-        fault
-            .downcast_ref::<Errno>()
-            .map(|code| code.raw_os_error())
-    });
+    let code_of = |fault: &(dyn std::error::Error + 'static)| {
+        let system = fault.downcast_ref::<std::io::Error>();
+        let system = system.and_then(std::io::Error::raw_os_error);
+        let own = || {
+            fault
+                .downcast_ref::<Errno>()
+                .map(|code| code.raw_os_error())
+        };
+        system.or_else(own)
+    };
+    // The errors of landlock and seccompiler hold the system's error as their source.
+    let mut causes = std::iter::successors(Some(fault), |fault| fault.source());
+    let code = causes.find_map(code_of);
     // A kernel that was told to have no namespaces answers as one that has as many as it may.
     let bounded = [Errno::NOSPC, Errno::USERS].map(|code| Some(code.raw_os_error()));
     if bounded.contains(&code) && !is_switched_off(part) {
@@ -120,7 +126,42 @@ mod tests {
             fault.status == PartStatus::Lacking,
             is_switched_off(Part::UserNamespace)
         );
-        let fault = Part::Landlock.while_at("restrict")("EAGAIN");
+        let fault = Part::Landlock.while_at("restrict")(io::Error::other("EAGAIN"));
         assert_eq!(fault.status, PartStatus::Lacking);
+    }
+
+    /// An error in the form of landlock's, whose variants cannot be made here.
+    #[derive(Debug, thiserror::Error)]
+    enum Rules {
+        #[error(transparent)]
+        Call(#[from] Call),
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("failed to restrict: {source}")]
+    struct Call {
+        source: io::Error,
+    }
+
+    #[test]
+    fn a_lack_of_memory_is_found_in_the_errors_of_landlock_and_seccompiler() {
+        let cases = [
+            (libc::EAGAIN, PartStatus::Busy),
+            (libc::ENOMEM, PartStatus::Busy),
+            (libc::EINVAL, PartStatus::Lacking),
+        ];
+        for (code, expect) in cases {
+            let system = || io::Error::from_raw_os_error(code);
+            for fault in [
+                seccompiler::Error::Prctl(system()),
+                seccompiler::Error::Seccomp(system()),
+            ] {
+                let fault = Part::Seccomp.while_at("the filter")(fault);
+                assert_eq!(fault.status, expect, "{fault}");
+            }
+            let fault = Rules::from(Call { source: system() });
+            let fault = Part::Landlock.while_at("restrict")(fault);
+            assert_eq!(fault.status, expect, "{fault}");
+        }
     }
 }
