@@ -156,10 +156,7 @@ impl Layers {
         let own = place(&layer.path);
         // A confined program of an earlier run may have written a file of the user's own folders, too.
         let is_named = self.locations.config.as_deref().map(place) == Some(own.clone());
-        let could_be_written = || {
-            let earlier = self.environment.granted_before();
-            earlier.iter().any(|folder| own.starts_with(folder))
-        };
+        let could_be_written = || self.environment.granted_before().contain(&own);
         self.locations.found().any(|found| place(&found) == own) || !is_named && could_be_written()
     }
 

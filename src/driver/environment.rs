@@ -13,8 +13,8 @@ use super::shared::Shared;
 use super::turn::Turn;
 use crate::contract::{ContractSpec, LayerValue, ValueOrigin};
 use crate::tools::{
-    CallWatch, ProbeReport, SandboxKind, SandboxProbe, ServerKeeper, ServerWatch, TokenKeeper,
-    Withheld,
+    CallWatch, GrantedFolders, ProbeReport, SandboxKind, SandboxProbe, ServerKeeper, ServerWatch,
+    TokenKeeper, Withheld,
 };
 
 /// The variable for the folder that tool servers are to see (001 §6).
@@ -180,7 +180,7 @@ impl Environment {
     }
 
     /// The folders that confined programs of earlier runs could write.
-    pub(crate) fn granted_before(&self) -> Vec<PathBuf> {
+    pub(crate) fn granted_before(&self) -> GrantedFolders {
         granted_before(self.state())
     }
 

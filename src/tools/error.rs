@@ -25,6 +25,12 @@ pub(crate) enum ToolServerError {
         /// What it wrote that is no message, as clauses that go on after the reason.
         output: String,
     },
+    /// The operator: the sandbox that the server is to run in cannot be set up for it.
+    #[error("start: the sandbox cannot be set up: {reason}")]
+    NotConfined {
+        /// What the sandbox met, and what to do.
+        reason: String,
+    },
     /// The tool: it did not answer in time.
     #[error(
         "{step}: no answer within {timeout_ms} ms (total_timeout_ms allows it, at most {longest_ms}){output}"

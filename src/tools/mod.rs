@@ -66,9 +66,9 @@ pub(crate) use oauth::{
 pub(crate) use pool::{ServerHost, ServerKeeper, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use sandbox::{
-    CREDENTIALS, Confined, HeldFolder, Installs, Limits, PartStatus, ProbeFault, ProbeReport,
-    SANDBOX_COMMAND, SETTINGS, SYSTEM_CREDENTIALS, SandboxKind, SandboxProbe, SandboxProfile,
-    SearchFolder, Way, confine, has_credentials, is_in,
+    CREDENTIALS, Confined, FolderId, GrantedFolders, HeldFolder, Installs, Limits, PartStatus,
+    ProbeFault, ProbeReport, SANDBOX_COMMAND, SETTINGS, SYSTEM_CREDENTIALS, SYSTEM_SETTINGS,
+    SandboxKind, SandboxProbe, SandboxProfile, SearchFolder, Way, confine, is_in,
 };
 pub(crate) use server_spec::ServerSpec;
 pub(crate) use shell_spec::ShellSpec;

@@ -164,6 +164,9 @@ mod sampling;
 mod sandbox_faults;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod sandbox_grants;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod sandbox_view;
 #[cfg(test)]
 #[cfg(unix)]

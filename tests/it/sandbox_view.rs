@@ -19,13 +19,13 @@ const STRANGER: &str = "65534";
 
 /// A user that the binary is run as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Caller {
+pub enum Caller {
     This,
     Stranger,
 }
 
 /// This user, and another one where this one may become it and it may run the binary.
-fn callers() -> Vec<Caller> {
+pub fn callers() -> Vec<Caller> {
     let mut probe = Command::new("setpriv");
     probe.args(["--reuid", STRANGER, "--regid", STRANGER, "--clear-groups"]);
     let probe = probe
@@ -46,7 +46,7 @@ fn callers() -> Vec<Caller> {
 
 impl Fixture {
     /// Runs the binary as that user, to whom the whole folder belongs then, with the home `user`.
-    fn run_as(&self, caller: Caller, args: &[&str], variables: &[(&str, String)]) -> Left {
+    pub fn run_as(&self, caller: Caller, args: &[&str], variables: &[(&str, String)]) -> Left {
         let own = self.command(args);
         let mut command = match caller {
             Caller::This => Command::new(own.get_program()),
@@ -76,7 +76,7 @@ impl Fixture {
     }
 
     /// A contract with `tools` whose model runs each of these commands.
-    fn shell_lines(&self, tools: &str, commands: &[&str]) {
+    pub fn shell_lines(&self, tools: &str, commands: &[&str]) {
         fs::create_dir_all(self.path("work")).unwrap();
         fs::create_dir_all(self.path("user")).unwrap();
         let lines = commands
@@ -88,7 +88,7 @@ impl Fixture {
     }
 
     /// A contract with a server that runs this before it serves, in the folder `work`.
-    fn server_line(&self, line: &str, more: &str) {
+    pub fn server_line(&self, line: &str, more: &str) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
         fs::create_dir_all(self.path("work")).unwrap();
         fs::create_dir_all(self.path("user")).unwrap();

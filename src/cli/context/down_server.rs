@@ -9,6 +9,10 @@ use crate::kernel::BringUpFault;
 const WANTS_LOGIN: &str = "`monolith mcp login";
 /// What it says of a program that started and ended.
 const ENDED: &str = "the server ended before it answered";
+/// The words of one whose sandbox cannot be set up; they go on with what to do.
+const NOT_CONFINED: &str = "start: the sandbox cannot be set up: ";
+/// The words of one that named a path which its sandbox does not show or shows read-only; the line that grants it follows.
+const MISSES_PATH: &str = "; the sandbox ";
 /// What it says of one that does not answer.
 const SILENT: &str = "no answer within";
 /// What it says of a program that could not be started.
@@ -40,6 +44,16 @@ pub(in crate::cli) fn for_server(
     }
     if terms.is_some_and(|terms| terms.url.is_some()) {
         return format!("start the server of tools.mcp.{shown}, or correct its `url`");
+    }
+    if fault.detail.contains(NOT_CONFINED) {
+        return format!(
+            "correct what the error names, or start tools.mcp.{shown} with all your rights by `sandbox: off`"
+        );
+    }
+    if fault.detail.contains(MISSES_PATH) {
+        return format!(
+            "give tools.mcp.{shown} the `sandbox` line that the error names, or correct its `args`"
+        );
     }
     if fault.detail.contains(ENDED) {
         return format!(

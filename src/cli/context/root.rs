@@ -36,11 +36,18 @@ pub(in crate::cli) fn root_notes(app: &App, spec: &ContractSpec, folder: &Path) 
     let mut notes: Vec<String> = whole.filter(|_| cfg!(target_os = "linux")).collect();
     notes.dedup();
     let skipped = skipped_search_folders(spec, folder, &app.environment);
-    notes.extend(skipped.into_iter().map(|folder| {
-        format!(
-            "PATH: {} is left out, for a confined program may write there; to start a program of it, name it by its path",
-            folder.display()
-        )
+    notes.extend(skipped.into_iter().map(|skipped| {
+        let folder = skipped.path.display();
+        match skipped.record {
+            None => format!(
+                "PATH: {folder} is left out, because a confined program may write there; to start a program of it, name it by its path"
+            ),
+            Some(record) => format!(
+                "PATH: {folder} is left out, because a confined program of an earlier run could write there; name its programs by their paths, \
+                 or check the folder and delete {}, which lists the folders that earlier runs could write",
+                record.display()
+            ),
+        }
     }));
     let here = app.cwd.display().to_string();
     let is_here = |root: &HandedRoot| root.is_mcp_root && root.folder == here;

@@ -11,8 +11,9 @@ use super::handed_roots::{is_root_of_all, mcp_roots};
 use crate::contract::{ContractSpec, McpTransport, SandboxTerms, server_sandbox, shell_sandbox};
 use crate::driver::{DriverError, Environment};
 use crate::tools::{
-    CREDENTIALS, Confined, HeldFolder, Installs, Limits, SETTINGS, SYSTEM_CREDENTIALS, SandboxKind,
-    SandboxProfile, SearchFolder, ShellSpec, Way, has_credentials, is_in,
+    CREDENTIALS, Confined, GrantedFolders, HeldFolder, Installs, Limits, SETTINGS,
+    SYSTEM_CREDENTIALS, SYSTEM_SETTINGS, SandboxKind, SandboxProfile, SearchFolder, ShellSpec, Way,
+    is_in,
 };
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -31,10 +32,10 @@ struct Grants {
 pub(super) struct Sandboxes<'c> {
     environment: &'c Environment,
     /// Folders that a confined process of an earlier run could write.
-    earlier: Vec<PathBuf>,
+    earlier: GrantedFolders,
     home: Option<PathBuf>,
     /// Folders in which a confined process of this run or of an earlier one may have planted a link.
-    planted: Vec<PathBuf>,
+    planted: GrantedFolders,
     servers: BTreeMap<&'c str, (SandboxTerms, Grants)>,
     shell: Option<(SandboxTerms, Grants)>,
     spec: &'c ContractSpec,
@@ -97,7 +98,7 @@ impl<'c> Sandboxes<'c> {
                 .as_deref()
                 .and_then(|home| fs::canonicalize(home).ok())
                 .filter(|home| home.parent().is_some()),
-            planted: Vec::new(),
+            planted: GrantedFolders::default(),
             servers,
             shell,
             spec,
@@ -123,11 +124,10 @@ impl<'c> Sandboxes<'c> {
         let mut writable: Vec<PathBuf> = granted.chain([self.workspace.clone()]).collect();
         writable.sort();
         writable.dedup();
-        self.writable.clone_from(&writable);
-        writable.extend_from_slice(&self.earlier);
         // The folder of a file is the workspace of another file beside it that names none.
-        writable.extend(fs::canonicalize(folder));
-        self.planted = writable;
+        let own = fs::canonicalize(folder).ok();
+        self.planted = self.earlier.and(writable.iter().cloned().chain(own));
+        self.writable = writable;
     }
 
     /// Keeps what this run grants, for later ones.
@@ -140,7 +140,7 @@ impl<'c> Sandboxes<'c> {
     /// Refuses a path that a confined process may have led elsewhere.
     fn check(&self, place: &str, path: &Path) -> Result<Way, DriverError> {
         let way = Way::follow(path);
-        match way.link_in(&self.planted) {
+        match way.first_link(|link| self.planted.contain(link)) {
             None => Ok(way),
             Some(link) => {
                 let words = format!(
@@ -209,7 +209,7 @@ impl<'c> Sandboxes<'c> {
     }
 
     /// The folders of `PATH` that are left out, because a confined process may write there.
-    pub(super) fn skipped(&self) -> Vec<PathBuf> {
+    pub(super) fn skipped(&self) -> Vec<SkippedFolder> {
         if self.shell.is_none() && self.servers.is_empty() {
             return Vec::new();
         }
@@ -217,7 +217,19 @@ impl<'c> Sandboxes<'c> {
         let skipped = search.into_iter().filter(|folder| folder.is_writable);
         let mut skipped: Vec<PathBuf> = skipped.map(|SearchFolder { path, .. }| path).collect();
         skipped.dedup();
-        skipped
+        let record = self
+            .environment
+            .state()
+            .map(|state| state.join(granted::NAME));
+        let is_earlier = |path: &Path| {
+            let end = Way::follow(path).end;
+            self.earlier.contain(&end) && !is_in(&end, &self.writable)
+        };
+        let skipped = skipped.into_iter().map(|path| SkippedFolder {
+            record: record.clone().filter(|_| is_earlier(&path)),
+            path,
+        });
+        skipped.collect()
     }
 
     fn installs(&self, profile: &SandboxProfile, search: Option<OsString>) -> Installs {
@@ -229,7 +241,7 @@ impl<'c> Sandboxes<'c> {
         let own = || self.environment.raw("PATH").map(OsString::from);
         let search = search.or_else(own).unwrap_or_default();
         let home = self.home.as_deref();
-        let folders = (self.writable.as_slice(), self.earlier.as_slice());
+        let folders = (self.writable.as_slice(), &self.earlier);
         Installs::find(&search, &self.workspace, home, folders, hidden)
     }
 
@@ -259,11 +271,22 @@ impl<'c> Sandboxes<'c> {
             ends.filter(|end| end.exists()).collect::<Vec<_>>()
         };
         let withheld = self.environment.withheld();
+        let checked = self.of_home(&SETTINGS);
+        let credentials = self.of_home(&CREDENTIALS);
+        let credentials = credentials.chain(SYSTEM_CREDENTIALS.map(PathBuf::from));
+        let named = read.iter().chain(&write);
+        let named = named.filter(|way| way.links.is_empty());
         let bytes = |mebibytes: Option<u64>| mebibytes.map(|count| count.saturating_mul(MEBIBYTE));
         let mut profile = SandboxProfile {
+            checked: checked.chain(SYSTEM_SETTINGS.map(PathBuf::from)).collect(),
             guarded: self.environment.guarded(),
             hidden: withheld.paths.clone(),
-            hidden_folders: [withheld.folders.clone(), self.credentials(&[&read, &write])].concat(),
+            hidden_folders: withheld
+                .folders
+                .iter()
+                .cloned()
+                .chain(credentials)
+                .collect(),
             home: self.home.clone(),
             limits: Limits {
                 cpu_s: terms.cpu_s,
@@ -272,6 +295,7 @@ impl<'c> Sandboxes<'c> {
                 open_files: terms.open_files,
                 processes: terms.processes,
             },
+            named: named.map(|way| way.end.clone()).collect(),
             network: terms.network,
             open: withheld.open.clone(),
             read: here(&read),
@@ -285,30 +309,10 @@ impl<'c> Sandboxes<'c> {
         Ok(profile)
     }
 
-    /// Places of credentials, by their paths and by what those lead to; not the ones that `read` or `write` name without a link.
-    fn credentials(&self, granted: &[&[Way]]) -> Vec<PathBuf> {
-        let named: Vec<&Way> = granted
-            .iter()
-            .flat_map(|ways| ways.iter())
-            .filter(|way| way.links.is_empty())
-            .collect();
-        let of_home = self.home.iter();
-        let of_home = of_home.flat_map(|home| CREDENTIALS.map(|name| home.join(name)));
-        let settings = self.home.iter();
-        let settings = settings.flat_map(|home| SETTINGS.map(|name| home.join(name)));
-        let settings = settings.filter(|path| path.is_file() && has_credentials(path));
-        let all = of_home.chain(settings);
-        let all = all.chain(SYSTEM_CREDENTIALS.map(PathBuf::from));
-        let all = all.filter(|path| {
-            let is_named = |way: &&Way| is_in(&way.end, std::slice::from_ref(path));
-            !named.iter().any(is_named)
-        });
-        let all = all.flat_map(|path| {
-            let target = fs::canonicalize(&path).ok();
-            let target = target.filter(|target| *target != path);
-            [Some(path), target].into_iter().flatten()
-        });
-        all.collect()
+    /// Paths of the home.
+    fn of_home<'n>(&self, names: &'n [&str]) -> impl Iterator<Item = PathBuf> + use<'_, 'n> {
+        let home = self.home.iter();
+        home.flat_map(|home| names.iter().map(|name| home.join(name)))
     }
 }
 
@@ -329,12 +333,20 @@ fn held(_: &Path) -> Option<HeldFolder> {
     None
 }
 
-/// The folders of `PATH` in which no program of a contract is looked up, because a confined process may write there.
+/// A folder of `PATH` in which no program of a contract is looked up, because a confined process may write there.
+#[derive(Clone, Debug)]
+pub(crate) struct SkippedFolder {
+    pub(crate) path: PathBuf,
+    /// The file that keeps the folders of earlier runs, if no process of this run may write the folder.
+    pub(crate) record: Option<PathBuf>,
+}
+
+/// Returns the folders of `PATH` in which no program of a contract is looked up.
 pub(crate) fn skipped_search_folders(
     spec: &ContractSpec,
     folder: &Path,
     environment: &Environment,
-) -> Vec<PathBuf> {
+) -> Vec<SkippedFolder> {
     let environment = environment.over(spec);
     let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
     let sandboxes = Sandboxes::of(spec, &folder, &environment);

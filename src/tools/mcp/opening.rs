@@ -5,6 +5,7 @@
 //! the newer protocol on a connection of its own: over HTTP an older server may refuse what has no session in any way it likes.
 
 use std::collections::BTreeMap;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ use crate::message::Scrubber;
 use crate::tools::ToolServerError;
 use crate::tools::oauth::Authorization;
 use crate::tools::process::{InputWatch, Process, Program};
+#[cfg(target_os = "linux")]
+use crate::tools::sandbox::missing_grants;
+use crate::tools::sandbox::{CANNOT_SET_UP, NOT_STARTED};
 
 /// How long the exit status of a child whose output ended is waited for.
 const STATUS_GRACE: Duration = Duration::from_millis(200);
@@ -89,14 +93,61 @@ async fn begin_child(
             next,
         }) => {
             let ended = process.ended(STATUS_GRACE).await;
+            if let Some(reason) = not_confined(program, ended, &output) {
+                let reason = reason.to_owned();
+                return Err(ToolServerError::NotConfined { reason });
+            }
             let status = ended.map_or(status, |ended| ended.to_string());
+            let output = with_missing_grants(program, output, scrub.as_ref());
             let error = ToolServerError::Exited { status, output };
             // One that never read the question did not end on it, and would end again.
             let next = next.filter(|_| !input.is_unread());
             Err(NotIntroduced { error, next })
         }
+        Err(NotIntroduced {
+            error:
+                ToolServerError::TimedOut {
+                    longest_ms,
+                    output,
+                    step,
+                    timeout_ms,
+                },
+            next,
+        }) => {
+            let output = with_missing_grants(program, output, scrub.as_ref());
+            let error = ToolServerError::TimedOut {
+                longest_ms,
+                output,
+                step,
+                timeout_ms,
+            };
+            Err(NotIntroduced { error, next })
+        }
         Err(failed) => Err(failed),
     })
+}
+
+/// The fault of a sandbox that started nothing, by the exit code of its own process and its line.
+fn not_confined<'o>(
+    program: &Program<'_>,
+    ended: Option<ExitStatus>,
+    output: &'o str,
+) -> Option<&'o str> {
+    let is_of_sandbox = ended.and_then(|ended| ended.code()) == Some(i32::from(NOT_STARTED));
+    let (_, reason) = output.split_once(CANNOT_SET_UP)?;
+    (program.sandbox.is_some() && is_of_sandbox).then_some(reason)
+}
+
+/// Puts the paths that the server named and could not use before its output, each with the line of the contract that grants it.
+fn with_missing_grants(program: &Program<'_>, output: String, scrub: &dyn Scrubber) -> String {
+    #[cfg(target_os = "linux")]
+    if let Some(profile) = program.sandbox {
+        let missing = missing_grants(profile, program.args, &output);
+        return scrub.text(&missing).into_owned() + &output;
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (program, scrub);
+    output
 }
 
 /// A server's address: what is spoken there, where, and with which headers.

@@ -72,13 +72,14 @@ fn has_file(folder: &Path) -> bool {
     false
 }
 
-/// The files and folders of a folder that are of its own mount, and no links: those are the sandbox's.
+/// The files and folders of a folder that are of its own mount. Links are the sandbox's, and so are the signs that leave a file of a cache out.
 fn own_entries(folder: &Path, device: u64) -> impl Iterator<Item = (PathBuf, bool)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(move |entry| {
         let path = entry.path();
         let found = fs::symlink_metadata(&path).ok()?;
-        (found.dev() == device && !found.is_symlink()).then(|| (path, found.is_dir()))
+        let is_own = found.dev() == device && (found.is_file() || found.is_dir());
+        is_own.then(|| (path, found.is_dir()))
     })
 }
 

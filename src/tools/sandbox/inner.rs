@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,8 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, wait,
 };
 
-use super::layout::{Layout, layout};
+use super::contents::Layout;
+use super::layout::layout;
 use super::part::{Fault, Part};
 use super::report::Report;
 use super::root::{self, Owner};
@@ -23,16 +24,18 @@ use super::{Confined, SandboxProfile, discarded, filter, identity, land, limits,
 /// Runs the program inside; its exit code.
 pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
     let mut number = || given.next()?.to_str()?.parse::<u32>().ok();
-    let (Some(reports), Some(holder)) = (number(), number()) else {
+    let (Some(reports), Some(holder), Some(profile)) = (number(), number(), number()) else {
         return NOT_STARTED;
     };
-    let reports = i32::try_from(reports).map_err(io::Error::other);
-    let Ok(reports) = reports.and_then(raw::inherited) else {
+    let inherited = |number: u32| {
+        let number = i32::try_from(number).map_err(io::Error::other);
+        number.and_then(raw::inherited).map(File::from)
+    };
+    let (Ok(reports), Ok(profile)) = (inherited(reports), inherited(profile)) else {
         return NOT_STARTED;
     };
-    let mut report = Report::to(File::from(reports));
-    let text = given.next().unwrap_or_default();
-    let profile: SandboxProfile = match serde_json::from_str(text.to_str().unwrap_or_default()) {
+    let mut report = Report::to(reports);
+    let profile: SandboxProfile = match serde_json::from_reader(BufReader::new(profile)) {
         Ok(profile) => profile,
         Err(fault) => {
             report.lacking(&Part::Files.lacks(fault));
@@ -120,12 +123,8 @@ fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<
         users: held.as_ref().map(|(namespace, ..)| namespace.as_fd()),
         id: held.as_ref().map(|(.., id)| *id),
     };
-    root::replace(
-        &layout,
-        &profile.held,
-        &owner,
-        (profile.limits.memory_bytes, strength.memory),
-    )?;
+    let memory = (profile.limits.memory_bytes, strength.memory);
+    limits::with_many_files(|| root::replace(&layout, &profile.held, &owner, memory))?;
     report.here(Part::Files, "")?;
     if held.is_some() && !profile.is_probe() {
         report.here(Part::IdMapping, "")?;

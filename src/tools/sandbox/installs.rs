@@ -8,9 +8,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::SearchFolder;
-use super::places::{BROAD, CACHES, KERNEL, PROGRAMS, SECRET_WORDS, SETTINGS, SYSTEM, TEMPORARY};
+use super::places::{BROAD, CACHES, KERNEL, PROGRAMS, SETTINGS, SYSTEM, TEMPORARY};
 use super::profile::Cache;
-use super::way::{Way, is_in};
+use super::way::{GrantedFolders, Way, is_in};
 
 /// Folders of programs within an installation.
 const OF_PROGRAMS: [&str; 4] = ["bin", "sbin", "shims", "Scripts"];
@@ -23,7 +23,7 @@ const MOST_ABOVE: usize = 6;
 /// Endings of programs that another program runs.
 const SCRIPTS: [&str; 9] = ["cjs", "jar", "js", "mjs", "php", "py", "rb", "sh", "ts"];
 /// Characters that end a word of a line for a shell, or the name of an option.
-const BETWEEN_WORDS: &str = "'\"`=:;,()<>|&$";
+pub(super) const BETWEEN_WORDS: &str = "'\"`=:;,()<>|&$";
 /// Words of an argument that are looked at, and bytes of a path (PATH_MAX of linux/limits.h).
 const MOST_WORDS: usize = 256;
 const MOST_PATH: usize = 4_096;
@@ -33,8 +33,6 @@ const MOST_STEPS: usize = 8;
 const FIRST_LINE: u64 = 256;
 /// Bytes of a script of a shell that are looked at.
 const SCRIPT: u64 = 16_384;
-/// Bytes of a file of settings; a longer one is not shown.
-const MOST_SETTINGS: u64 = 262_144;
 
 /// Installations, found one after the other.
 #[derive(Debug)]
@@ -44,7 +42,7 @@ pub(crate) struct Installs {
     home: Option<PathBuf>,
     links: BTreeSet<(PathBuf, PathBuf)>,
     /// Folders in which a confined process may have planted a link.
-    planted: Vec<PathBuf>,
+    planted: GrantedFolders,
     programs: BTreeSet<PathBuf>,
     search: Vec<SearchFolder>,
     /// Programs that were looked at.
@@ -60,7 +58,7 @@ impl Installs {
         search: &OsStr,
         workspace: &Path,
         home: Option<&Path>,
-        (writable, earlier): (&[PathBuf], &[PathBuf]),
+        (writable, earlier): (&[PathBuf], &GrantedFolders),
         hidden: &[PathBuf],
     ) -> Self {
         let mut apart = [writable, hidden].concat();
@@ -69,7 +67,7 @@ impl Installs {
             apart,
             home: home.map(Path::to_owned),
             links: BTreeSet::new(),
-            planted: [writable, earlier].concat(),
+            planted: earlier.and(writable.to_owned()),
             programs: BTreeSet::new(),
             search: Vec::new(),
             seen: BTreeSet::new(),
@@ -78,7 +76,7 @@ impl Installs {
         for folder in std::env::split_paths(search) {
             let given = workspace.join(folder);
             match found.resolved(&given) {
-                Some(path) if path.is_dir() && !is_in(&path, &found.planted) => {
+                Some(path) if path.is_dir() && !found.planted.contain(&path) => {
                     found.show_prefix(&path.join("_"));
                     let is_writable = false;
                     found.search.push(SearchFolder { is_writable, path });
@@ -154,7 +152,9 @@ impl Installs {
     /// The resolved path; none where a link on the way or the path itself lies in a folder that a confined process can write.
     fn resolved(&mut self, path: &Path) -> Option<PathBuf> {
         let way = Way::follow(path);
-        if way.link_in(&self.planted).is_some() || is_in(&way.end, &self.writable) {
+        if way.first_link(|link| self.planted.contain(link)).is_some()
+            || is_in(&way.end, &self.writable)
+        {
             return None;
         }
         self.links.extend(way.links);
@@ -181,13 +181,13 @@ impl Installs {
             at = folder.join(name);
             self.show_prefix(&at);
             match fs::read_link(&at) {
-                Ok(_) if is_in(&at, &self.planted) => return,
+                Ok(_) if self.planted.contain(&at) => return,
                 Ok(target) => at = folder.join(target),
                 Err(_) => break,
             }
         }
         // The words of a file that a confined process could write lead to nothing, either.
-        if is_in(&at, &self.planted) {
+        if self.planted.contain(&at) {
             return;
         }
         let Some(interpreter) = first_line(&at) else {
@@ -294,26 +294,6 @@ fn first_line(file: &Path) -> Option<String> {
     named.map(str::to_owned)
 }
 
-/// True if a file of settings holds a credential, or cannot be read whole.
-pub(crate) fn has_credentials(path: &Path) -> bool {
-    let is_short = fs::metadata(path).is_ok_and(|found| found.len() <= MOST_SETTINGS);
-    let text = fs::read_to_string(path).ok().filter(|_| is_short);
-    text.is_none_or(|text| {
-        let text = text.to_lowercase();
-        // An address may begin with a user and a password.
-        let in_address = |line: &str| {
-            let behind = line.split("://").skip(1);
-            behind.into_iter().any(|rest| {
-                rest.split('/')
-                    .next()
-                    .is_some_and(|host| host.contains('@'))
-            })
-        };
-        text.lines()
-            .any(|line| SECRET_WORDS.iter().any(|word| line.contains(word)) || in_address(line))
-    })
-}
-
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
@@ -358,8 +338,8 @@ mod tests {
             let hidden = [home.join(".cargo/credentials")];
             let writable = [work.clone()];
             let mut found = {
-                let earlier = [self.at.join("before")];
-                let folders = (writable.as_slice(), earlier.as_slice());
+                let earlier = GrantedFolders::default().and([self.at.join("before")]);
+                let folders = (writable.as_slice(), &earlier);
                 Installs::find(&search, &work, Some(&home), folders, &hidden)
             };
             for command in commands {

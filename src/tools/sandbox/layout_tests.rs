@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::layout::{OWNED, Put, READ_ONLY, WRITABLE, layout};
+use super::contents::{OWNED, Put, READ_ONLY, WRITABLE};
+use super::layout::layout;
 use super::profile::Cache;
 use super::{Confined, SandboxProfile, sockets};
 use crate::message::SandboxStrength;
@@ -43,11 +44,134 @@ fn credentials_in_a_shown_home_are_hidden_and_must_not_be_links_there() {
     profile.home = Some(at.join("home"));
     profile.hidden_folders = vec![at.join("home/.aws"), at.join("home/.ssh")];
     let shown = layout(&profile).unwrap();
-    assert_eq!(shown[&at.join("home/.aws")], Put::Hidden);
+    assert_eq!(shown[&at.join("home/.aws")], Put::Folder);
     assert_eq!(shown[&at.join("home")], WRITABLE);
+    // A link to nothing shows nothing.
+    std::os::unix::fs::symlink("../dotfiles/none", at.join("home/.ssh")).unwrap();
+    assert!(layout(&profile).is_ok());
+    fs::remove_file(at.join("home/.ssh")).unwrap();
     std::os::unix::fs::symlink("../dotfiles/ssh", at.join("home/.ssh")).unwrap();
     let fault = layout(&profile).unwrap_err();
     assert!(fault.reason.contains(".ssh is a link"), "{fault}");
+}
+
+/// A mount over a file vanishes when the host replaces the file, and covers none that is made later.
+#[test]
+fn a_read_only_folder_that_contains_hidden_paths_is_shown_child_by_child() {
+    let (_folder, at) = folder();
+    for made in ["home/.aws", "home/.config/git", "home/src/a", "work"] {
+        fs::create_dir_all(at.join(made)).unwrap();
+    }
+    for made in [
+        "home/.netrc",
+        "home/.config/git/config",
+        "home/.npmrc",
+        "home/plain",
+    ] {
+        fs::write(at.join(made), "[user]").unwrap();
+    }
+    std::os::unix::fs::symlink("src/a", at.join("home/short")).unwrap();
+    let mut profile = profile(&at.join("work"));
+    profile.home = Some(at.join("home"));
+    profile.read = vec![at.join("home")];
+    let hidden = [
+        ".aws",
+        ".netrc",
+        ".pgpass",
+        ".config/gh",
+        ".local/share/keyrings",
+        "src/a/key",
+    ];
+    profile.hidden_folders = hidden.map(|name| at.join("home").join(name)).into();
+    profile.checked = [".npmrc", ".config/git/config", ".gitconfig"]
+        .map(|name| at.join("home").join(name))
+        .into();
+    let shown = layout(&profile).unwrap();
+    let below = shown.iter().filter_map(|(path, put)| {
+        let below = path.strip_prefix(at.join("home")).ok()?.to_str()?;
+        Some((below, put))
+    });
+    let text = Put::Text(b"[user]".to_vec());
+    let link = Put::Link("src/a".into());
+    let expect = [
+        ("", &Put::Folder),
+        (".config", &Put::Folder),
+        (".config/git", &Put::Folder),
+        (".config/git/config", &text),
+        (".npmrc", &text),
+        ("plain", &OWNED),
+        ("short", &link),
+        ("src", &Put::Folder),
+        ("src/a", &Put::Folder),
+    ];
+    assert_eq!(below.collect::<Vec<_>>(), expect);
+    // A path that the author names is shown, alone.
+    fs::write(at.join("home/.aws/config"), "").unwrap();
+    profile.read.push(at.join("home/.aws/config"));
+    profile.named = profile.read.clone();
+    let shown = layout(&profile).unwrap();
+    assert_eq!(shown[&at.join("home/.aws/config")], OWNED);
+    assert!(!shown.contains_key(&at.join("home/.aws")));
+    profile.write = vec![at.join("home")];
+    let shown = layout(&profile).unwrap();
+    assert_eq!(shown[&at.join("home/.aws")], Put::Folder);
+    assert_eq!(shown[&at.join("home/.aws/config")], OWNED);
+}
+
+#[test]
+fn settings_of_the_system_that_not_everybody_may_read_are_not_shown() {
+    let (_folder, at) = folder();
+    let mut profile = profile(&at);
+    let is_visible = |profile: &SandboxProfile, path: &str| {
+        let layout = layout(profile).unwrap();
+        let mut above = Path::new(path).ancestors();
+        let found = above.find_map(|above| Some((above, layout.get(above)?)));
+        found.is_some_and(|(_, put)| matches!(put, Put::Shown { .. }))
+    };
+    assert!(is_visible(&profile, "/etc/passwd"));
+    // A path that this user cannot read needs no mount.
+    if fs::File::open("/etc/shadow").is_ok() {
+        assert!(!is_visible(&profile, "/etc/shadow"));
+        profile.named = vec!["/etc/shadow".into()];
+        profile.read = profile.named.clone();
+        assert!(is_visible(&profile, "/etc/shadow"));
+    }
+}
+
+#[test]
+fn credentials_in_a_cache_are_left_out_of_it() {
+    let (_folder, at) = folder();
+    fs::create_dir_all(at.join("home/.uv")).unwrap();
+    fs::create_dir_all(at.join("work")).unwrap();
+    let mut profile = profile(&at.join("work"));
+    profile.home = Some(at.join("home"));
+    profile.hidden_folders = vec![at.join("home/.uv/credentials")];
+    profile.caches = vec![Cache {
+        has_programs: true,
+        path: at.join("home/.uv"),
+    }];
+    let expect = Put::Cache {
+        absent: vec![at.join("home/.uv/credentials")],
+        has_programs: true,
+    };
+    assert_eq!(layout(&profile).unwrap()[&at.join("home/.uv")], expect);
+}
+
+#[test]
+fn settings_of_an_installation_that_hold_credentials_are_not_shown() {
+    let (_folder, at) = folder();
+    let npmrc = "home/.nvm/versions/node/v22/etc/npmrc";
+    fs::create_dir_all(at.join(npmrc).parent().unwrap()).unwrap();
+    fs::create_dir_all(at.join("work")).unwrap();
+    fs::write(at.join(npmrc), "//localhost/:_authToken=x").unwrap();
+    let mut profile = profile(&at.join("work"));
+    profile.home = Some(at.join("home"));
+    profile.programs = vec![at.join("home/.nvm")];
+    let shown = layout(&profile).unwrap();
+    assert_eq!(shown[&at.join("home/.nvm")], Put::Folder);
+    assert!(!shown.contains_key(&at.join(npmrc)));
+    fs::write(at.join(npmrc), "save-exact=true").unwrap();
+    assert_eq!(layout(&profile).unwrap()[&at.join("home/.nvm")], READ_ONLY);
 }
 
 #[test]
@@ -106,7 +230,8 @@ fn a_stated_socket_is_shown_and_every_other_one_is_masked() {
     profile.masked = sockets::bound();
     assert!(profile.masked.contains(&other));
     let shown = layout(&profile).unwrap();
-    assert_eq!((&shown[&stated], &shown[&other]), (&OWNED, &Put::Hidden));
+    let nothing = Put::Text(Vec::new());
+    assert_eq!((&shown[&stated], &shown[&other]), (&OWNED, &nothing));
     profile.masked.clear();
     assert_eq!(layout(&profile).unwrap(), shown);
 }
@@ -134,12 +259,16 @@ fn caches_and_programs_of_the_home_are_shown_unless_the_program_may_write_them()
     assert_eq!(
         shown[&at.join("home/.npm")],
         Put::Cache {
+            absent: Vec::new(),
             has_programs: false
         }
     );
     assert_eq!(
         shown[&at.join("home/.bun")],
-        Put::Cache { has_programs: true }
+        Put::Cache {
+            absent: Vec::new(),
+            has_programs: true
+        }
     );
     assert_eq!(shown[&at.join("home/.pyenv")], READ_ONLY);
     assert_eq!(
@@ -205,7 +334,7 @@ fn what_is_hidden_in_the_workspace_cannot_be_moved_either() {
     for folder in ["a", "a/b"] {
         assert_eq!(layout[&at.join(folder)], WRITABLE, "{folder}");
     }
-    assert_eq!(layout[&at.join("a/b/state")], Put::Hidden);
+    assert_eq!(layout[&at.join("a/b/state")], Put::Folder);
     assert!(!layout.contains_key(&at.join("a/b/state/inner")));
     assert!(!layout.contains_key(&at.join("none")));
 }

@@ -14,6 +14,10 @@
 
 mod command;
 #[cfg(target_os = "linux")]
+mod conceal;
+#[cfg(target_os = "linux")]
+mod contents;
+#[cfg(target_os = "linux")]
 mod discarded;
 #[cfg(target_os = "linux")]
 mod filter;
@@ -42,19 +46,25 @@ mod profile;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]
+mod remedy;
+#[cfg(target_os = "linux")]
 mod report;
 #[cfg(target_os = "linux")]
 mod root;
+#[cfg(target_os = "linux")]
+mod settings;
 #[cfg(target_os = "linux")]
 mod sockets;
 mod way;
 mod words;
 
 pub(crate) use command::confine;
-pub(crate) use installs::{Installs, has_credentials};
+pub(crate) use installs::Installs;
 pub(crate) use part::PartStatus;
-pub(crate) use places::{CREDENTIALS, SETTINGS, SYSTEM_CREDENTIALS};
+pub(crate) use places::{CREDENTIALS, SETTINGS, SYSTEM_CREDENTIALS, SYSTEM_SETTINGS};
 pub(crate) use probe::{ProbeFault, ProbeReport, SandboxKind, SandboxProbe};
 pub(crate) use profile::{Confined, HeldFolder, Limits, SandboxProfile, SearchFolder};
-pub(crate) use way::{Way, is_in};
-pub(crate) use words::{DISCARDED_WRITES, SANDBOX_COMMAND};
+#[cfg(target_os = "linux")]
+pub(crate) use remedy::missing_grants;
+pub(crate) use way::{FolderId, GrantedFolders, Way, is_in};
+pub(crate) use words::{CANNOT_SET_UP, DISCARDED_WRITES, NOT_STARTED, SANDBOX_COMMAND};

@@ -1,13 +1,15 @@
 //! The outer process: makes the namespaces and the control group, starts the process inside, and waits for it.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::UnshareFlags;
 
@@ -15,7 +17,7 @@ use super::group::Groups;
 use super::identity::Held;
 use super::part::{Fault, Part, PartStatus};
 use super::report::written;
-use super::words::{INNER, NOT_STARTED, PARTS, SANDBOX_COMMAND};
+use super::words::{CANNOT_SET_UP, INNER, NOT_STARTED, PARTS, SANDBOX_COMMAND};
 use super::{Confined, SandboxProfile, identity, raw, report};
 use crate::message::SandboxStrength;
 
@@ -70,7 +72,7 @@ pub(super) fn outer(profile: &OsStr, command: impl Iterator<Item = OsString>) ->
 }
 
 fn failed(reason: &str) -> u8 {
-    let _ = writeln!(io::stderr(), "the sandbox cannot be set up: {reason}");
+    let _ = writeln!(io::stderr(), "{CANNOT_SET_UP}{reason}");
     NOT_STARTED
 }
 
@@ -135,16 +137,17 @@ fn confined(
     let (mut reports, there) = io::pipe().map_err(Part::PidNamespace.while_at("a pipe"))?;
     rustix::io::fcntl_setfd(&there, rustix::io::FdFlags::empty())
         .map_err(Part::PidNamespace.while_at("a pipe"))?;
+    let profile = handed_down(text).map_err(Part::PidNamespace.while_at("the profile"))?;
     let mut inner = Command::new("/proc/self/exe")
         .arg(SANDBOX_COMMAND)
         .arg(INNER)
         .arg(there.as_raw_fd().to_string())
         .arg(held.as_ref().map_or(0, Held::pid).to_string())
-        .arg(text)
+        .arg(profile.as_raw_fd().to_string())
         .args(command)
         .spawn()
         .map_err(Part::PidNamespace.while_at("the process inside"))?;
-    drop(there);
+    drop((there, profile));
     reports
         .read_to_end(lines)
         .map_err(Part::PidNamespace.while_at("its report"))?;
@@ -155,6 +158,14 @@ fn confined(
         .map_err(Part::PidNamespace.while_at("its end"))?;
     drop(groups);
     Ok(code_of(status))
+}
+
+/// A file without a path that the process inside inherits. The program inside could read an argument of that process.
+fn handed_down(text: &str) -> io::Result<File> {
+    let mut file = File::from(memfd_create("profile", MemfdFlags::empty())?);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
 }
 
 fn code_of(status: ExitStatus) -> u8 {

@@ -58,15 +58,19 @@ pub(crate) const SETTINGS: [&str; 6] = [
     ".npmrc",
     ".pip/pip.conf",
 ];
-/// Words by which a line of settings holds credentials, in lower case.
-pub(super) const SECRET_WORDS: [&str; 7] = [
-    "_auth",
-    "authorization",
-    "extraheader",
-    "passw",
-    "secret",
-    "token",
-    "username",
+/// Settings of git and of package managers for all users. They are left out where they hold credentials.
+pub(crate) const SYSTEM_SETTINGS: [&str; 11] = [
+    "/etc/gitconfig",
+    "/etc/npmrc",
+    "/etc/pip.conf",
+    "/etc/uv/uv.toml",
+    "/etc/xdg/pip/pip.conf",
+    "/usr/etc/gitconfig",
+    "/usr/etc/npmrc",
+    "/usr/lib/node_modules/npm/npmrc",
+    "/usr/local/etc/gitconfig",
+    "/usr/local/etc/npmrc",
+    "/usr/local/lib/node_modules/npm/npmrc",
 ];
 /// Folders below the home that are too wide to be shown for one program.
 pub(super) const BROAD: [&str; 6] = [
@@ -125,5 +129,29 @@ pub(crate) const CREDENTIALS: [&str; 45] = [
     ".vault-token",
     ".zsh_history",
 ];
-/// Folders of the system that hold credentials.
-pub(crate) const SYSTEM_CREDENTIALS: [&str; 1] = ["/etc/ai-agent"];
+/// Files and folders of the system that hold credentials. Files of `/etc` that not everybody may read are left out in any case.
+pub(crate) const SYSTEM_CREDENTIALS: [&str; 23] = [
+    "/etc/NetworkManager/system-connections",
+    "/etc/ai-agent",
+    "/etc/credstore",
+    "/etc/credstore.encrypted",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/ipsec.secrets",
+    "/etc/krb5.keytab",
+    "/etc/letsencrypt",
+    "/etc/pki/tls/private",
+    "/etc/ppp/chap-secrets",
+    "/etc/ppp/pap-secrets",
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/ssh/ssh_host_dsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssl/private",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/wireguard",
+    "/etc/wpa_supplicant",
+];

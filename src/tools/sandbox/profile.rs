@@ -64,6 +64,8 @@ pub(crate) struct SearchFolder {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SandboxProfile {
     pub(crate) caches: Vec<Cache>,
+    /// Settings that are hidden where they hold credentials.
+    pub(crate) checked: Vec<PathBuf>,
     pub(crate) confined: Confined,
     /// True if a process of root becomes one of no user first.
     pub(crate) drops_root: bool,
@@ -73,9 +75,9 @@ pub(crate) struct SandboxProfile {
     pub(crate) held: Vec<HeldFolder>,
     /// The home folder, by its resolved path; it is empty but for what is shown in it.
     pub(crate) home: Option<PathBuf>,
-    /// Folders and files that are empty there, whatever leads to them.
+    /// Folders and files that no program sees, whatever leads to them.
     pub(crate) hidden: Vec<PathBuf>,
-    /// Folders and files that are empty there; a file of theirs may have another name elsewhere.
+    /// Folders and files that no program sees, unless `named` has them; a file of theirs may have another name elsewhere.
     pub(crate) hidden_folders: Vec<PathBuf>,
     /// True if the program's errors go to its output.
     pub(crate) joined_output: bool,
@@ -84,6 +86,8 @@ pub(crate) struct SandboxProfile {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     /// Sockets of the host that are masked: those that are bound at the start, where `sockets` names any.
     pub(crate) masked: Vec<PathBuf>,
+    /// Paths among `read` and `write` that pass no link. Of credentials they are shown.
+    pub(crate) named: Vec<PathBuf>,
     pub(crate) network: bool,
     /// Folders below a hidden one that may be a workspace all the same.
     pub(crate) open: Vec<PathBuf>,
@@ -129,6 +133,7 @@ impl SandboxProfile {
     pub(crate) fn bare(confined: Confined, workspace: PathBuf) -> Self {
         Self {
             caches: Vec::new(),
+            checked: Vec::new(),
             confined,
             drops_root: false,
             guarded: Vec::new(),
@@ -140,6 +145,7 @@ impl SandboxProfile {
             limits: Limits::default(),
             links: Vec::new(),
             masked: Vec::new(),
+            named: Vec::new(),
             network: false,
             open: Vec::new(),
             programs: Vec::new(),

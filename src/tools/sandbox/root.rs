@@ -5,18 +5,18 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mknodat, openat2};
 use rustix::mount::{
     MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
     mount, mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::pivot_root;
 
-use super::layout::{Layout, Put};
-use super::part::{Fault, Part};
+use super::contents::{Layout, Put};
+use super::part::{Fault, Part, PartStatus};
 use super::profile::HeldFolder;
 use super::raw;
 use crate::message::MemoryScope;
@@ -34,8 +34,10 @@ const DEVICE_LINKS: [(&str, &str); 4] = [
     ("stdout", "/proc/self/fd/1"),
     ("stderr", "/proc/self/fd/2"),
 ];
-/// The content of a hidden file.
-const BLANK: &str = ".blank";
+/// The folder of files whose content is given.
+const TEXTS: &str = ".texts";
+/// Options of an empty folder for mounts.
+const FOLDER: &str = "mode=0755,size=16m";
 /// The folder that takes the writes to caches. A program may look at it and not write it.
 pub(super) const DISCARDED: &str = ".discarded";
 /// Bytes of all writes to caches.
@@ -80,17 +82,26 @@ pub(super) fn replace(
         taken.push(match put {
             Put::Shown { as_owner, writable } => {
                 let users = owner.users.filter(|_| *as_owner);
-                Some(Source::Shown(take(path, *writable, users, held)?))
+                let above = path.parent().and_then(|above| layout.get(above));
+                let is_stated = held.iter().any(|held| held.path == *path);
+                match take(path, *writable, users, held) {
+                    Ok(taken) => Some(Source::Shown(taken)),
+                    // A child that is gone, or that this user may not see.
+                    Err(fault)
+                        if above == Some(&Put::Folder)
+                            && !is_stated
+                            && fault.status == PartStatus::Lacking =>
+                    {
+                        None
+                    }
+                    Err(fault) => return Err(fault),
+                }
             }
             Put::Cache { .. } => Some(Source::Cache {
                 lower: open(path).map_err(part.while_at(path.display()))?,
                 shown: take(path, false, None, held)?,
             }),
-            Put::Hidden => {
-                let is_folder = path.is_dir();
-                Some(Source::Hidden { is_folder })
-            }
-            Put::Fresh | Put::Link(_) => None,
+            Put::Folder | Put::Fresh | Put::Link(_) | Put::Text(_) => None,
         });
     }
     let devices = DEVICES.map(|name| {
@@ -109,18 +120,24 @@ pub(super) fn replace(
         ));
     }
     let root = Path::new(MADE_AT);
-    fresh(root, "mode=0755,size=16m", part)?;
-    fs::write(root.join(BLANK), "").map_err(part.while_at(BLANK))?;
+    fresh(root, FOLDER, part)?;
+    fs::create_dir(root.join(TEXTS)).map_err(part.while_at(TEXTS))?;
     let discarded = root.join(DISCARDED);
     if has_caches {
         fs::create_dir(&discarded).map_err(part.while_at(DISCARDED))?;
         let options = format!("mode=0700,{}", room(share.min(DISCARDED_SIZE)));
         fresh(&discarded, &options, part)?;
     }
-    for ((path, put), source) in layout.iter().zip(taken) {
-        let at = root.join(path.strip_prefix("/").unwrap_or(path));
-        place(root, &at, put, source, (owner, share.min(FRESH)))
-            .map_err(|fault| part.lacks(format_args!("{}: {fault}", path.display())))?;
+    for (index, ((path, put), source)) in layout.iter().zip(taken).enumerate() {
+        let source = match put {
+            Put::Text(text) => Some(Source::Shown(text_file(root, &index.to_string(), text)?)),
+            _ => source,
+        };
+        let at = place_of(root, path);
+        place(root, &at, put, source, (owner, share.min(FRESH))).map_err(|fault| Fault {
+            reason: format!("{}: {fault}", path.display()),
+            ..fault
+        })?;
     }
     let devices = root.join("dev");
     fs::create_dir_all(&devices).map_err(part.while_at("/dev"))?;
@@ -146,6 +163,10 @@ pub(super) fn replace(
     if has_caches {
         rustix::mount::mount_remount(&discarded, sealed, "").map_err(part.while_at(DISCARDED))?;
     }
+    for (path, _) in layout.iter().filter(|(_, put)| **put == Put::Folder) {
+        rustix::mount::mount_remount(place_of(root, path), sealed, "")
+            .map_err(part.while_at(path.display()))?;
+    }
     rustix::mount::mount_remount(root, sealed, "").map_err(part.while_at("the root read-only"))?;
     enter(root).map_err(part.while_at("the new root"))
 }
@@ -153,8 +174,25 @@ pub(super) fn replace(
 /// The source of what is mounted at a path.
 enum Source {
     Cache { lower: OwnedFd, shown: Taken },
-    Hidden { is_folder: bool },
     Shown(Taken),
+}
+
+/// The place of a path below the new root.
+fn place_of(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Makes a read-only file with that content, to be mounted.
+fn text_file(root: &Path, name: &str, text: &[u8]) -> Result<Taken, Fault> {
+    let at = root.join(TEXTS).join(name);
+    let part = Part::Files;
+    fs::write(&at, text).map_err(part.while_at(TEXTS))?;
+    let readable = fs::Permissions::from_mode(0o444);
+    fs::set_permissions(&at, readable).map_err(part.while_at(TEXTS))?;
+    let taken = take_tree(&at, false).map_err(part.while_at(TEXTS))?;
+    let set = MountAttrFlags::MOUNT_ATTR_RDONLY;
+    raw::set_mount(taken.tree.as_fd(), set, None, false).map_err(part.while_at(TEXTS))?;
+    Ok(taken)
 }
 
 fn take(
@@ -213,12 +251,19 @@ fn take_tree(path: &Path, recursive: bool) -> rustix::io::Result<Taken> {
     })
 }
 
-/// Mounts a folder with a layer above it that takes the writes and ends with the sandbox.
-fn mount_overlay(root: &Path, at: &Path, lower: &OwnedFd) -> io::Result<()> {
+/// Mounts a folder with a layer above it that takes the writes and ends with the sandbox. The `absent` paths below the folder are not in it.
+fn mount_overlay(root: &Path, at: &Path, lower: &OwnedFd, absent: &[PathBuf]) -> io::Result<()> {
     let layer = root.join(DISCARDED).join(name_of_layer(root, at));
     let (upper, work) = (layer.join("upper"), layer.join("work"));
     fs::create_dir_all(&upper)?;
     fs::create_dir_all(&work)?;
+    for path in absent {
+        let place = place_of(root, path);
+        let place = upper.join(place.strip_prefix(at).map_err(io::Error::other)?);
+        fs::create_dir_all(place.parent().unwrap_or(&upper))?;
+        // The sign by which an overlay leaves out what its lower folder has (overlayfs.rst).
+        mknodat(CWD, &place, FileType::CharacterDevice, Mode::empty(), 0)?;
+    }
     let options = format!(
         "lowerdir=/proc/self/fd/{},upperdir={},workdir={},userxattr",
         lower.as_raw_fd(),
@@ -282,11 +327,21 @@ fn place(
             }
             fresh(at, &options, part)
         }
-        (Put::Cache { has_programs }, Some(Source::Cache { lower, shown })) => {
+        (
+            Put::Cache {
+                absent,
+                has_programs,
+            },
+            Some(Source::Cache { lower, shown }),
+        ) => {
             folder()?;
             // Without overlays this folder is one of the home, which is empty and may be written.
-            if mount_overlay(root, at, &lower).is_err() && *has_programs {
+            if mount_overlay(root, at, &lower, absent).is_err() && *has_programs {
                 attach(&shown.tree, at).map_err(part.while_at("mount"))?;
+                let places = absent.iter().map(|path| place_of(root, path));
+                for place in places.filter(|place| place.exists()) {
+                    cover(root, &place)?;
+                }
             }
             Ok(())
         }
@@ -298,21 +353,23 @@ fn place(
             }
             attach(&taken.tree, at).map_err(part.while_at("mount"))
         }
-        (_, Some(Source::Hidden { is_folder: true })) => {
+        (Put::Folder, _) => {
             folder()?;
-            let options = c"mode=0555,size=4k";
-            let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-            mount("tmpfs", at, "tmpfs", flags, Some(options)).map_err(part.while_at("mount"))
+            fresh(at, FOLDER, part)
         }
-        (_, Some(Source::Hidden { is_folder: false })) => {
-            file()?;
-            let blank = take_tree(&root.join(BLANK), false).map_err(part.while_at(BLANK))?;
-            let set = MountAttrFlags::MOUNT_ATTR_RDONLY;
-            raw::set_mount(blank.tree.as_fd(), set, None, false).map_err(part.while_at(BLANK))?;
-            attach(&blank.tree, at).map_err(part.while_at("mount"))
-        }
-        (Put::Cache { .. } | Put::Shown { .. } | Put::Hidden, None) => Ok(()),
+        (Put::Cache { .. } | Put::Shown { .. } | Put::Text(_), None) => Ok(()),
     }
+}
+
+/// Mounts something empty over a file or folder.
+fn cover(root: &Path, at: &Path) -> Result<(), Fault> {
+    if at.is_dir() {
+        let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+        return mount("tmpfs", at, "tmpfs", flags, Some(c"mode=0555,size=4k"))
+            .map_err(Part::Files.while_at(at.display()));
+    }
+    let empty = text_file(root, "empty", b"")?;
+    attach(&empty.tree, at).map_err(Part::Files.while_at(at.display()))
 }
 
 fn attach(tree: &OwnedFd, at: &Path) -> rustix::io::Result<()> {

@@ -1,6 +1,6 @@
 //! The links on the way to a path, followed one by one. Changes nothing.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -47,8 +47,62 @@ impl Way {
 
     /// The first link on the way that lies in one of those folders, which are resolved.
     pub(crate) fn link_in(&self, folders: &[PathBuf]) -> Option<&Path> {
+        self.first_link(|link| is_in(link, folders))
+    }
+
+    /// The first link on the way for which that is true of the link's own resolved path.
+    pub(crate) fn first_link(&self, is_one: impl Fn(&Path) -> bool) -> Option<&Path> {
         let mut links = self.links.iter().map(|(link, _)| link.as_path());
-        links.find(|link| is_in(link, folders))
+        links.find(|link| is_one(link))
+    }
+}
+
+/// Identity of a folder that survives a rename: its inode and its time of birth in nanoseconds. A device may have another number after a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FolderId {
+    pub(crate) born_ns: u128,
+    pub(crate) inode: u64,
+}
+
+impl FolderId {
+    /// Returns the identity of the folder at that path; `None` where the file system keeps no time of birth.
+    #[cfg(unix)]
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let found = fs::symlink_metadata(path).ok()?;
+        let born = found.created().ok()?;
+        let born = born.duration_since(std::time::UNIX_EPOCH).ok()?;
+        found.is_dir().then(|| Self {
+            born_ns: born.as_nanos(),
+            inode: found.ino(),
+        })
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) const fn of(_: &Path) -> Option<Self> {
+        None
+    }
+}
+
+/// Folders that confined programs could write, by their resolved paths and, if they were moved since, by their identities.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GrantedFolders {
+    pub(crate) ids: BTreeSet<FolderId>,
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+impl GrantedFolders {
+    /// True if a resolved path is one of the folders or lies in one.
+    pub(crate) fn contain(&self, path: &Path) -> bool {
+        let is_moved = |above: &Path| FolderId::of(above).is_some_and(|id| self.ids.contains(&id));
+        is_in(path, &self.paths) || !self.ids.is_empty() && path.ancestors().any(is_moved)
+    }
+
+    /// The same folders, and those paths.
+    pub(crate) fn and(&self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut more = self.clone();
+        more.paths.extend(paths);
+        more
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) const HOLD: &str = "--hold";
 #[cfg(target_os = "linux")]
 pub(super) const PARTS: &str = "--parts";
 /// The exit code where the program cannot be started.
-pub(super) const NOT_STARTED: u8 = 125;
+pub(crate) const NOT_STARTED: u8 = 125;
 /// First words of the line that names writes which ended with a sandbox.
 pub(crate) const DISCARDED_WRITES: &str = "monolith: the sandbox threw away what was written to ";
+/// First words of the line by which the sandbox says why it started nothing.
+pub(crate) const CANNOT_SET_UP: &str = "the sandbox cannot be set up: ";
