@@ -1,12 +1,13 @@
-//! Git repositories below the workspace root, attacked by commands of `shell`: what git runs or obeys there stays what it was. Against the
+//! Git repositories below the workspace root, attacked by commands of `shell`: their hooks and settings stay what they were. Against the
 //! binary.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use crate::fixture::Fixture;
-use crate::sandbox_faults::sandbox;
+use crate::fixture::{Fixture, Left};
+use crate::sandbox_faults::{has, sandbox};
 use crate::undo::{commands, shell};
 
 const SETTINGS: &str = "[core]\n\tbare = false\n";
@@ -31,13 +32,51 @@ fn with_repositories(made: &[&str]) -> Fixture {
     fixture
 }
 
-/// Runs it; returns what the model was shown of the last command.
+const RUN: [&str; 5] = ["run", "c.yaml", "--run-id", "r", "--json"];
+
+/// Runs it; returns the result of the last command.
 fn run(fixture: &Fixture) -> String {
-    let ended = fixture.run(&["run", "c.yaml", "--run-id", "r", "--json"]);
+    results(&fixture.run(&RUN)).pop().unwrap()
+}
+
+/// Runs it as another user, to whom the whole folder belongs; returns the result of each command.
+fn run_as_nobody(fixture: &Fixture) -> Vec<String> {
+    let mut given = Command::new("chown");
+    let given = given.args(["-R", "65534:65534"]).arg(fixture.path(""));
+    assert!(given.status().unwrap().success());
+    let own = fixture.command(&RUN);
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(own.get_program())
+        .args(own.get_args())
+        .current_dir(fixture.path(""))
+        .env("HOME", fixture.path("user"))
+        .env("MONOLITH_HOME", fixture.path("home"))
+        .stdin(Stdio::null());
+    results(&command.output().unwrap().into())
+}
+
+fn results(ended: &Left) -> Vec<String> {
     let result = ended.document();
-    let messages = result["conversation"].as_array().unwrap();
-    let last = messages.iter().rfind(|message| message["role"] == "tool");
-    last.unwrap()["content"].as_str().unwrap().to_owned()
+    let messages = result["conversation"].as_array().unwrap().iter();
+    let results = messages.filter(|message| message["role"] == "tool");
+    let results = results.map(|message| message["content"].as_str().unwrap().to_owned());
+    results.collect()
+}
+
+/// True if the tests may become a user without rights, who can start the binary in a sandbox.
+fn has_nobody() -> bool {
+    let mut tried = Command::new("setpriv");
+    tried
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .args(["unshare", "--user", "test", "-x"])
+        .arg(env!("CARGO_BIN_EXE_monolith"));
+    let is_able = tried.status().is_ok_and(|status| status.success());
+    if !is_able {
+        println!("skipped 1 case: no other user can start the binary here");
+    }
+    is_able
 }
 
 fn mode(fixture: &Fixture, path: &str) -> u32 {
@@ -198,9 +237,9 @@ fn s11b_a_command_that_is_killed_changes_nothing_that_git_runs() {
     assert!(!path.exists(), "a hook outlives its command");
 }
 
-/// The data of a repository is the command's, and a repository that it makes is listed with what git runs of it.
+/// The data of a repository is the command's. A repository that it makes has no hooks, and only harmless settings.
 #[test]
-fn s11b_data_stays_and_a_new_repository_is_listed() {
+fn s11b_data_stays_and_a_new_repository_gets_no_hooks() {
     if !sandbox() {
         return;
     }
@@ -218,17 +257,295 @@ fn s11b_data_stays_and_a_new_repository_is_listed() {
     let fixture = with_repositories(&[
         quiet,
         "echo evil > new/.git/hooks/pre-commit",
-        "echo 'hooksPath = x' >> new/.git/config",
+        "echo 'hooksPath = x' >> new/.git/config; echo '[user]' >> new/.git/config; echo 'name = A' >> new/.git/config",
     ]);
+    let undone = "exit code 0\n[undone, since git runs or obeys it: ";
     assert_eq!(
-        run(&fixture),
-        "exit code 0\n[git runs or obeys this in a new repository: new/.git/config]"
+        results(&fixture.run(&RUN)),
+        [
+            "exit code 0".to_owned(),
+            format!("{undone}new/.git/hooks/pre-commit]"),
+            format!("{undone}new/.git/config]")
+        ]
     );
-    let shown = fixture.ok(&["show", "r"]);
+    assert!(!fixture.path("w/new/.git/hooks/pre-commit").exists());
+    assert_eq!(
+        fixture.read("w/new/.git/config"),
+        "[core]\n[user]\nname = A\n"
+    );
+}
+
+/// Rights that a command takes away hide nothing, although no command of the run gives them back.
+#[test]
+fn s11b_folders_without_rights_hide_no_hook() {
+    if !sandbox() || !has_nobody() {
+        return;
+    }
+    let hook = "echo evil > sub/.git/hooks/pre-commit";
+    let config = "echo '[core]' > sub/.git/config";
+    for (commands, path, mode_of) in [
+        (
+            &[hook, "chmod 311 sub/.git/hooks"][..],
+            "sub/.git/hooks",
+            0o311,
+        ),
+        (&[hook, "chmod 555 sub/.git/hooks"], "sub/.git/hooks", 0o555),
+        (&[hook, "chmod 000 sub/.git/hooks"], "sub/.git/hooks", 0o000),
+        (&[hook, "chmod 311 sub/.git"], "sub/.git", 0o311),
+        (&[hook, "chmod 555 sub/.git"], "sub/.git", 0o555),
+        (&[hook, "chmod 311 sub"], "sub", 0o311),
+        (&[hook, "chmod 000 sub"], "sub", 0o000),
+        (&[hook, "chmod 000 ."], "", 0o000),
+        (&[hook, "chmod 000 sub", "chmod 755 sub"], "sub", 0o755),
+        (
+            &[hook, "chmod 000 sub/.git", "chmod 755 sub/.git"],
+            "sub/.git",
+            0o755,
+        ),
+        (&[config, "chmod 000 sub/.git"], "sub/.git", 0o000),
+        (
+            &["echo evil > sub/.git/hooks/pre-commit; chmod 000 sub/.git/hooks/pre-commit"],
+            "sub",
+            0o755,
+        ),
+    ] {
+        // The rights are gone before the command ends.
+        let (first, rest) = commands.split_first().unwrap();
+        let (second, rest) = rest.split_first().unwrap_or((&"true", &[]));
+        let both = format!("{first}; {second}");
+        let made = [&[both.as_str()], rest].concat();
+        let fixture = with_repositories(&made);
+        let shown = run_as_nobody(&fixture);
+        assert!(
+            shown[0].contains("[undone, since git"),
+            "{made:?}: {shown:?}"
+        );
+        assert_eq!(mode(&fixture, &format!("w/{path}")), mode_of, "{made:?}");
+        assert!(
+            !fixture.path("w/sub/.git/hooks/pre-commit").exists(),
+            "{made:?}"
+        );
+        assert_eq!(fixture.read("w/sub/.git/config"), SETTINGS, "{made:?}");
+    }
+}
+
+/// A repository keeps its first state wherever commands move it meanwhile.
+#[test]
+fn s11b_a_repository_that_was_moved_out_of_sight_gets_its_first_state_back() {
+    if !sandbox() {
+        return;
+    }
+    let deep = "d=$(printf 'd/%.0s' $(seq 140)); mkdir -p $d";
+    let (away, home) = (
+        format!("{deep}; mv sub $d"),
+        format!("{deep}; echo evil > $d/sub/.git/hooks/pre-commit; mv $d/sub ."),
+    );
+    for made in [
+        &[
+            "mkdir d; mv sub/.git d/notgit",
+            "echo evil > d/notgit/hooks/pre-commit; mv d/notgit sub/.git",
+        ][..],
+        &[
+            "mkdir d; mv sub/.git d/notgit; echo evil > d/notgit/hooks/pre-commit; rm d/notgit/HEAD",
+            "mv d/notgit sub/.git",
+        ],
+        &[
+            "mv sub/.git x; echo evil > x/hooks/pre-commit",
+            "mv x sub/.git",
+        ],
+        &[
+            "mkdir d; mv sub/.git d/.git",
+            "echo evil > d/.git/hooks/pre-commit",
+            "mv d/.git sub/.git",
+        ],
+        &[
+            "cp -r sub kept; rm -rf sub",
+            "cp -r kept sub; echo evil > sub/.git/hooks/pre-commit",
+        ],
+        &[&away, &home],
+    ] {
+        let fixture = with_repositories(made);
+        let shown = results(&fixture.run(&RUN));
+        let undone = "[undone, since git runs or obeys it: ";
+        assert!(
+            shown.iter().any(|shown| shown.contains(undone)),
+            "{made:?}: {shown:?}"
+        );
+        assert!(
+            !fixture.path("w/sub/.git/hooks/pre-commit").exists(),
+            "{made:?}: {shown:?}"
+        );
+        assert_eq!(
+            fixture.read("w/sub/.git/hooks/commit-msg"),
+            "true\n",
+            "{made:?}"
+        );
+        assert_eq!(fixture.read("w/sub/.git/config"), SETTINGS, "{made:?}");
+    }
+}
+
+/// Files beyond the bound of the search hide no change of a known repository, and the result tells of the bound.
+#[test]
+fn s11b_a_flood_of_files_hides_no_hook() {
+    if !sandbox() {
+        return;
+    }
+    let fixture = with_repositories(&[
+        "mkdir 0 && cd 0 && seq 210000 | xargs touch; cd ..; echo evil > sub/.git/hooks/pre-commit; echo evil > data/config",
+        "mkdir -p new/.git/hooks; echo evil > new/.git/hooks/pre-commit; mkdir m; mv new m",
+        "rm -r 0",
+    ]);
+    let contract = fixture
+        .read("c.yaml")
+        .replace("workspace: w", "workspace: w, sandbox: off");
+    fixture.write("c.yaml", &contract);
+    let shown = results(&fixture.run(&RUN));
     assert!(
-        shown.contains("made     new/.git/hooks/pre-commit"),
-        "{shown}"
+        shown[0].contains(
+            "undone, since git runs or obeys it: data/config, sub/.git/hooks/pre-commit]"
+        ),
+        "{shown:?}"
     );
+    assert!(
+        shown[0].contains("[git may run or obey something in folders that were not searched"),
+        "{shown:?}"
+    );
+    assert!(
+        shown[1..].iter().any(|shown| shown
+            .contains("[undone, since git runs or obeys it: m/new/.git/hooks/pre-commit]")),
+        "{shown:?}"
+    );
+    assert!(!shown[2].contains("not searched"), "{shown:?}");
+}
+
+/// A repository is one wherever it lies and whatever it is called, and a new one leads nowhere outside.
+#[test]
+fn s11b_repositories_of_every_form_are_guarded() {
+    if !sandbox() {
+        return;
+    }
+    let evil = "echo evil > $at/hooks/post-checkout";
+    for (before, command, path) in [
+        (
+            true,
+            "at=sub/.git/objects/m",
+            "sub/.git/objects/m/hooks/post-checkout",
+        ),
+        (true, "at=bare.d", "bare.d/hooks/post-checkout"),
+        (
+            false,
+            "at=sub/.git/objects/n; mkdir -p $at/objects $at/refs; touch $at/HEAD",
+            "sub/.git/objects/n/hooks/post-checkout",
+        ),
+        (
+            false,
+            "at=any; mkdir -p $at/objects $at/refs; touch $at/HEAD",
+            "any/hooks/post-checkout",
+        ),
+        (
+            false,
+            "at=.; mkdir -p $at/objects $at/refs; touch $at/HEAD",
+            "hooks/post-checkout",
+        ),
+        (
+            false,
+            "at=p; mkdir $at t; echo 'gitdir: ../p' > t/.git",
+            "p/hooks/post-checkout",
+        ),
+        (
+            false,
+            "at=p; mkdir $at t; ln -s p l; ln -s ../l t/.git",
+            "p/hooks/post-checkout",
+        ),
+        (
+            false,
+            "at=c; mkdir -p $at w1; touch w1/HEAD; echo ../c > w1/commondir",
+            "c/hooks/post-checkout",
+        ),
+    ] {
+        let command = format!("{command}; mkdir -p $at/hooks; {evil}");
+        let fixture = with_repositories(&[&command]);
+        if before {
+            for at in ["w/sub/.git/objects/m", "w/bare.d"] {
+                fixture.write(&format!("{at}/objects/x"), "x");
+                fixture.write(&format!("{at}/refs/x"), "x");
+                fixture.write(&format!("{at}/HEAD"), "x");
+            }
+            fixture.write("w/m/.git", "gitdir: ../sub/.git/objects/m\n");
+        }
+        let shown = run(&fixture);
+        let path = path.to_owned();
+        assert!(
+            shown.contains("obeys it: ") && shown.contains(&path),
+            "{command}: {shown}"
+        );
+        assert!(!fixture.path(&format!("w/{path}")).exists(), "{command}");
+    }
+    for command in [
+        "mkdir t; echo 'gitdir: /usr' > t/.git",
+        "mkdir t; ln -s ../../outside t/.git",
+        "mkdir t; ln -s /usr l; echo 'gitdir: ../l/share' > t/.git",
+        "mkdir t; ln -s ../l t/.git; echo 'gitdir: /usr' > l",
+        "mkdir -p t/.git; echo /usr > t/.git/commondir",
+        "mkdir -p t/.git; echo /usr > l; ln -s ../../l t/.git/commondir",
+        "mkdir -p t/.git/hooks h; rmdir t/.git/hooks; ln -s ../../h t/.git/hooks",
+        "mkdir -p t/.git; echo '[alias] a = !x' > t/.git/config",
+        "mkdir -p t/.git; echo '[alias] a = !x' > f; ln -s ../../f t/.git/config",
+        "mv data d2; ln -s ../outside data",
+    ] {
+        let fixture = with_repositories(&[command]);
+        fixture.write("outside/HEAD", "x");
+        let shown = run(&fixture);
+        assert!(
+            shown.contains("[undone, since git runs or obeys it: t"),
+            "{command}: {shown}"
+        );
+    }
+}
+
+/// Git itself works in new repositories and in known ones.
+#[test]
+fn s11b_clones_worktrees_and_submodules_work_unchanged() {
+    if !sandbox() || !has("git") {
+        return;
+    }
+    let fixture = with_repositories(&[
+        "git init -q src && git -C src -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m x",
+        "git clone -q src clone && git -C clone config user.name A && git -C clone checkout -q -b b && git clone -q --bare src mirror.d",
+        "git -C clone worktree add -q ../tree2 && git -C known worktree add -q ../tree3 && git -C tree3 status --short",
+        "git -C clone -c protocol.file.allow=always submodule --quiet add $PWD/src lib && git -C clone -c user.name=a -c user.email=a@b.example commit -q -m y",
+        "git -c protocol.file.allow=always clone -q clone again && git -C again -c protocol.file.allow=always submodule --quiet update --init && git -C again/lib log --format=%s && git -C again remote set-url origin https://a.example/x",
+        "git -C known -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m z && rm -rf tree3 && git -C known worktree prune",
+    ]);
+    let mut git = Command::new("git");
+    let git = git.args(["init", "-q"]).arg(fixture.path("w/known"));
+    assert!(git.status().unwrap().success());
+    let mut commit = Command::new("git");
+    commit.arg("-C").arg(fixture.path("w/known")).args([
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b.example",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "x",
+    ]);
+    assert!(commit.status().unwrap().success());
+    let shown = results(&fixture.run(&RUN));
+    for (at, shown) in shown.iter().enumerate() {
+        assert!(
+            shown.starts_with("exit code 0") && !shown.contains("[undone"),
+            "{at}: {shown}"
+        );
+        assert!(
+            !shown.contains("git runs or obeys") && !shown.contains("git may run"),
+            "{at}: {shown}"
+        );
+    }
+    assert_eq!(shown.len(), 6);
+    assert!(fixture.read("w/again/.git/config").contains("a.example"));
 }
 
 /// Without the sandbox the workspace's own repository is guarded in the same way, and no link leads the repair outside.

@@ -1,6 +1,8 @@
 //! Opens files below a folder, never through a link to the outside. Does not know tools.
 
+mod opened;
 mod place;
+mod repair;
 pub(super) mod repositories;
 pub(super) mod stamp;
 

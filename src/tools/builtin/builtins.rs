@@ -93,7 +93,7 @@ impl Builtins {
             })?;
         let http_get = http_get.map(|terms| HttpGet::new(terms, Arc::new(SystemResolver)));
         let builtins = Self {
-            git: Arc::default(),
+            git: GitGuard::of_process(),
             http_get,
             shell,
             tools,

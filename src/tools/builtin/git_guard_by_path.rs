@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::refusal::Refusal;
 use super::workspace::Workspace;
-use crate::message::FileChange;
 
 /// Guards nothing.
 #[derive(Debug, Default)]
@@ -16,8 +15,13 @@ pub(super) struct GuardedCommand;
 
 /// No changes.
 #[derive(Debug, Default)]
-pub(super) struct GitChanges {
-    pub(super) files: Vec<FileChange>,
+pub(super) struct GitChanges;
+
+impl GitGuard {
+    /// Returns a guard.
+    pub(super) fn of_process() -> Arc<Self> {
+        Arc::default()
+    }
 }
 
 impl GuardedCommand {
@@ -28,7 +32,7 @@ impl GuardedCommand {
 
     #[expect(clippy::unused_async, reason = "other systems wait for the disk")]
     pub(super) async fn end(self) -> GitChanges {
-        GitChanges::default()
+        GitChanges
     }
 }
 

@@ -18,6 +18,8 @@ mod entry;
 mod git_guard;
 #[cfg(not(unix))]
 mod git_guard_by_path;
+#[cfg(unix)]
+mod git_settings;
 mod glob;
 mod grep;
 mod held;

@@ -16,7 +16,7 @@ use super::git_guard::{GitGuard, GuardedCommand};
 use super::refusal::Refusal;
 use super::watched::Watched;
 use super::workspace::Workspace;
-use crate::message::{FileChanges, Scrubber, amount, char_prefix};
+use crate::message::{Scrubber, amount, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::process::{Process, Program};
 use crate::tools::sandbox::{Confined, SandboxProfile};
@@ -127,10 +127,6 @@ pub(super) async fn perform(
         log.note_all(watched.changes(workspace).await);
     }
     let words = terms.scrub.cut_text(&repositories.words());
-    log.note_all(FileChanges {
-        files: repositories.files,
-        incomplete: false,
-    });
     // The command's errors are its output: this text is the sandbox's own.
     let own = own.text(terms.scrub, WORDS_BYTES * 4);
     match ended {

@@ -1,45 +1,34 @@
-//! Git repositories below the held folder, and what of them git runs or obeys: hooks and settings. Follows no link. Does not know tools.
+//! Git repositories below the held folder: their hooks, settings and pointers to other folders. Opens nothing through a link. Does not
+//! know tools.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, mkdirat, openat, readlinkat,
-    statat, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, Mode, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::{Beneath, HELD, READ, entries_of, id_of};
-use crate::tools::builtin::entry::EntryKind;
+use super::opened::{LOOK, Opened, readable};
+use super::{Beneath, entries_of, id_of};
+use crate::tools::builtin::entry::{Entry, EntryKind};
 use crate::tools::withheld_files::FileId;
 
-/// The most entries of all folders that one look sees.
+/// The most entries of all folders that a search reads, known repositories excepted.
 const MOST_ENTRIES: usize = 200_000;
-/// The deepest folder that is looked into.
-const MOST_DEPTH: usize = 64;
+/// The deepest folder that a search reads.
+const MOST_DEPTH: usize = 128;
 /// Bytes of one file that are kept, and of all of them.
 const FILE_BYTES: u64 = 1024 * 1024;
 const ALL_BYTES: u64 = 64 * 1024 * 1024;
-/// Folders of a repository that hold data alone.
+/// Folders of a repository with many entries, which a search reads last.
 const DATA: [&str; 4] = ["lfs", "logs", "objects", "refs"];
 /// Files of a repository that git obeys.
-const SETTINGS: [&str; 5] = [
-    "attributes",
-    "commondir",
-    "config",
-    "config.worktree",
-    "gitdir",
-];
+const SETTINGS: [&str; 4] = ["commondir", "config", "config.worktree", "gitdir"];
 /// The end of the names of hooks that git never runs.
 const INERT: &[u8] = b".sample";
-
-/// The entries of one repository that git runs or obeys, by path from the held folder.
-pub(in crate::tools::builtin) type Guarded = BTreeMap<PathBuf, GuardedItem>;
 
 /// An entry of a repository that git runs or obeys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,249 +39,319 @@ pub(in crate::tools::builtin) enum GuardedItem {
         mode: Mode,
         owner: (u32, u32),
         /// Size and time of the last change, of a file that is not kept.
-        version: Option<(i64, i64)>,
+        version: Option<(i64, i64, i64)>,
     },
     Folder,
     Link(OsString),
     Other,
 }
 
-/// Every repository below the held folder, by the path of its `.git`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::tools::builtin) struct Repositories {
-    pub(in crate::tools::builtin) all: BTreeMap<PathBuf, Guarded>,
-    /// The identity of each `.git`, which it keeps when a folder is renamed.
-    pub(in crate::tools::builtin) ids: BTreeMap<PathBuf, FileId>,
-    /// True if there are more folders than one look sees.
-    pub(in crate::tools::builtin) is_cut: bool,
+/// The identity of a file or folder, which it keeps when it is renamed, and its time of birth, since systems use numbers again.
+pub(in crate::tools::builtin) type Identity = (FileId, Option<(i64, u32)>);
+
+/// The entries of a repository that git runs or obeys.
+#[derive(Clone, Debug)]
+pub(in crate::tools::builtin) struct Repository {
+    pub(in crate::tools::builtin) id: Option<Identity>,
+    /// Entries by path within the repository. The empty path is the repository: a folder, or a `.git` that names a folder.
+    pub(in crate::tools::builtin) items: BTreeMap<PathBuf, GuardedItem>,
+    /// Paths of `items` that name a folder outside of the held one.
+    pub(in crate::tools::builtin) outside: BTreeSet<PathBuf>,
 }
 
-/// One look at everything below the held folder.
-struct Look<'b> {
+/// The result of a search below the held folder.
+#[derive(Debug, Default)]
+pub(in crate::tools::builtin) struct Found {
+    /// Repositories by path from the held folder.
+    pub(in crate::tools::builtin) all: BTreeMap<PathBuf, Repository>,
+    /// True if some folders were not read.
+    pub(in crate::tools::builtin) is_cut: bool,
+    /// Repositories, and folders of them, that the system refuses to read.
+    pub(in crate::tools::builtin) unread: BTreeSet<PathBuf>,
+}
+
+/// The place that a pointer of git names.
+enum Target {
+    Inside(PathBuf),
+    Missing,
+    Outside,
+}
+
+struct Search<'b> {
+    beneath: &'b Beneath,
     bytes: u64,
+    /// Folders of data, which come last.
+    data: Vec<(PathBuf, usize)>,
     entries: usize,
-    found: Repositories,
-    /// Folders outside of any `.git` that a `.git` file or link names.
+    found: Found,
+    /// Folders that a pointer names.
     named: Vec<PathBuf>,
-    root: &'b Path,
+}
+
+impl Repository {
+    /// True if it is a folder, not a pointer to one.
+    pub(in crate::tools::builtin) fn is_folder(&self) -> bool {
+        self.items.get(Path::new("")) == Some(&GuardedItem::Folder)
+    }
 }
 
 impl Beneath {
-    /// Looks for repositories at any depth, and at folders that a `.git` named before.
+    /// Searches for repositories: first at the known paths, then at every depth.
+    ///
+    /// A folder is one if it is called `.git`, if a pointer of git names it, or if it has the entries that git asks for.
     ///
     /// # Errors
     /// If the held folder cannot be read.
-    pub(in crate::tools::builtin) fn repositories(
-        &self,
-        before: &Repositories,
-    ) -> io::Result<Repositories> {
-        let is_named = |path: &&PathBuf| path.file_name().is_none_or(|name| !is_git(name));
-        let mut look = Look {
+    pub(in crate::tools::builtin) fn repositories(&self, known: &[PathBuf]) -> io::Result<Found> {
+        self.repositories_within(known, MOST_ENTRIES)
+    }
+
+    fn repositories_within(&self, known: &[PathBuf], entries: usize) -> io::Result<Found> {
+        let mut search = Search {
+            beneath: self,
             bytes: ALL_BYTES,
-            entries: MOST_ENTRIES,
-            found: Repositories::default(),
-            named: before.all.keys().filter(is_named).cloned().collect(),
-            root: &self.root,
+            data: Vec::new(),
+            entries,
+            found: Found::default(),
+            named: Vec::new(),
         };
-        look.folder(self.folder.as_fd(), Path::new(""), 0)?;
-        while let Some(path) = look.named.pop() {
-            if look.found.all.contains_key(&path) {
-                continue;
-            }
-            if let Ok(folder) = self.plain_folder(&path) {
-                let mut guarded = Guarded::new();
-                look.repository(folder.as_fd(), (&path, 0), false, &mut guarded);
-                look.found.all.insert(path, guarded);
+        for path in known {
+            search.visit(path);
+        }
+        search.follow_all();
+        let top = self.opened(Path::new(""), LOOK)?;
+        search.folder(top.as_fd(), Path::new(""), 0);
+        while let Some((path, depth)) = search.data.pop() {
+            search.follow_all();
+            if let Ok(folder) = self.opened(&path, LOOK) {
+                search.folder(folder.as_fd(), &path, depth);
             }
         }
-        Ok(look.found)
+        search.follow_all();
+        Ok(search.found)
     }
 
-    /// The folder at that path, which no link leads through.
-    fn plain_folder(&self, path: &Path) -> io::Result<OwnedFd> {
-        let flags = HELD.union(OFlags::NOFOLLOW);
-        let mut folder = openat(&self.folder, ".", HELD, Mode::empty())?;
-        for step in path.components() {
-            folder = match step {
-                Component::CurDir => continue,
-                Component::Normal(name) => openat(&folder, name, flags, Mode::empty())?,
-                _ => return Err(Errno::INVAL.into()),
-            };
+    /// True if git in the folder at `base` would find that path outside of the held folder.
+    pub(in crate::tools::builtin) fn leads_outside(&self, base: &Path, named: &Path) -> bool {
+        matches!(self.target(base, named), Target::Outside)
+    }
+
+    fn target(&self, base: &Path, named: &Path) -> Target {
+        // Another process has another folder there.
+        if named.starts_with("/proc") || named.starts_with("/dev") {
+            return Target::Outside;
         }
-        Ok(folder)
-    }
-
-    /// Makes an entry of a repository what it was.
-    ///
-    /// # Errors
-    /// If its folder is gone, or the system refuses it.
-    pub(in crate::tools::builtin) fn put_back(
-        &self,
-        path: &Path,
-        item: &GuardedItem,
-    ) -> io::Result<()> {
-        let (folder, name) = self.plain_place(path)?;
-        match item {
-            GuardedItem::Folder => {
-                let is_folder =
-                    statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| {
-                        FileType::from_raw_mode(found.st_mode) == FileType::Directory
-                    });
-                if !is_folder {
-                    remove_all(folder.as_fd(), name, 0)?;
-                    let mode = Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH;
-                    mkdirat(&folder, name, mode)?;
-                }
-                Ok(())
-            }
-            GuardedItem::File {
-                content: Some(content),
-                mode,
-                owner,
-                ..
-            } => {
-                remove_all(folder.as_fd(), name, 0)?;
-                let flags = OFlags::WRONLY
-                    | OFlags::CREATE
-                    | OFlags::EXCL
-                    | OFlags::NOFOLLOW
-                    | OFlags::CLOEXEC;
-                let file = openat(&folder, name, flags, Mode::RUSR | Mode::WUSR)?;
-                // Only root may hand a file to another user.
-                let _kept = fchown(
-                    &file,
-                    Some(Uid::from_raw(owner.0)),
-                    Some(Gid::from_raw(owner.1)),
-                );
-                fchmod(&file, *mode)?;
-                File::from(file).write_all(content)
-            }
-            GuardedItem::Link(target) => {
-                remove_all(folder.as_fd(), name, 0)?;
-                Ok(rustix::fs::symlinkat(target, &folder, name)?)
-            }
-            GuardedItem::File { .. } | GuardedItem::Other => {
-                Err(io::Error::other("it was not kept"))
-            }
+        match std::fs::canonicalize(self.root.join(base).join(named)) {
+            Ok(path) => match path.strip_prefix(&self.root) {
+                Ok(path) => Target::Inside(path.to_owned()),
+                Err(_) => Target::Outside,
+            },
+            // Git finds nothing there either; what is closed to both is read once it opens.
+            Err(_) => Target::Missing,
         }
-    }
-
-    /// Removes an entry of a repository, with everything below it.
-    ///
-    /// # Errors
-    /// The error of the system.
-    pub(in crate::tools::builtin) fn remove_guarded(&self, path: &Path) -> io::Result<()> {
-        let (folder, name) = self.plain_place(path)?;
-        remove_all(folder.as_fd(), name, 0)
-    }
-
-    fn plain_place<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
-        let name = path.file_name().ok_or(Errno::INVAL)?;
-        let folder = self.plain_folder(path.parent().unwrap_or(Path::new("")))?;
-        Ok((folder, name))
     }
 }
 
-impl Look<'_> {
-    /// Counts an entry; false once there are too many.
-    fn counts(&mut self) -> bool {
-        match self.entries.checked_sub(1) {
-            Some(rest) => self.entries = rest,
-            None => self.found.is_cut = true,
+impl Search<'_> {
+    /// Reads the repository at a path, without a search and whatever else there is. Reports it if the system refuses.
+    fn visit(&mut self, path: &Path) {
+        if self.found.all.contains_key(path) {
+            return;
         }
-        !self.found.is_cut
+        let visited = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) if is_git(name) => {
+                let parent = self.beneath.opened(parent, LOOK);
+                parent.map(|parent| self.git_entry(parent.as_fd(), name, path))
+            }
+            _ => self.visit_folder(path),
+        };
+        if let Err(fault) = visited
+            && !is_gone(&fault.into())
+        {
+            self.found.unread.insert(path.to_owned());
+        }
     }
 
-    fn folder(&mut self, folder: BorrowedFd<'_>, at: &Path, depth: usize) -> io::Result<()> {
-        for entry in entries_of(folder)?.flatten() {
-            if !self.counts() {
-                return Ok(());
-            }
-            let path = at.join(&entry.name);
-            if is_git(&entry.name) {
-                self.git_entry(folder, &entry.name, path);
-            } else if entry.kind == EntryKind::Folder {
-                let flags = HELD.union(OFlags::NOFOLLOW);
-                match openat(folder, &entry.name, flags, Mode::empty()) {
-                    Ok(_) if depth >= MOST_DEPTH => self.found.is_cut = true,
-                    // One that cannot be read is left out.
-                    Ok(below) => drop(self.folder(below.as_fd(), &path, depth + 1)),
-                    Err(_) => {}
-                }
-            }
-        }
+    fn visit_folder(&mut self, path: &Path) -> rustix::io::Result<()> {
+        let folder = self.beneath.opened(path, LOOK)?;
+        let entries: Vec<Entry> = entries_of(folder.as_fd())?.flatten().collect();
+        self.repository(folder.as_fd(), path, &entries);
         Ok(())
     }
 
-    /// An entry `.git`: the repository itself, or the name of one.
-    fn git_entry(&mut self, folder: BorrowedFd<'_>, name: &OsStr, path: PathBuf) {
+    fn follow_all(&mut self) {
+        while let Some(path) = self.named.pop() {
+            self.visit(&path);
+        }
+    }
+
+    /// Searches a folder, and everything below it.
+    fn folder(&mut self, folder: BorrowedFd<'_>, at: &Path, depth: usize) {
+        let read = match entries_of(folder) {
+            Ok(read) => read,
+            Err(fault) => {
+                self.found.is_cut |= !is_gone(&fault.into());
+                return;
+            }
+        };
+        let mut entries = Vec::new();
+        for entry in read.flatten() {
+            let Some(rest) = self.entries.checked_sub(1) else {
+                self.found.is_cut = true;
+                break;
+            };
+            self.entries = rest;
+            entries.push(entry);
+        }
+        let is_repository = at.file_name().is_some_and(is_git) || has_names_of_git(&entries);
+        if is_repository {
+            self.repository(folder, at, &entries);
+        }
+        for Entry { kind, name } in entries {
+            let path = at.join(&name);
+            if kind == EntryKind::Folder {
+                if depth >= MOST_DEPTH {
+                    self.found.is_cut = true;
+                } else if is_repository && is_any(&name, &DATA) {
+                    self.data.push((path, depth + 1));
+                } else if let Ok(below) = Opened::at(folder, &name, LOOK) {
+                    self.folder(below.as_fd(), &path, depth + 1);
+                } else if is_git(&name) {
+                    self.found.unread.insert(path);
+                }
+            } else if is_git(&name) {
+                self.git_entry(folder, &name, &path);
+            }
+        }
+    }
+
+    /// Reads an entry `.git`: the repository itself, or a pointer to one.
+    fn git_entry(&mut self, folder: BorrowedFd<'_>, name: &OsStr, path: &Path) {
+        if self.found.all.contains_key(path) {
+            return;
+        }
         let Some(item) = self.item(folder, name) else {
             return;
         };
-        if let Ok(found) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-            self.found.ids.insert(path.clone(), id_of(&found));
+        if item == GuardedItem::Folder {
+            if self.visit_folder(path).is_err() {
+                self.found.unread.insert(path.to_owned());
+            }
+            return;
         }
-        let above = path.parent().unwrap_or(Path::new(""));
+        let base = path.parent().unwrap_or(Path::new(""));
         let named = match &item {
-            GuardedItem::File {
-                content: Some(text),
-                ..
-            } => text
-                .strip_prefix(b"gitdir:")
-                .map(|text| PathBuf::from(OsStr::from_bytes(text.trim_ascii()))),
-            GuardedItem::Link(target) => Some(PathBuf::from(target)),
-            GuardedItem::File { .. } | GuardedItem::Folder | GuardedItem::Other => None,
+            GuardedItem::Link(target) => {
+                let target = PathBuf::from(target);
+                match self.beneath.target(base, &target) {
+                    // A link to a file that names a folder is such a file.
+                    Target::Inside(file) => self.pointer_at(&file).or(Some(target)),
+                    _ => Some(target),
+                }
+            }
+            item => named_by(item, b"gitdir: "),
         };
-        self.named
-            .extend(named.and_then(|named| inside(self.root, above, &named)));
-        let mut guarded = Guarded::new();
-        let is_folder = item == GuardedItem::Folder;
-        guarded.insert(path.clone(), item);
-        if is_folder
-            && let Ok(below) = openat(folder, name, HELD.union(OFlags::NOFOLLOW), Mode::empty())
-        {
-            self.repository(below.as_fd(), (&path, 0), false, &mut guarded);
-        }
-        self.found.all.insert(path, guarded);
+        let is_outside = named.is_some_and(|named| self.follows(base, &named));
+        let repository = Repository {
+            id: identity(folder, name),
+            items: BTreeMap::from([(PathBuf::new(), item)]),
+            outside: is_outside.then(PathBuf::new).into_iter().collect(),
+        };
+        self.found.all.insert(path.to_owned(), repository);
     }
 
-    /// Everything in a folder of a repository that git runs or obeys.
-    fn repository(
+    fn pointer_at(&mut self, path: &Path) -> Option<PathBuf> {
+        let folder = self.beneath.opened(path.parent()?, LOOK).ok()?;
+        let item = self.item(folder.as_fd(), path.file_name()?)?;
+        named_by(&item, b"gitdir: ")
+    }
+
+    /// Notes the folder that a pointer names, to be read later; true if it is outside.
+    fn follows(&mut self, base: &Path, named: &Path) -> bool {
+        match self.beneath.target(base, named) {
+            Target::Inside(path) => self.named.push(path),
+            Target::Missing => {}
+            Target::Outside => return true,
+        }
+        false
+    }
+
+    /// Reads everything in the folder of a repository that git runs or obeys.
+    fn repository(&mut self, folder: BorrowedFd<'_>, at: &Path, entries: &[Entry]) {
+        if self.found.all.contains_key(at) {
+            return;
+        }
+        let mut repository = Repository {
+            id: identity(folder, OsStr::new(".")),
+            items: BTreeMap::from([(PathBuf::new(), GuardedItem::Folder)]),
+            outside: BTreeSet::new(),
+        };
+        for Entry { kind, name } in entries {
+            let is_info = is_any(name, &["info"]);
+            let is_hooks = is_any(name, &["hooks"]);
+            if is_info && *kind == EntryKind::Folder {
+                self.below(folder, (at, Path::new(name)), 0, &mut repository);
+                continue;
+            }
+            if !is_info && !is_hooks && !is_any(name, &SETTINGS) {
+                continue;
+            }
+            let Some(item) = self.item(folder, name) else {
+                continue;
+            };
+            if is_any(name, &["commondir"])
+                && let Some(named) = named_by(&item, b"")
+                && self.follows(at, &named)
+            {
+                repository.outside.insert(name.into());
+            }
+            let is_folder = item == GuardedItem::Folder;
+            repository.items.insert(name.into(), item);
+            if is_hooks && is_folder {
+                self.below(folder, (at, Path::new(name)), 0, &mut repository);
+            }
+        }
+        self.found.all.insert(at.to_owned(), repository);
+    }
+
+    /// Reads the hooks in a folder of a repository at every depth, or the attributes in `info`.
+    fn below(
         &mut self,
         folder: BorrowedFd<'_>,
-        (at, depth): (&Path, usize),
-        in_hooks: bool,
-        guarded: &mut Guarded,
+        (at, within): (&Path, &Path),
+        depth: usize,
+        repository: &mut Repository,
     ) {
-        let Ok(entries) = entries_of(folder) else {
+        let Some(name) = within.file_name() else {
             return;
         };
-        for entry in entries.flatten() {
-            if !self.counts() {
+        let opened = Opened::at(folder, name, LOOK);
+        let read = opened.and_then(|folder| Ok((entries_of(folder.as_fd())?, folder)));
+        let (entries, folder) = match read {
+            Ok(read) if depth < MOST_DEPTH => read,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return,
+            _ => {
+                self.found.unread.insert(at.join(within));
                 return;
             }
-            let name = entry.name.to_string_lossy().to_ascii_lowercase();
-            if depth == 0 && DATA.contains(&name.as_str())
-                || in_hooks && entry.name.as_bytes().ends_with(INERT)
-            {
+        };
+        let is_info = depth == 0 && is_any(name, &["info"]);
+        for Entry { kind, name } in entries.flatten() {
+            let is_inert = if is_info {
+                !is_any(&name, &["attributes"])
+            } else {
+                kind != EntryKind::Folder && name.as_bytes().ends_with(INERT)
+            };
+            if is_inert {
                 continue;
             }
-            let path = at.join(&entry.name);
-            let is_hook = in_hooks || name == "hooks";
-            // A link may stand for any of them.
-            let is_guarded =
-                is_hook || SETTINGS.contains(&name.as_str()) || entry.kind == EntryKind::Other;
-            if is_guarded && let Some(item) = self.item(folder, &entry.name) {
-                guarded.insert(path.clone(), item);
-            }
-            if entry.kind != EntryKind::Folder {
-                continue;
-            }
-            let flags = HELD.union(OFlags::NOFOLLOW);
-            match openat(folder, &entry.name, flags, Mode::empty()) {
-                Ok(_) if depth >= MOST_DEPTH => self.found.is_cut = true,
-                Ok(below) => self.repository(below.as_fd(), (&path, depth + 1), is_hook, guarded),
-                Err(_) => {}
+            let path = within.join(&name);
+            if let Some(item) = self.item(folder.as_fd(), &name) {
+                let is_folder = item == GuardedItem::Folder;
+                repository.items.insert(path.clone(), item);
+                if is_folder && !is_info {
+                    self.below(folder.as_fd(), (at, &path), depth + 1, repository);
+                }
             }
         }
     }
@@ -306,23 +365,21 @@ impl Look<'_> {
                 Some(GuardedItem::Link(OsString::from_vec(target.into_bytes())))
             }
             FileType::RegularFile => {
-                let opened = openat(folder, name, READ, Mode::empty()).ok();
-                let stat = opened.as_ref().and_then(|file| fstat(file).ok());
-                let stat = stat.unwrap_or(found);
-                let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+                let size = u64::try_from(found.st_size).unwrap_or(u64::MAX);
                 let fits = size <= FILE_BYTES.min(self.bytes);
-                let content = opened.filter(|_| fits).and_then(|file| {
+                let content = readable(folder, name).filter(|_| fits).and_then(|file| {
                     let mut content = Vec::new();
-                    let read = File::from(file).take(FILE_BYTES).read_to_end(&mut content);
+                    let read = file.take(FILE_BYTES).read_to_end(&mut content);
                     read.ok().map(|_| content)
                 });
                 self.bytes = self.bytes.saturating_sub(size.min(FILE_BYTES));
-                let version = (stat.st_size, stat.st_ctime);
+                let nanos = i64::try_from(found.st_ctime_nsec).unwrap_or_default();
+                let version = (found.st_size, found.st_ctime, nanos);
                 Some(GuardedItem::File {
                     version: content.is_none().then_some(version),
                     content,
-                    mode: Mode::from_raw_mode(stat.st_mode),
-                    owner: (stat.st_uid, stat.st_gid),
+                    mode: Mode::from_raw_mode(found.st_mode),
+                    owner: (found.st_uid, found.st_gid),
                 })
             }
             _ => Some(GuardedItem::Other),
@@ -331,48 +388,112 @@ impl Look<'_> {
 }
 
 fn is_git(name: &OsStr) -> bool {
-    name.eq_ignore_ascii_case(".git")
+    is_any(name, &[".git"])
 }
 
-/// A path that a `.git` in `above` names, from the held folder; `None` if it leads outside, or into a `.git`, which is found anyway.
-fn inside(root: &Path, above: &Path, named: &Path) -> Option<PathBuf> {
-    let whole = if named.is_absolute() {
-        named.strip_prefix(root).ok()?.to_owned()
-    } else {
-        above.join(named)
+/// True if the name is one of these, as a file system without letter case reads it.
+fn is_any(name: &OsStr, names: &[&str]) -> bool {
+    names.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// True for the entries of a folder that git takes for a repository, or for the common part of one.
+fn has_names_of_git(entries: &[Entry]) -> bool {
+    let has = |name| entries.iter().any(|entry| is_any(&entry.name, &[name]));
+    has("objects") && has("refs") || has("HEAD") && has("commondir")
+}
+
+/// True if a path leads to nothing without a link.
+fn is_gone(fault: &io::Error) -> bool {
+    let fault = Errno::from_io_error(fault);
+    matches!(fault, Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
+}
+
+/// The path in a file that begins with these bytes, as git reads it.
+fn named_by(item: &GuardedItem, prefix: &[u8]) -> Option<PathBuf> {
+    let GuardedItem::File { content, .. } = item else {
+        return None;
     };
-    let mut path = PathBuf::new();
-    for step in whole.components() {
-        match step {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                if !path.pop() {
-                    return None;
-                }
-            }
-            Component::Normal(name) if is_git(name) => return None,
-            Component::Normal(name) => path.push(name),
-            Component::Prefix(_) | Component::RootDir => return None,
+    let mut path = content.as_deref()?.strip_prefix(prefix)?;
+    while let Some(rest) = path.strip_suffix(b"\n").or(path.strip_suffix(b"\r")) {
+        path = rest;
+    }
+    let path = path.split(|byte| *byte == 0).next()?;
+    Some(PathBuf::from(OsStr::from_bytes(path)))
+}
+
+#[cfg(target_os = "linux")]
+fn identity(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Identity> {
+    use rustix::fs::{StatxFlags, statx};
+
+    let id = id_of(&statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+    let born = statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok();
+    let born = born.filter(|found| found.stx_mask & StatxFlags::BTIME.bits() != 0);
+    let born = born.map(|found| (found.stx_btime.tv_sec, found.stx_btime.tv_nsec));
+    Some((id, born))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn identity(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Identity> {
+    let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some((id_of(&found), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::tools::withheld::Withheld;
+
+    #[test]
+    fn known_repositories_are_read_whatever_the_search_has_to_leave_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for n in 0..20 {
+            fs::create_dir(root.join(format!("d{n}"))).unwrap();
         }
-    }
-    (!path.as_os_str().is_empty()).then_some(path)
-}
+        let deep: PathBuf = std::iter::repeat_n("d", MOST_DEPTH + 2).collect();
+        for at in ["z/.git", "data"] {
+            fs::create_dir_all(root.join(at).join("hooks")).unwrap();
+            fs::write(root.join(at).join("hooks/update"), "x").unwrap();
+        }
+        fs::create_dir_all(root.join(&deep).join(".git")).unwrap();
+        fs::create_dir(root.join("y")).unwrap();
+        fs::write(root.join("y/.git"), "gitdir: ../data\n").unwrap();
+        let beneath = Beneath::open(root, Withheld::default()).unwrap();
+        let found = beneath.repositories(&[]).unwrap();
+        let paths: Vec<_> = found.all.keys().map(PathBuf::as_path).collect();
+        let known = ["data", "y/.git", "z/.git"].map(PathBuf::from);
+        assert_eq!(paths, known.each_ref().map(PathBuf::as_path));
+        assert!(found.is_cut);
 
-/// Removes what has that name, and everything below it. It is no error where nothing has.
-fn remove_all(folder: BorrowedFd<'_>, name: &OsStr, depth: usize) -> io::Result<()> {
-    let found = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => return Ok(()),
-        found => found?,
-    };
-    if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
-        return Ok(unlinkat(folder, name, AtFlags::empty())?);
+        let mut known = Vec::from(known);
+        known.push(deep.join(".git"));
+        let found = beneath.repositories_within(&known, 5).unwrap();
+        assert!(known.iter().all(|path| found.all.contains_key(path)));
+        assert!(found.is_cut && found.unread.is_empty());
+        assert!(
+            found.all[Path::new("data")]
+                .items
+                .contains_key(Path::new("hooks/update"))
+        );
     }
-    if depth >= MOST_DEPTH {
-        return Err(Errno::MLINK.into());
+
+    #[test]
+    fn a_pointer_is_read_as_git_reads_it() {
+        let check = |text: &str, prefix: &str, expected: Option<&str>| {
+            let item = GuardedItem::File {
+                content: Some(text.as_bytes().to_vec()),
+                mode: Mode::RUSR,
+                owner: (0, 0),
+                version: None,
+            };
+            let expected = expected.map(PathBuf::from);
+            assert_eq!(named_by(&item, prefix.as_bytes()), expected, "{text:?}");
+        };
+        check("gitdir: ../a \n\r\n", "gitdir: ", Some("../a "));
+        check("gitdir: a\0b", "gitdir: ", Some("a"));
+        check("gitdir:a", "gitdir: ", None);
+        check("../..\n", "", Some("../.."));
     }
-    let below = openat(folder, name, HELD.union(OFlags::NOFOLLOW), Mode::empty())?;
-    for entry in entries_of(below.as_fd())? {
-        remove_all(below.as_fd(), &entry?.name, depth + 1)?;
-    }
-    Ok(unlinkat(folder, name, AtFlags::REMOVEDIR)?)
 }
