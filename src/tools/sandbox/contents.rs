@@ -54,15 +54,15 @@ pub(super) fn is_link(path: &Path) -> Fault {
     Part::Places.lacks(words)
 }
 
-/// Makes each folder between a path and the writable folder above it a mount: none of them can be renamed then, which would give the path another name
-/// in the next start.
+/// Makes each writable folder above a path a mount: none of them can be renamed then, which would give the path another name in the next
+/// start. A granted folder may lie in another one, so the search does not end at the first.
 pub(super) fn pin(layout: &mut Layout, path: &Path) {
-    let between = path.ancestors().skip(1);
-    let between: Vec<PathBuf> = between
-        .take_while(|above| !layout.contains_key(*above))
+    let above = path.ancestors().skip(1);
+    let above: Vec<PathBuf> = above
+        .filter(|above| !layout.contains_key(*above) && nearest(layout, above) == Some(&WRITABLE))
         .map(Path::to_owned)
         .collect();
-    for folder in between {
+    for folder in above {
         layout.insert(folder, WRITABLE);
     }
 }
