@@ -93,7 +93,7 @@ pub(crate) use bring_up::{
     Continuation, HandedRoot, Preview, Reach, ReachedCommand, ReachedVariable, Reopened,
     SESSIONS_PLACE, SHELL_PLACE, ServersToStart, StatedConfinement, committed_workspace,
     embedded_model, handed_roots, is_root_of_all, prepare_continuation, prepare_end, prepare_fork,
-    prepare_loaded, prepare_resume, preview, preview_loaded, preview_recorded, random_run_id,
+    judge_store, prepare_loaded, prepare_resume, preview, preview_loaded, preview_recorded, random_run_id,
     redacted_text, redactor_of, reopen, shown_words, skipped_search_folders, unset_by_itself,
     unset_keys,
 };

@@ -59,7 +59,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The operator: a program that a run confines could make files there that count as the store's own.
-    #[error("use {}: {key} lets a confined program write {}, and a file that it makes beside the store could replace the store", path.display(), folder.display())]
+    #[error("use {}: {key} lets a confined program write {}, and a file or a link that it makes there could replace the store", path.display(), folder.display())]
     InReach {
         /// The file.
         path: PathBuf,

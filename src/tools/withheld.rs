@@ -3,10 +3,11 @@
 #[cfg(unix)]
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 #[cfg(unix)]
-use std::{ffi::OsStr, fs::Metadata, path::Path, sync::Arc, time::Instant};
+use std::{ffi::OsStr, fs::Metadata, sync::Arc, time::Instant};
 
+use super::sandbox::Way;
 #[cfg(unix)]
 use super::withheld_files::{FileId, FolderFiles, KnownFolders, id_of};
 
@@ -24,6 +25,8 @@ pub(crate) struct Withheld {
     pub(crate) open: Vec<PathBuf>,
     /// The file of the store, resolved; `None` if the host keeps none. No tool makes a file whose name belongs to it.
     pub(crate) store: Option<PathBuf>,
+    /// The links on the way to the store, by their resolved paths.
+    pub(crate) store_links: Vec<PathBuf>,
     /// What was found in those folders; one for all that share this value, however many runs there are.
     #[cfg(unix)]
     known: Arc<KnownFolders>,
@@ -86,6 +89,7 @@ impl Withheld {
             guarded: Vec::new(),
             open,
             store: None,
+            store_links: Vec::new(),
             #[cfg(unix)]
             known: Arc::default(),
         }
@@ -97,11 +101,13 @@ impl Withheld {
         Self { folders, ..self }
     }
 
-    /// The same with the file of a store, whose folder holds other names of it.
+    /// The same with the file of a store, whose folder holds other names of it, and the path that leads there.
     #[must_use]
-    pub(crate) fn with_store(self, store: PathBuf) -> Self {
+    pub(crate) fn with_store(self, store: PathBuf, path: &Path) -> Self {
+        let links = Way::follow(path).links.into_iter();
         Self {
             store: Some(store),
+            store_links: links.map(|(link, _)| link).collect(),
             ..self
         }
     }
@@ -114,6 +120,7 @@ impl Withheld {
             &self.guarded,
             &self.open,
             &self.store,
+            &self.store_links,
         )
     }
 
@@ -224,7 +231,7 @@ mod tests {
     fn every_name_that_continues_the_name_of_the_store_belongs_to_it() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("runs.db");
-        let withheld = Withheld::new(Vec::new(), Vec::new()).with_store(store);
+        let withheld = Withheld::new(Vec::new(), Vec::new()).with_store(store.clone(), &store);
         let names = withheld.store_names().unwrap();
         let check =
             |name: &str, expect: bool| assert_eq!(names.has(name.as_ref()), expect, "{name}");

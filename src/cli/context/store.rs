@@ -29,11 +29,12 @@ impl App {
     /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
     pub(in crate::cli) fn withheld(&self) -> Result<Withheld, CliError> {
         let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned()];
-        let store = places_of(&self.store_path()?);
+        let path = self.store_path()?;
+        let store = places_of(&path);
         paths.extend(store.files);
         let open = vec![self.demo_folder()?, self.live_folder()?];
         let withheld = Withheld::new(paths, open).with_folders(store.folders);
-        Ok(withheld.with_store(store.file))
+        Ok(withheld.with_store(store.file, &path))
     }
 
     /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.

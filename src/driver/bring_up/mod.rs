@@ -70,6 +70,7 @@ pub(crate) use resume::{prepare_end, prepare_resume};
 pub(crate) use run_id::random_run_id;
 pub(crate) use servers::ServersToStart;
 pub(in crate::driver) use servers::client_terms;
+pub(crate) use store_place::judge_store;
 pub(in crate::driver) use tokenizers::Tokenizers;
 pub(crate) use unmet::{unset_by_itself, unset_keys};
 pub(crate) use workspace::committed_workspace;

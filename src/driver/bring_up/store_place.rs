@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::request::RunRequest;
+use super::servers::{ServersToStart, server_specs};
 use crate::driver::{Environment, MCP_ROOT};
 use crate::store::StoreError;
 use crate::tools::{Confined, SandboxProfile, ServerSpec, Withheld};
@@ -17,10 +19,26 @@ struct Grant {
     key: String,
 }
 
-/// Refuses a store in a folder that a confined program of these servers may write, unless a folder that no program sees holds it.
+/// Refuses the store of a request as [`judge_store_place`] does, before anybody makes it. A fault of the request itself is reported by its bring-up.
+///
+/// # Errors
+/// [`StoreError::InReach`].
+pub(crate) fn judge_store(request: &RunRequest) -> Result<(), StoreError> {
+    let environment = request.environment.over(&request.spec);
+    let folder = &request.contract_dir;
+    let workspace = request.spec.tools.workspace.as_deref().unwrap_or(".");
+    let servers = server_specs(&request.spec, folder, &environment, ServersToStart::All);
+    match (servers, resolved(&folder.join(workspace))) {
+        (Ok(servers), Some(workspace)) => judge_store_place(&servers, &workspace, &environment),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a store in a folder that a confined program of these servers may write, or on the way to which a link lies in such a folder, unless a
+/// folder that no program sees holds it.
 ///
 /// Files that are there are hidden from the program; names that are free are not. A `-journal` or an answer under such a name would count
-/// as the store's own.
+/// as the store's own, and another store would be used behind another link.
 ///
 /// # Errors
 /// [`StoreError::InReach`].
@@ -37,6 +55,9 @@ pub(super) fn judge_store_place(
     let Some(home) = store.parent().and_then(resolved) else {
         return Ok(());
     };
+    let links = withheld.store_links.iter();
+    let links = links.filter_map(|link| Some((link, link.parent()?.to_owned())));
+    let places: Vec<(&PathBuf, PathBuf)> = links.chain([(store, home)]).collect();
     for (name, server) in servers {
         let (place, profile, roots) = match server {
             ServerSpec::Builtin {
@@ -54,15 +75,20 @@ pub(super) fn judge_store_place(
             folder: workspace.to_owned(),
             key: "tools.workspace".to_owned(),
         });
-        let reached = granted
-            .into_iter()
-            .find(|grant| home.starts_with(&grant.folder));
-        if profile.confined != Confined::Never
-            && let Some(Grant { folder, key }) = reached
-            && !is_hidden(&home, workspace, withheld)
-        {
-            let path = store.clone();
-            return Err(StoreError::InReach { path, folder, key });
+        if profile.confined == Confined::Never {
+            continue;
+        }
+        for (path, home) in &places {
+            let reached = granted.iter().find(|grant| home.starts_with(&grant.folder));
+            if let Some(Grant { folder, key }) = reached
+                && !is_hidden(home, workspace, withheld)
+            {
+                return Err(StoreError::InReach {
+                    path: (*path).clone(),
+                    folder: folder.clone(),
+                    key: key.clone(),
+                });
+            }
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Drives one run to its end, with signals, approvals and progress beside it. Decides nothing about the run.
 
+use std::fs;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,9 +55,14 @@ pub(in crate::cli) fn drive_job(
     job: Job,
     live: &Live,
 ) -> Result<Ended, Broken> {
-    let store = app.open_store(job.durability)?;
     let origins = job.spec.origins.clone();
     let mut request = job.file.request(app, job.spec, app.redaction_key()?);
+    // A store that the run refuses is not made.
+    let found = fs::metadata(app.store_path()?);
+    if found.map_or(0, |found| found.len()) == 0 {
+        driver::judge_store(&request).map_err(CliError::from)?;
+    }
+    let store = app.open_store(job.durability)?;
     request.invocation = Some(job.file.invocation(request.spec.files.clone()));
     request.run_id = job.run_id;
     let request = live.preparing(request);

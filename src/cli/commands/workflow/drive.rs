@@ -26,7 +26,7 @@ use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::contract::StepId;
-use crate::driver::{Environment, StepTerms, Waiting, blocking, drive_workflow};
+use crate::driver::{Environment, StepTerms, Waiting, blocking, drive_workflow, judge_store};
 use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Durability, Store};
@@ -52,6 +52,9 @@ pub(in crate::cli) fn run_workflow(
     run_id: Option<RunId>,
     job: WorkflowJob,
 ) -> Result<Exit, CliError> {
+    if let Some(contract) = file.read_workflow(app)?.contract {
+        judge_store(&file.request(app, contract, app.redaction_key()?))?;
+    }
     let store = app.open_store(job.durability)?;
     let given = (input, run_id);
     let ready = runtime()?.block_on(Ready::new(app, &store, file, given))?;
