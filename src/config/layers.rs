@@ -22,7 +22,7 @@ use crate::driver::Environment;
 /// The file of a folder where people work.
 pub(crate) const HERE: &str = ".ai-agent.json";
 /// The file of a folder that is for configuration.
-const SHARED: &str = "ai-agent.json";
+pub(crate) const SHARED: &str = "ai-agent.json";
 
 /// Where layers are read from.
 #[derive(Clone, Debug, Default)]
@@ -157,7 +157,13 @@ impl Layers {
         // A confined program of an earlier run may have written a file of the user's own folders, too.
         let is_named = self.locations.config.as_deref().map(place) == Some(own.clone());
         let could_be_written = || self.environment.granted_before().contain(&own);
-        self.locations.found().any(|found| place(&found) == own) || !is_named && could_be_written()
+        let could_be_replaced = || {
+            let files = variables_of(&layer.path).into_iter();
+            let files: Vec<PathBuf> = files.chain([layer.path.to_path_buf()]).collect();
+            self.environment.replaced(&files).is_some()
+        };
+        let is_found = self.locations.found().any(|found| place(&found) == own);
+        is_found || is_named && could_be_replaced() || !is_named && could_be_written()
     }
 
     fn trust_of(&self, layer: &Layer, workspace: &Path) -> FileTrust {

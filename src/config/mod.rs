@@ -26,6 +26,6 @@ mod trust_hash;
 
 pub(crate) use fault::ConfigFault;
 pub(crate) use layer_files::LayerFiles;
-pub(crate) use layers::{HERE, Layers, Locations};
+pub(crate) use layers::{HERE, Layers, Locations, SHARED};
 pub(crate) use shown::ShownValue;
 pub(crate) use trust_hash::{TrustHash, place};

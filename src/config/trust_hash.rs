@@ -1,21 +1,13 @@
 //! The trust hash of a file: its place, its content, and the files that its commands name. It does not know what is trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::message::{Digest, DigestBuilder, DigestContext};
-use crate::store::open_regular;
+use crate::message::{Digest, DigestContext};
+use crate::tools::{NamedFile, PathState, named_paths};
 
 /// The context of every trust hash.
 static CONTEXT: DigestContext = DigestContext::new("monolith 2026 trust hash");
-/// Folders of the system's programs. Only root changes them, and an upgrade does not ask again.
-const SYSTEM: [&str; 6] = ["/bin", "/lib", "/lib64", "/nix/store", "/sbin", "/usr"];
-/// Characters that end a path within a word, such as one for `sh -c` or `--config=./x`.
-const BREAKS: [char; 16] = [
-    ' ', '\t', '\n', '"', '\'', '`', ';', '&', '|', '(', ')', '<', '>', '=', ',', ':',
-];
-
 /// A trust hash in the making.
 #[derive(Debug)]
 pub(crate) struct TrustHash {
@@ -54,30 +46,19 @@ impl TrustHash {
         self.add(name, path.as_os_str().as_encoded_bytes());
     }
 
-    /// Adds each regular file that one of the words names: its place, its target and the digest of its content.
+    /// Adds each file that one of the words names: the links on the way, its place and the digest of its content.
     pub(crate) fn add_files_of(&mut self, words: &BTreeSet<String>) {
-        let pieces = words.iter().flat_map(|word| {
-            let pieces = word.split(BREAKS).chain([word.as_str()]);
-            pieces.filter(|piece| !piece.is_empty())
-        });
-        let mut found: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
-        for piece in pieces.collect::<BTreeSet<_>>() {
-            for folder in &self.folders {
-                let path = folder.join(piece);
-                let real = target(&path);
-                let of_system = SYSTEM.iter().any(|system| real.starts_with(system));
-                if !of_system && real.is_file() {
-                    found.insert(place(&path), real);
-                }
-            }
-        }
-        for (path, real) in found {
-            self.add_path("file", &path);
-            self.add_path("target", &real);
+        let files = named_paths(words, &self.folders).into_iter();
+        let files = files.map(|path| NamedFile::of(&path));
+        let files: Vec<NamedFile> = files.filter(NamedFile::is_file).collect();
+        let names = files.iter().flat_map(|file| &file.names);
+        let names: BTreeMap<&Path, String> = names
+            .map(|name| (name.path.as_path(), PathState::of(&name.path).to_string()))
+            .collect();
+        for (path, state) in names {
+            self.add_path("file", path);
             // A file that cannot be read cannot be run, either; it is another one once it can be.
-            let content =
-                digest_of(&real).map_or_else(|_| String::new(), |found| found.to_string());
-            self.add("content", content.as_bytes());
+            self.add("state", state.as_bytes());
         }
     }
 
@@ -102,18 +83,6 @@ pub(crate) fn place(path: &Path) -> PathBuf {
 /// The path that a path leads to; the path itself where nothing is there.
 pub(super) fn target(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-fn digest_of(path: &Path) -> io::Result<Digest> {
-    let mut file = open_regular(path)?;
-    let (mut hash, mut buffer) = (DigestBuilder::new(), vec![0; 1 << 16]);
-    loop {
-        let read = file.read(&mut buffer)?;
-        let Some(part) = buffer.get(..read).filter(|part| !part.is_empty()) else {
-            return Ok(hash.digest());
-        };
-        hash.update(part);
-    }
 }
 
 #[cfg(test)]
@@ -175,6 +144,14 @@ mod tests {
         assert_ne!(link("b/c.yaml", "real/c.yaml"), first);
         assert_ne!(link("a/c.yaml", "real/d.yaml"), first);
         assert_ne!(hash(&at("real/c.yaml"), &[]), first);
+        // A program of the system behind a link counts by the link.
+        let link_to = |target: &str| {
+            let _ = fs::remove_file(at("a/run.sh"));
+            std::os::unix::fs::symlink(target, at("a/run.sh")).unwrap();
+            hash(&at("a/c.yaml"), &["./run.sh"])
+        };
+        assert_ne!(link_to("/bin/sh"), link_to("/usr/bin/env"));
+        fs::remove_file(at("a/run.sh")).unwrap();
         // A script behind a link is the script that the link leads to.
         fs::write(at("real/one"), "1").unwrap();
         fs::write(at("real/two"), "1").unwrap();

@@ -1,6 +1,6 @@
 //! Variables, folders and the program of the process. Does not know which of them a run needs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::KeyFolder;
 use super::agent_reader::AgentReader;
 use super::bring_up::granted_before;
+use super::decided_files::DecidedFiles;
 use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
@@ -39,8 +40,8 @@ pub struct Environment {
     call_watch: Option<Arc<CallWatch>>,
     /// Receives the progress of reading a large file.
     file_watch: Option<Arc<FileWatch>>,
-    /// Files of configuration that no tool changes.
-    guarded: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// The files that decide what is started.
+    files: Arc<Mutex<DecidedFiles>>,
     /// The host's own keys: what they look like is secret in every run.
     keys: Option<KeyFolder>,
     /// Whether it is for a run below another one, which goes on meanwhile.
@@ -80,7 +81,7 @@ impl Environment {
             agents: None,
             call_watch: None,
             file_watch: None,
-            guarded: Arc::default(),
+            files: Arc::default(),
             keys: None,
             is_below: false,
             lookup: Arc::new(lookup),
@@ -187,18 +188,6 @@ impl Environment {
     /// The host's own files, which no built-in tool reads.
     pub(crate) fn withheld(&self) -> &Withheld {
         &self.withheld
-    }
-
-    /// Keeps tools of runs that are brought up from now on from changing those files.
-    pub(crate) fn guard(&self, files: impl IntoIterator<Item = PathBuf>) {
-        let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-        guarded.extend(files);
-    }
-
-    /// The files that no tool changes; they need not be there.
-    pub(crate) fn guarded(&self) -> Vec<PathBuf> {
-        let guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-        guarded.iter().cloned().collect()
     }
 
     /// The same, with a report of how far the reading of large files has come.
@@ -481,5 +470,6 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+mod files;
 #[cfg(test)]
 mod tests;

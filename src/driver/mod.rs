@@ -29,6 +29,7 @@ mod child_state;
 mod children;
 mod clock;
 mod confinement_error;
+mod decided_files;
 mod delegate;
 mod delegating;
 mod drive;
@@ -92,10 +93,10 @@ pub(crate) use blocking::blocking;
 pub(crate) use bring_up::{
     Continuation, HandedRoot, Preview, Reach, ReachedCommand, ReachedVariable, Reopened,
     SESSIONS_PLACE, SHELL_PLACE, ServersToStart, StatedConfinement, committed_workspace,
-    embedded_model, handed_roots, is_root_of_all, prepare_continuation, prepare_end, prepare_fork,
-    judge_store, prepare_loaded, prepare_resume, preview, preview_loaded, preview_recorded, random_run_id,
-    redacted_text, redactor_of, reopen, shown_words, skipped_search_folders, unset_by_itself,
-    unset_keys,
+    decide_files, embedded_model, handed_roots, is_root_of_all, judge_store, prepare_continuation,
+    prepare_end, prepare_fork, prepare_loaded, prepare_resume, preview, preview_loaded,
+    preview_recorded, random_run_id, redacted_text, redactor_of, reopen, shown_words,
+    skipped_search_folders, unset_by_itself, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 

@@ -1,5 +1,7 @@
 //! Why a tool server did not come up or list its tools. Faults of calls are outcomes.
 
+use std::path::PathBuf;
+
 /// Why a tool server did not come up, or could not be asked again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolServerError {
@@ -16,6 +18,15 @@ pub(crate) enum ToolServerError {
         command: String,
         /// The system's error.
         reason: String,
+    },
+    /// The operator: a file that the command names differs from the one that this process first found.
+    #[error(
+        "start the command {command:?}: {} changed since this process first read it; restore it, or end this process and run monolith again to use it as it is now", path.display()
+    )]
+    ChangedFile {
+        /// The command as given.
+        command: String,
+        path: PathBuf,
     },
     /// The tool: it ended before it had introduced itself.
     #[error("initialise: the server ended before it answered: {status}{output}")]

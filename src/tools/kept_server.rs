@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::mcp::Timeouts;
 use super::pool::{Key, ServerHost};
 use super::running::RunningServer;
-use super::{CallTerms, ToolServerError};
+use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::ToolPin;
 use crate::kernel::CallOrder;
 use crate::message::{ToolOutcome, char_prefix};
@@ -33,10 +33,13 @@ pub(super) struct KeptServer {
 impl KeptServer {
     pub(super) fn new(
         server: Arc<RunningServer>,
-        key: Key,
+        mut key: Key,
         host: ServerHost,
         timeouts: Timeouts,
     ) -> Self {
+        if let ServerSpec::Stdio { files, .. } = &mut key.spec {
+            *files = files.for_restart();
+        }
         Self {
             current: Mutex::new(server),
             host,

@@ -29,6 +29,7 @@ mod http_client;
 mod kept_server;
 mod mcp;
 mod mcp_login;
+mod named_files;
 mod oauth;
 mod offer;
 mod pool;
@@ -59,6 +60,7 @@ pub(crate) use error::ToolServerError;
 pub(crate) use exchange_log::{AwaitedInput, ExchangeLog, ModelPrompt};
 pub(crate) use file_keeper::FileKeeper;
 pub(crate) use mcp_login::{LoginFault, begin_login};
+pub(crate) use named_files::{FileKind, FoundName, NamedFile, PathState, StartFiles, named_paths};
 pub(crate) use oauth::{
     ClientTerms, Exchange, Login, LoginTerms, OAuthFault, ReturnedCode, StoredAuthorization,
     TokenKeeper, TokenStore, server_address,

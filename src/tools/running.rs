@@ -126,12 +126,19 @@ impl RunningServer {
                 args,
                 command,
                 env,
+                files,
                 folder,
                 sandbox,
                 supervisor,
                 terms,
                 ..
             } => {
+                let files = files.clone();
+                let changed = tokio::task::spawn_blocking(move || files.changed()).await;
+                if let Some(path) = changed.unwrap_or_default() {
+                    let command = command.clone();
+                    return Err(ToolServerError::ChangedFile { command, path });
+                }
                 let sandbox = sandbox
                     .as_ref()
                     .map(|profile| profile.in_workspace(&workspace));

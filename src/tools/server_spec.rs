@@ -8,7 +8,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::oauth::{Authorization, OAuthFault};
-use super::{ClientTerms, SandboxProfile, ShellSpec, TokenKeeper, Withheld};
+use super::{ClientTerms, SandboxProfile, ShellSpec, StartFiles, TokenKeeper, Withheld};
 use crate::contract::{
     Elicitation, HttpGetTerms, McpTerms, OpenapiTerms, Remote, RestTool, ServerKind, WebLimits,
 };
@@ -53,6 +53,8 @@ pub(crate) enum ServerSpec {
         command: String,
         /// Added to the few inherited variables; wins over them.
         env: BTreeMap<String, String>,
+        /// The files that its command names; it is not started with others.
+        files: StartFiles,
         /// The folder that a relative path of the program begins in, absolute.
         folder: PathBuf,
         /// What confines it; its workspace is added when it is started.

@@ -47,13 +47,13 @@ fn python() -> Option<&'static str> {
 }
 
 /// True if a sandbox and what the tests start it with are here.
-fn is_able() -> bool {
+pub fn is_able() -> bool {
     sandbox() && has("python3") && has("unshare")
 }
 
 /// Who starts monolith.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum User {
+pub enum User {
     /// Whoever runs the tests.
     Own,
     /// Somebody without any rights.
@@ -62,7 +62,7 @@ enum User {
 
 impl User {
     /// Both, where the tests may become another user who can start the binary.
-    fn all() -> Vec<Self> {
+    pub fn all() -> Vec<Self> {
         let mut tried = Command::new("setpriv");
         tried
             .args(AS_NOBODY)
@@ -107,7 +107,7 @@ impl Fixture {
     }
 
     /// Gives everything in the folder to that user.
-    fn belongs_to(&self, user: User) {
+    pub fn belongs_to(&self, user: User) {
         if user == User::Nobody {
             let mut given = Command::new("chown");
             let given = given.args(["-R", "65534:65534"]).arg(self.path(""));
@@ -116,7 +116,7 @@ impl Fixture {
     }
 
     /// Runs monolith as that user, whose home is `user`.
-    fn by(&self, user: User, args: &[&str]) -> Left {
+    pub fn by(&self, user: User, args: &[&str]) -> Left {
         let own = self.command(args);
         let mut command = user.command(own.get_program());
         command

@@ -72,6 +72,7 @@ mod fuzz;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod guarded_files;
 mod harness;
 #[cfg(test)]
 mod host;

@@ -1,5 +1,6 @@
 //! An agent's file (`.ai`) as a command names it: the files beside it, and the values of its prompt's placeholders.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::fs;
@@ -166,6 +167,8 @@ pub(in crate::cli) struct Beside<'a> {
     pub(in crate::cli) cwd: &'a Path,
     /// The agent's folder.
     pub(in crate::cli) folder: &'a Path,
+    /// The schemas that were read.
+    pub(in crate::cli) schemas: RefCell<Vec<PathBuf>>,
 }
 
 impl AgentFiles for Beside<'_> {
@@ -188,6 +191,7 @@ impl AgentFiles for Beside<'_> {
             return Err(rule);
         }
         let text = text_of(&found)?;
+        self.schemas.borrow_mut().push(found);
         let of_json = match serde_json::from_str(&text) {
             Ok(schema) => return Ok(schema),
             Err(fault) => fault,

@@ -255,6 +255,9 @@ impl ContractFile {
     /// The same of a text that the file may hold.
     pub(in crate::cli) fn parse(&self, app: &App, text: &str) -> Result<ContractSpec, CliError> {
         let layers = self.layers(app)?;
+        for file in self.sources(text) {
+            app.environment.guard_file(&file);
+        }
         let known = Known {
             agents: &|file| self.definition(app, file),
             built_in: self.prompt.as_ref().map(|_| &app.environment),
@@ -273,6 +276,9 @@ impl ContractFile {
             let source = self.placeholders.source((&name, form), &text, &beside);
             let mut spec = ContractSpec::parse_agent(&source, &self.sets, &known)
                 .map_err(|errors| self.as_two_texts(errors))?;
+            for schema in beside.schemas.take() {
+                app.environment.guard_file(&schema);
+            }
             self.give_agent(&mut spec)?;
             spec
         } else {

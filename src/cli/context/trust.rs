@@ -16,7 +16,7 @@ use super::reach::listed;
 use super::runtime::runtime;
 use super::trusted::Trusted;
 use crate::cli::ui::escape::line;
-use crate::config::{HERE, TrustHash, place};
+use crate::config::{TrustHash, place};
 use crate::contract::{ContractSpec, FileTrust, McpTransport, placeholders};
 use crate::driver::{self, Reach, RunRequest, ServersToStart};
 use crate::message::Digest;
@@ -36,6 +36,8 @@ pub(in crate::cli) struct ReadContract<'c> {
     /// As messages call it.
     pub(in crate::cli) name: &'c Path,
     pub(in crate::cli) path: &'c Path,
+    /// A file that changed since a run in which a confined program could replace it.
+    pub(in crate::cli) replaced: Option<PathBuf>,
     /// The contract itself; `None` for a workflow without one.
     pub(in crate::cli) spec: Option<&'c ContractSpec>,
 }
@@ -49,6 +51,8 @@ pub(in crate::cli) struct AgentBelow {
     /// As messages call it.
     pub(in crate::cli) name: PathBuf,
     pub(in crate::cli) path: PathBuf,
+    /// Its file and every file that it includes.
+    pub(in crate::cli) sources: Vec<PathBuf>,
     pub(in crate::cli) spec: ContractSpec,
 }
 
@@ -115,10 +119,12 @@ impl ReadContract<'_> {
             return Ok(());
         }
         let name = line(&self.name.display().to_string());
+        let agents = self.below.iter().map(|agent| place(&agent.path));
+        let contracts: BTreeSet<PathBuf> = agents.chain([place(self.path)]).collect();
         let layers: BTreeSet<&Path> = unknown
             .iter()
             .map(|file| file.path.as_path())
-            .filter(|path| path.file_name().is_some_and(|name| name == HERE))
+            .filter(|path| !contracts.contains(*path))
             .collect();
         let shown = |path: &&Path| {
             let path = path.strip_prefix(&app.cwd).unwrap_or(path);
@@ -128,6 +134,9 @@ impl ReadContract<'_> {
         let layers: Vec<PathBuf> = layers.into_iter().map(Path::to_owned).collect();
         let names = names.join(" and ");
         let of_contract = self.files.iter().any(|file| file.path == place(self.path));
+        if let Some(replaced) = &self.replaced {
+            return self.ask_again(app, trusted, replaced);
+        }
         let (found, asked) = match (of_contract, names.is_empty()) {
             (true, true) => (format!("{name} was"), name.clone()),
             (true, false) => (
@@ -162,6 +171,34 @@ impl ReadContract<'_> {
             }
         }
         .into())
+    }
+
+    /// Asks about a contract that was trusted or named before one of its files was replaced.
+    fn ask_again(&self, app: &App, trusted: Trusted, replaced: &Path) -> Result<(), CliError> {
+        let name = line(&self.name.display().to_string());
+        let shown = replaced.strip_prefix(&app.cwd).unwrap_or(replaced);
+        let shown = line(&shown.display().to_string());
+        let reach = self.listed(app)?;
+        app.screen.write_err(&format!(
+            "{shown}, which {name} starts or reads, changed since a run in which a confined program could replace it. A run of {name} {reach}"
+        ));
+        let said = answer(app, &format!("Trust {name} as it is now? [y/N] "))?;
+        if matches!(said.as_deref(), Some("y" | "Y" | "yes")) {
+            return trusted.add(app, self.files.iter().cloned());
+        }
+        Err(ContractFault::Replaced {
+            path: PathBuf::from(self.name),
+            replaced: replaced.to_owned(),
+        }
+        .into())
+    }
+
+    /// The same, because of a file that changed since a run in which a confined program could replace it.
+    pub(in crate::cli) fn with_replaced(self, replaced: PathBuf) -> Self {
+        Self {
+            replaced: Some(replaced),
+            ..self
+        }
     }
 
     /// What a run of it reaches, and what its agents do, for people.

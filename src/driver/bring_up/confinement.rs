@@ -11,7 +11,7 @@ use super::handed_roots::{is_root_of_all, mcp_roots};
 use crate::contract::{ContractSpec, McpTransport, SandboxTerms, server_sandbox, shell_sandbox};
 use crate::driver::{DriverError, Environment};
 use crate::tools::{
-    CREDENTIALS, Confined, GrantedFolders, HeldFolder, Installs, Limits, SETTINGS,
+    CREDENTIALS, Confined, GrantedFolders, HeldFolder, Installs, Limits, NamedFile, SETTINGS,
     SYSTEM_CREDENTIALS, SYSTEM_SETTINGS, SandboxKind, SandboxProfile, SearchFolder, ShellSpec, Way,
     is_in,
 };
@@ -133,7 +133,9 @@ impl<'c> Sandboxes<'c> {
     /// Keeps what this run grants, for later ones.
     pub(super) fn keep_granted(&self) {
         if self.programs().next().is_some() {
-            granted::keep(self.environment.state(), &self.writable);
+            let (state, folders) = (self.environment.state(), &self.writable);
+            granted::keep(state, folders);
+            granted::keep_names(state, &self.environment.unheld(folders));
         }
     }
 
@@ -164,7 +166,7 @@ impl<'c> Sandboxes<'c> {
         };
         let search = env.get("PATH").map(OsString::from);
         let decision = decision(terms, SandboxKind::Shell, self.environment)?;
-        let mut profile = self.profile(terms, grants, confined(decision, true))?;
+        let mut profile = self.profile(terms, grants, (confined(decision, true), &[]))?;
         let (programs, links, search) = self.installs(&profile, search).into_parts();
         // Programs of the home need more of it than one folder; without any, one of the system is found.
         let at_home = |path: &Path| self.home.iter().any(|home| path.starts_with(home));
@@ -186,6 +188,7 @@ impl<'c> Sandboxes<'c> {
         name: &str,
         (command, args): (&Path, &[String]),
         env: &BTreeMap<String, String>,
+        files: &[NamedFile],
     ) -> Result<Option<SandboxProfile>, DriverError> {
         let Some((terms, grants)) = self.servers.get(name) else {
             return Ok(None);
@@ -193,7 +196,8 @@ impl<'c> Sandboxes<'c> {
         let server = self.spec.tools.servers.get(name);
         let is_stated = server.is_some_and(|server| server.sandbox.is_some());
         let decision = decision(terms, SandboxKind::Server, self.environment)?;
-        let mut profile = self.profile(terms, grants, confined(decision, is_stated))?;
+        let confined = confined(decision, is_stated);
+        let mut profile = self.profile(terms, grants, (confined, files))?;
         let mut installs = self.installs(&profile, env.get("PATH").map(OsString::from));
         if profile.confined != Confined::Never {
             installs.add_command(command);
@@ -245,12 +249,12 @@ impl<'c> Sandboxes<'c> {
         Installs::find(&search, &self.workspace, home, folders, hidden)
     }
 
-    /// The parts of a profile that shells and servers share.
+    /// The parts of a profile that shells and servers share. `own` are the files that a server names.
     fn profile(
         &self,
         terms: &SandboxTerms,
         grants: &Grants,
-        confined: Confined,
+        (confined, own): (Confined, &[NamedFile]),
     ) -> Result<SandboxProfile, DriverError> {
         let bare = SandboxProfile {
             joined_output: false,
@@ -279,7 +283,7 @@ impl<'c> Sandboxes<'c> {
         let bytes = |mebibytes: Option<u64>| mebibytes.map(|count| count.saturating_mul(MEBIBYTE));
         let mut profile = SandboxProfile {
             checked: checked.chain(SYSTEM_SETTINGS.map(PathBuf::from)).collect(),
-            guarded: self.environment.guarded(),
+            guarded: self.environment.guarded(own),
             hidden: withheld.paths.clone(),
             hidden_folders: withheld
                 .folders
@@ -303,6 +307,17 @@ impl<'c> Sandboxes<'c> {
             write: here(&write),
             ..bare
         };
+        // The profile is an argument of the sandbox's process, so it holds no path in vain.
+        let within = |path: &PathBuf| {
+            let mut writable = profile.write.iter().chain([&profile.workspace]);
+            let folder = path
+                .parent()
+                .and_then(|folder| fs::canonicalize(folder).ok());
+            folder.is_some_and(|folder| writable.any(|granted| folder.starts_with(granted)))
+        };
+        let mut guarded = profile.guarded.clone();
+        guarded.retain(within);
+        profile.guarded = guarded;
         let granted = profile.read.iter().chain(&profile.write);
         let granted = granted.chain([&profile.workspace]);
         profile.held = granted.filter_map(|path| held(path)).collect();

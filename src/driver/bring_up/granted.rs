@@ -1,14 +1,18 @@
 //! The folders that confined programs of earlier runs could write, kept in the state folder: a link there may be planted. Each path ends with a zero
-//! byte. So does each identity, which is an inode and a time of birth: it finds a folder that was moved since.
+//! byte. So does each identity, which is an inode and a time of birth: it finds a folder that was moved since. With them are kept the names in these
+//! folders that decide what a run starts and that the sandbox cannot make read-only.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::tools::{FolderId, GrantedFolders, is_in};
+use crate::tools::{FolderId, GrantedFolders, NamedFile, PathState, is_in};
 
-/// The file in the state folder.
+/// The file of folders in the state folder.
 pub(super) const NAME: &str = "granted-folders";
+/// The file of names in the state folder: a path and its state by turns, a later state of a path last.
+const NAMES: &str = "unheld-names";
 
 /// Returns the folders that are kept.
 pub(in crate::driver) fn earlier(state: Option<&Path>) -> GrantedFolders {
@@ -45,19 +49,69 @@ pub(super) fn keep(state: Option<&Path>, folders: &[PathBuf]) {
     let ids = ids.filter(|id| !known.ids.contains(id));
     let ids = ids.map(|id| format!("{}@{}\0", id.inode, id.born_ns));
     let new: String = new.chain(ids).collect();
-    let Some(state) = state.filter(|state| !new.is_empty() && state.is_dir()) else {
+    append(state, NAME, &new);
+}
+
+/// Keeps names in folders that a run is about to grant, each with the state that it had when the run was decided on.
+pub(super) fn keep_names(state: Option<&Path>, names: &[(PathBuf, PathState)]) {
+    let known = kept_names(state);
+    let texts = names.iter().filter_map(|(path, state)| {
+        let (path, state) = (path.to_str()?, state.to_string());
+        let is_known = known.get(Path::new(path)) == Some(&state);
+        (!is_known).then(|| format!("{path}\0{state}\0"))
+    });
+    append(state, NAMES, &texts.collect::<String>());
+}
+
+/// Returns the first of these paths that passes a kept name which has another state now, or ends at one.
+pub(in crate::driver) fn replaced<'p>(
+    state: Option<&Path>,
+    paths: impl IntoIterator<Item = &'p PathBuf>,
+) -> Option<PathBuf> {
+    let known = kept_names(state);
+    if known.is_empty() {
+        return None;
+    }
+    let is_changed = |name: &Path| {
+        let kept = known.get(name);
+        kept.is_some_and(|kept| *kept != PathState::of(name).to_string())
+    };
+    paths.into_iter().find_map(|path| {
+        let names = NamedFile::of(path).names.into_iter();
+        let names = names.map(|name| name.path).chain([path.clone()]);
+        let names: Vec<PathBuf> = names.collect();
+        let mut all = names.iter().flat_map(|name| name.ancestors());
+        all.find(|name| is_changed(name)).map(Path::to_owned)
+    })
+}
+
+fn kept_names(state: Option<&Path>) -> BTreeMap<PathBuf, String> {
+    let text = state.and_then(|state| fs::read_to_string(state.join(NAMES)).ok());
+    let text = text.unwrap_or_default();
+    let mut texts = text.split_terminator('\0');
+    let mut known = BTreeMap::new();
+    while let (Some(path), Some(state)) = (texts.next(), texts.next()) {
+        known.insert(PathBuf::from(path), state.to_owned());
+    }
+    known
+}
+
+/// Appends a text to a file of the state folder, in one write: runs beside this one do not mix theirs into it.
+fn append(state: Option<&Path>, name: &str, text: &str) {
+    let Some(state) = state.filter(|state| !text.is_empty() && state.is_dir()) else {
         return;
     };
     let mut options = fs::File::options();
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // One write, so that runs beside this one do not mix theirs into it.
     let written = options
-        .open(state.join(NAME))
-        .and_then(|mut file| file.write_all(new.as_bytes()));
+        .open(state.join(name))
+        .and_then(|mut file| file.write_all(text.as_bytes()));
     if let Err(fault) = written {
-        tracing::warn!("the folders that this run grants cannot be kept: {fault}");
+        tracing::warn!(
+            "{name}, in which this run notes what it grants, cannot be written: {fault}"
+        );
     }
 }
 
@@ -97,5 +151,34 @@ mod tests {
         assert_eq!(earlier.contain(&at.join("moved/a/link")), is_known);
         assert!(!earlier.contain(&at.join("other")));
         assert!(earlier.contain(&at.join("work/a")));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_name_that_changed_since_it_was_kept_is_found_on_every_way_to_it() {
+        use std::os::unix::fs::symlink;
+        let (state, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let work = work.path().canonicalize().unwrap();
+        let (state, at) = (Some(state.path()), |name: &str| work.join(name));
+        fs::create_dir_all(at("real")).unwrap();
+        fs::write(at("real/run"), "").unwrap();
+        symlink("real", at("bin")).unwrap();
+        let (bin, free) = (at("bin"), at("free.env"));
+        let names = [
+            (bin.clone(), PathState::of(&bin)),
+            (free.clone(), PathState::Absent),
+        ];
+        let paths = [at("bin/run"), free.clone()];
+        assert_eq!(replaced(state, &paths), None);
+        keep_names(state, &names);
+        assert_eq!(replaced(state, &paths), None);
+        fs::remove_file(&bin).unwrap();
+        fs::create_dir(&bin).unwrap();
+        fs::write(at("bin/run"), "").unwrap();
+        assert_eq!(replaced(state, &paths), Some(bin.clone()));
+        keep_names(state, &[(bin, PathState::Absent)]);
+        assert_eq!(replaced(state, &paths), None);
+        fs::write(&free, "").unwrap();
+        assert_eq!(replaced(state, &paths), Some(free));
     }
 }

@@ -45,7 +45,7 @@ mod unmet;
 mod workspace;
 
 pub(crate) use confinement::skipped_search_folders;
-pub(in crate::driver) use granted::earlier as granted_before;
+pub(in crate::driver) use granted::{earlier as granted_before, replaced};
 pub(crate) use guard::redactor_of;
 pub(crate) use handed_roots::{HandedRoot, handed_roots, is_root_of_all};
 pub(crate) use local_models::embedded_model;
@@ -68,8 +68,8 @@ pub(crate) use reopened::{Reopened, reopen};
 pub use request::RunRequest;
 pub(crate) use resume::{prepare_end, prepare_resume};
 pub(crate) use run_id::random_run_id;
-pub(crate) use servers::ServersToStart;
 pub(in crate::driver) use servers::client_terms;
+pub(crate) use servers::{ServersToStart, decide_files};
 pub(crate) use store_place::judge_store;
 pub(in crate::driver) use tokenizers::Tokenizers;
 pub(crate) use unmet::{unset_by_itself, unset_keys};

@@ -1,19 +1,21 @@
 //! Tool servers: what each is started with, and that each that was started is closed.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
 use super::confinement::Sandboxes;
 use crate::contract::{
     ContractSpec, ExecutionContract, McpSpec, McpTransport, OAuthSpec, ServerCapability,
+    ServerKind, server_sandbox,
 };
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
 use crate::message::ToolServerStatement;
 use crate::tools::{
-    BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, ToolServers, is_out_of_reach,
+    BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, StartFiles, ToolServers,
+    is_out_of_reach, named_paths,
 };
 
 /// Which tool servers are started to see what they offer.
@@ -39,6 +41,9 @@ pub(super) fn server_specs(
     let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
     let sandboxes = Sandboxes::of(spec, &folder, environment)?;
     if which != ServersToStart::Builtin {
+        environment.decide(&named_by_servers(spec, &folder, environment));
+    }
+    if which != ServersToStart::Builtin {
         sandboxes.keep_granted();
     }
     let mut servers = BTreeMap::new();
@@ -57,7 +62,7 @@ pub(super) fn server_specs(
                 withheld: environment
                     .withheld()
                     .clone()
-                    .guarding(environment.guarded()),
+                    .guarding(environment.guarded_names()),
             },
         );
     }
@@ -79,12 +84,15 @@ pub(super) fn server_specs(
             } => {
                 let args = environment.put_in(arg_variables, args, &format!("{place}.args"))?;
                 let env = environment.expand_all(env, &format!("{place}.env"))?;
+                let named = named_by_server(spec, (name, mcp), &folder, environment)?;
+                let files = environment.decide(&named);
                 let file = match Path::new(command) {
                     path if path.components().count() > 1 => folder.join(path),
                     name => name.to_owned(),
                 };
                 ServerSpec::Stdio {
-                    sandbox: sandboxes.server_profile(name, (&file, &args), &env)?,
+                    sandbox: sandboxes.server_profile(name, (&file, &args), &env, &files)?,
+                    files: StartFiles::new(files),
                     args,
                     command: command.clone(),
                     terms,
@@ -134,6 +142,70 @@ pub(super) fn server_specs(
         servers.insert(name.clone(), server);
     }
     Ok(servers)
+}
+
+/// Takes over the files that the servers of a contract name, as they are now, unless this process knows them already. Returns the paths of those
+/// that no sandbox confines, and of descriptions of web services: in a later run, too, these must be what they were.
+pub(crate) fn decide_files(
+    spec: &ContractSpec,
+    folder: &Path,
+    environment: &Environment,
+) -> BTreeSet<PathBuf> {
+    let environment = environment.over(spec);
+    let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
+    environment.decide(&named_by_servers(spec, &folder, &environment));
+    let mut unconfined = spec.clone();
+    unconfined.tools.servers.retain(|_, server| {
+        let terms = server_sandbox(&server.sandbox.clone().unwrap_or_default());
+        server.transport.kind() != ServerKind::Stdio || !terms.confined
+    });
+    named_by_servers(&unconfined, &folder, &environment)
+}
+
+/// The paths that the servers of a contract name. A server that needs a variable which is not set does not start, so it names none.
+fn named_by_servers(
+    spec: &ContractSpec,
+    folder: &Path,
+    environment: &Environment,
+) -> BTreeSet<PathBuf> {
+    let servers = spec.tools.servers.iter();
+    let named =
+        servers.filter_map(|server| named_by_server(spec, server, folder, environment).ok());
+    named.flatten().collect()
+}
+
+/// The paths that the command line and the variables of a server may name: relative ones begin in the contract's folder or in the workspace.
+fn named_by_server(
+    spec: &ContractSpec,
+    (name, server): (&String, &McpSpec),
+    folder: &Path,
+    environment: &Environment,
+) -> Result<BTreeSet<PathBuf>, DriverError> {
+    let place = server.place(name);
+    let workspace = folder.join(spec.tools.workspace.as_deref().unwrap_or("."));
+    match &server.transport {
+        McpTransport::Stdio {
+            arg_variables,
+            args,
+            command,
+            env,
+        } => {
+            let args = environment.put_in(arg_variables, args, &format!("{place}.args"))?;
+            let env = environment.expand_all(env, &format!("{place}.env"))?;
+            let env = env.into_iter().filter(|(name, _)| name != "PATH");
+            let words = args.into_iter().chain(env.map(|(_, value)| value));
+            // A bare name is looked up in PATH.
+            let command = Some(command.clone()).filter(|command| command.contains('/'));
+            let words = words.chain(command).collect();
+            Ok(named_paths(&words, &[folder.to_owned(), workspace]))
+        }
+        McpTransport::Openapi { terms, .. } if !terms.spec.contains("://") => {
+            Ok(BTreeSet::from([folder.join(&terms.spec)]))
+        }
+        McpTransport::Openapi { .. } | McpTransport::Remote { .. } | McpTransport::Rest { .. } => {
+            Ok(BTreeSet::new())
+        }
+    }
 }
 
 /// Whether it is known without asking it what a server offers: its author wrote it out, or no tool may reach it.

@@ -138,7 +138,8 @@ pub(super) fn missed(path: &str, miss: OpenError) -> Refusal {
         #[cfg(unix)]
         OpenError::Guarded => (
             "PATH_CLOSED",
-            "is not written: it is a file of monolith's configuration, which decides what is started, so no tool changes it",
+            "is not written: a contract, a layer or a server's command names it, so it decides what monolith starts, and no tool of a run changes it. \
+             Write another file, and leave this change to a person",
         ),
         #[cfg(unix)]
         OpenError::Withheld => (

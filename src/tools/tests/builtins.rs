@@ -7,7 +7,7 @@ use super::{Fixture, texts};
 use crate::contract::{HostPattern, HttpGetTerms, McpTerms, WebScheme};
 use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::offer;
-use crate::tools::{ServerSpec, Withheld};
+use crate::tools::{ServerSpec, StartFiles, Withheld};
 
 fn all() -> ServerSpec {
     let names = ["clock", "echo", "list_directory", "read_file"];
@@ -339,6 +339,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
         args: Vec::new(),
         command: "true".to_owned(),
         env: std::collections::BTreeMap::default(),
+        files: StartFiles::default(),
         folder: std::path::PathBuf::new(),
         sandbox: None,
         shared: true,

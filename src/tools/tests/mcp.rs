@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::{Fixture, texts};
 use crate::contract::McpTerms;
 use crate::message::{ContentBlock, Digest, EnvelopeStatus, ToolOutcome};
-use crate::tools::ServerSpec;
 use crate::tools::offer;
 use crate::tools::process::INHERITED;
+use crate::tools::{ServerSpec, StartFiles};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
@@ -33,6 +33,7 @@ pub(super) fn scripted(modes: &[&str]) -> ServerSpec {
         command: "python3".to_owned(),
         terms: McpTerms::default(),
         env: BTreeMap::from([("GIVEN".to_owned(), "by the author".to_owned())]),
+        files: StartFiles::default(),
         folder: std::path::PathBuf::new(),
         sandbox: None,
         shared: true,
@@ -338,6 +339,7 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
                 command: "no-such-command-anywhere".to_owned(),
                 terms: McpTerms::default(),
                 env: BTreeMap::new(),
+                files: StartFiles::default(),
                 folder: std::path::PathBuf::new(),
                 sandbox: None,
                 shared: true,

@@ -7,7 +7,7 @@ use super::mcp::{python, runs, scripted, wait_until_gone};
 use crate::contract::McpTerms;
 use crate::message::{NoSecrets, ToolOutcome};
 use crate::tools::mcp::Timeouts;
-use crate::tools::{ServerHost, ServerPool, ServerSpec};
+use crate::tools::{ServerHost, ServerPool, ServerSpec, StartFiles};
 
 async fn run(host: &ServerHost, spec: ServerSpec, root: &std::path::Path) -> (Fixture, String) {
     let run = Fixture::bring_up_at(host, [("s", spec)], root).await;
@@ -103,6 +103,7 @@ fn shell(root: &std::path::Path, script: &str) -> ServerSpec {
         args: vec!["-c".to_owned(), format!("echo $$ >> starts; {script}")],
         command: "sh".to_owned(),
         env: std::collections::BTreeMap::new(),
+        files: StartFiles::default(),
         folder: root.to_owned(),
         sandbox: None,
         shared: true,

@@ -1,5 +1,8 @@
 //! A contract file that is an agent's: how it is run, and what its profile puts into the prompt. Decides nothing of either.
 
+use std::cell::RefCell;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::ContractFile;
@@ -69,6 +72,15 @@ impl ContractFile {
         whole.map_err(|broken| ContractFault::Include(Box::new(broken)))
     }
 
+    /// The file itself and every file that it includes, where it holds that text.
+    pub(super) fn sources(&self, text: &str) -> Vec<PathBuf> {
+        let own = self.prompt.is_none().then(|| self.path.clone());
+        let whole = self.form().and_then(|_| self.includes(text).ok());
+        let parts = whole.into_iter().flat_map(|whole| whole.parts);
+        let included = parts.filter_map(|part| Some(self.base_dir.join(part.file?)));
+        own.into_iter().chain(included).collect()
+    }
+
     /// The same, with what is left where something cannot be included.
     pub(super) fn includes(&self, text: &str) -> Result<IncludedText, BrokenIncludes> {
         let beside = self.beside();
@@ -104,6 +116,7 @@ impl ContractFile {
         Beside {
             cwd: &self.base_dir,
             folder: self.folder(),
+            schemas: RefCell::default(),
         }
     }
 

@@ -111,9 +111,10 @@ impl ContractFile {
             }
             let read = || {
                 let text = file.text()?;
-                Ok((file.parse(app, &text)?, file.digest_of(&text)?))
+                let spec = file.parse(app, &text)?;
+                Ok((spec, file.digest_of(&text)?, file.sources(&text)))
             };
-            let (spec, digest) = match read() {
+            let (spec, digest, sources) = match read() {
                 Ok(read) => read,
                 Err(unreadable) => {
                     fault(unreadable)?;
@@ -126,6 +127,7 @@ impl ContractFile {
                 folder: file.folder().to_owned(),
                 name: file.name,
                 path: file.path,
+                sources,
                 spec,
             });
         }

@@ -1,6 +1,7 @@
 //! The files that must be trusted before a contract file is used, and who trusts them. Asks no one itself.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use super::ContractFile;
 use super::known::Reading;
@@ -9,6 +10,7 @@ use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::trust::{AgentBelow, ReadContract, file_trust, needs_trust};
 use crate::config::{Layers, place};
 use crate::contract::{ContractSpec, FileTrust, Work, WorkflowSpec};
+use crate::driver::decide_files;
 
 /// Who trusts a contract file.
 #[derive(Clone, Debug)]
@@ -40,10 +42,37 @@ impl ContractFile {
             Trust::Found => self.agents_below(app, spec)?,
             _ => self.readable_below(app, spec)?,
         };
+        let named = self.decide(app, (text, Some(spec)), &below);
         let files = self.files_of(text, spec, &below)?;
         self.judge(app, Some(spec), &below, &files)?;
+        if let (Trust::Named | Trust::Recorded(_), Some(replaced)) =
+            (&self.trust, app.environment.replaced(&named))
+        {
+            let all = self.all_files(text, spec, &below)?;
+            self.as_read(Some(spec), &below, &all)
+                .with_replaced(replaced)
+                .judge(app)?;
+        }
         spec.files = files;
         Ok(())
+    }
+
+    /// Takes over the files that decide what it and its agents start, as they are now. Returns their paths.
+    fn decide(
+        &self,
+        app: &App,
+        (text, spec): (&str, Option<&ContractSpec>),
+        below: &[AgentBelow],
+    ) -> BTreeSet<PathBuf> {
+        let own = spec.map(|spec| (spec, self.folder()));
+        let agents = below.iter().map(|agent| (&agent.spec, &*agent.folder));
+        let mut named = BTreeSet::new();
+        for (spec, folder) in own.into_iter().chain(agents) {
+            named.extend(decide_files(spec, folder, &app.environment));
+        }
+        named.extend(self.sources(text));
+        named.extend(below.iter().flat_map(|agent| agent.sources.clone()));
+        named
     }
 
     /// The files that `monolith trust` trusts: the contract, its agents, and the layers that they take from.
@@ -127,6 +156,7 @@ impl ContractFile {
             folder: self.folder(),
             name: &self.name,
             path: &self.path,
+            replaced: None,
             spec,
         }
     }
@@ -183,7 +213,16 @@ impl ContractFile {
             task: Some(String::new()),
             ..own.clone()
         });
+        let text = self.text()?;
+        app.environment.guard_file(&self.path);
+        let named = self.decide(app, (&text, contract.as_ref()), &below);
         self.judge(app, contract.as_ref(), &below, &files)?;
+        if let Some(replaced) = app.environment.replaced(&named) {
+            let all = self.all_files(&text, &own, &below)?;
+            self.as_read(contract.as_ref(), &below, &all)
+                .with_replaced(replaced)
+                .judge(app)?;
+        }
         Ok(files)
     }
 
@@ -204,9 +243,9 @@ impl ContractFile {
                 let spec = file.parse(app, &text)?;
                 let deeper = file.readable_below(app, &spec)?;
                 let digest = file.digest_of(&text)?;
-                Ok((digest, spec, deeper))
+                Ok((digest, spec, deeper, file.sources(&text)))
             };
-            let Ok((digest, spec, deeper)) = read() else {
+            let Ok((digest, spec, deeper, sources)) = read() else {
                 continue;
             };
             below.extend(deeper);
@@ -215,6 +254,7 @@ impl ContractFile {
                 folder: file.folder().to_owned(),
                 name: Path::new(&delegate.agent).to_owned(),
                 path: file.path,
+                sources,
                 spec,
             });
         }

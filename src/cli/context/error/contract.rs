@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::{command, shell_word};
-use crate::config::ConfigFault;
+use crate::config::{ConfigFault, HERE, SHARED};
 use crate::contract::{BrokenIncludes, SpecErrors};
 use crate::message::RunId;
 use crate::store::Foreign;
@@ -46,6 +46,9 @@ pub(in crate::cli) enum ContractFault {
     /// The caller: a file that a run was begun with is another one now.
     #[error("use {}: it changed since the run was begun, or a file that its commands name did", path.display())]
     ChangedSince { contract: PathBuf, path: PathBuf },
+    /// The caller: a file changed since a run in which a confined program could replace it.
+    #[error("use the contract {}: {} changed since a run in which a confined program could replace it", path.display(), replaced.display())]
+    Replaced { path: PathBuf, replaced: PathBuf },
     /// The caller: there is nothing to take back.
     #[error("trust the contract {} no longer: it was not trusted", path.display())]
     NotTrusted { path: PathBuf },
@@ -123,9 +126,25 @@ impl Advice for ContractFault {
                 let layer = first.unwrap_or(path);
                 let trusted = if *is_file { path } else { layer };
                 let trust = command(&format!("monolith trust {}", word(trusted)));
-                let named = command(&format!("--config {}", word(layer)));
+                let named = format!("--config {}", word(layer));
+                let is_named = layer
+                    .file_name()
+                    .is_none_or(|name| name != HERE && name != SHARED);
+                if is_named {
+                    let trust = command(&format!("monolith trust {} {named}", word(path)));
+                    return Some(format!(
+                        "it or the file of its variables changed since a confined program could write there; look at both, and trust them: {trust}"
+                    ));
+                }
+                let named = command(&named);
                 return Some(format!(
                     "it decides what is started and where keys go; trust it as it is: {trust}; or name it: {named}"
+                ));
+            }
+            Self::Replaced { path, .. } => {
+                let trust = command(&format!("monolith trust {}", word(path)));
+                return Some(format!(
+                    "put the file back, or look at it and trust the contract as it is now: {trust}"
                 ));
             }
             Self::ChangedSince { contract, .. } => {
