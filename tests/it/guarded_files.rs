@@ -141,7 +141,7 @@ fn f7_file_tools_change_nothing_that_decides_what_is_started() {
         let patch = format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch");
         calls("apply_patch", &json!({"patch": patch}).to_string())
     };
-    let edit = json!({"path": "server.py", "edits": [{"old": "import", "new": "export"}]});
+    let edit = json!({"path": "server.py", "edits": [{"old": "def list_tools(request):", "new": "x"}]});
     let refused = [
         put("server.py"),
         put("link.py"),
