@@ -47,22 +47,22 @@ impl Fixture {
         self.script(&tools, &[lines, &[&end]].concat());
     }
 
-    /// The results of the calls of a run that ended.
-    #[track_caller]
-    fn tool_results(&self, left: &Left) -> Vec<String> {
-        let result: Value = left.document();
-        let conversation = result["conversation"].as_array();
-        let conversation = conversation.unwrap_or_else(|| panic!("{}", left.printed()));
-        let of_tools = conversation.iter().filter(|said| said["role"] == "tool");
-        of_tools
-            .map(|said| said["content"].as_str().unwrap().to_owned())
-            .collect()
-    }
-
     #[track_caller]
     fn was_not_attacked(&self, said: &str) {
         assert!(!self.path("marker").exists(), "{said}");
     }
+}
+
+/// The results of the calls of a run that ended.
+#[track_caller]
+fn tool_results(left: &Left) -> Vec<String> {
+    let result: Value = left.document();
+    let conversation = result["conversation"].as_array();
+    let conversation = conversation.unwrap_or_else(|| panic!("{}", left.printed()));
+    let of_tools = conversation.iter().filter(|said| said["role"] == "tool");
+    of_tools
+        .map(|said| said["content"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The attack F7: an agent rewrites the script of an unconfined server, and lets the server end.
@@ -93,7 +93,7 @@ fn f7_a_script_that_confined_commands_rewrite_is_not_started_without_the_sandbox
         assert_eq!(fixture.read("work/a/b/server.py"), kept);
         // An agent works on as before, and its server is there again.
         assert_eq!(fixture.read("work/other.py"), "made\n");
-        let results = fixture.tool_results(&left);
+        let results = tool_results(&left);
         assert_eq!(results.last().unwrap(), "hello", "{results:#?}");
     }
 }
@@ -141,7 +141,8 @@ fn f7_file_tools_change_nothing_that_decides_what_is_started() {
         let patch = format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch");
         calls("apply_patch", &json!({"patch": patch}).to_string())
     };
-    let edit = json!({"path": "server.py", "edits": [{"old": "def list_tools(request):", "new": "x"}]});
+    let edit =
+        json!({"path": "server.py", "edits": [{"old": "def list_tools(request):", "new": "x"}]});
     let refused = [
         put("server.py"),
         put("link.py"),
@@ -166,7 +167,7 @@ fn f7_file_tools_change_nothing_that_decides_what_is_started() {
     fixture.write("lib/conf.json", &layer.to_string());
     fixture.write("lib/k.jsonl", "");
     let run = [&RUN[..], &["--config", "lib/conf.json"]].concat();
-    let results = fixture.tool_results(&fixture.run(&run));
+    let results = tool_results(&fixture.run(&run));
     for (at, result) in results.iter().enumerate() {
         let is_refused = result.contains("decides what monolith starts");
         assert_eq!(is_refused, at < refused.len(), "{at}: {results:#?}");
@@ -252,7 +253,7 @@ fn f7_the_next_run_asks_about_a_link_and_a_second_name() {
             fixture.belongs_to(user);
             let left = fixture.by(user, &RUN);
             fixture.was_not_attacked(&left.printed());
-            let results = fixture.tool_results(&left);
+            let results = tool_results(&left);
             assert!(results[2].contains("restart_failed"), "{results:#?}");
             let left = fixture.by(user, &RUN);
             assert_eq!(left.code, 4, "{}", left.printed());
@@ -371,7 +372,7 @@ fn servers_keep_their_data_and_start_from_a_workspace_as_before() {
             );
             fixture.script(&tools, &lines.each_ref().map(String::as_str));
             for _ in 0..2 {
-                let results = fixture.tool_results(&fixture.run(&RUN));
+                let results = tool_results(&fixture.run(&RUN));
                 assert_eq!(results.last().unwrap(), "hello", "{command}: {results:#?}");
                 assert!(!results[0].contains("Read-only"), "{results:#?}");
             }

@@ -73,6 +73,7 @@ mod fuzz;
 mod golden;
 #[cfg(test)]
 mod guarded_files;
+#[cfg(test)]
 mod harness;
 #[cfg(test)]
 mod host;

@@ -71,7 +71,7 @@ fn n5_a_credential_that_is_replaced_or_made_later_is_not_seen_in_a_granted_home(
         let host = thread::spawn(move || {
             let begun = Instant::now();
             while !ready.exists() && begun.elapsed() < LONGEST {
-                thread::sleep(Duration::from_millis(20));
+                thread::yield_now();
             }
             for path in all {
                 replace(&user.join(path), &format!("token={SECRET}\n"));
@@ -138,7 +138,7 @@ fn n7_settings_with_credentials_and_the_profile_are_not_shown() {
         }
         let mut line = "cd ~ || exit\n".to_owned();
         for (path, _) in secret.iter().chain(&plain) {
-            line += &format!("cat {path}; ");
+            line.extend(["cat ", path, "; "]);
         }
         for (path, text) in plain {
             fixture.write(&format!("user/{path}"), text);

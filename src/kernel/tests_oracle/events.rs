@@ -343,8 +343,11 @@ impl Oracle {
         let below = self.gone_on_with();
         let is_agents = |c: &Call| match c.slot {
             Slot::Running(n) => below.contains(&n),
-            Slot::Pending(_) | Slot::ToAsk(_) | Slot::Ready(_) | Slot::Answered(_) => true,
-            Slot::Result(_) => true,
+            Slot::Pending(_)
+            | Slot::ToAsk(_)
+            | Slot::Ready(_)
+            | Slot::Answered(_)
+            | Slot::Result(_) => true,
             _ => false,
         };
         self.facts.unwanted.is_empty()
