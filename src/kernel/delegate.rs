@@ -74,13 +74,18 @@ impl Machine {
         Some(max.0.saturating_sub(spoken_for))
     }
 
+    /// True if another run granted the budget of this one.
+    pub(super) fn is_granted(&self) -> bool {
+        let delegation = self.contract.delegation.as_ref();
+        delegation.is_some_and(|delegation| delegation.depth() > 0)
+    }
+
     /// Tokens and cost that a budget must still have before a request is issued. A first run needs the prompt alone, at its lowest price. A
     /// run that was granted its budget needs the whole answer too, at the highest price: its usage is known only once it has come, and the
     /// runs beside it have been promised the rest. An answer that no limit bounds, or whose model broke its limit, may fill the window.
     pub(super) fn reserved_for(&self, target: usize, prompt: u64) -> (u64, u64) {
         let terms = &self.contract;
-        let is_granted = terms.delegation.as_ref().is_some_and(|d| d.depth() > 0);
-        if !holds(Guard::GrantWorstCase, is_granted) {
+        if !holds(Guard::GrantWorstCase, self.is_granted()) {
             return (prompt, terms.least_cost_micro_usd(target, prompt));
         }
         let asked = terms.targets.get(target);

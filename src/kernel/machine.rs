@@ -186,7 +186,9 @@ impl Machine {
     pub(super) fn count_usage(&mut self, inference: InferenceSeq, usage: &Usage) {
         let target = self.asked.get(&inference).copied();
         let asked = target.and_then(|n| Some((n, self.contract.targets.get(n)?)));
-        if let Some((n, _)) = asked.filter(|(_, t)| usage.output > t.sampling.max_output_tokens) {
+        if let Some((n, _)) = asked.filter(|(_, t)| usage.output > t.sampling.max_output_tokens)
+            && self.is_granted()
+        {
             self.overran.insert(n);
         }
         let cost = self.contract.cost_micro_usd(target, usage).unwrap_or(0);
