@@ -24,6 +24,24 @@ impl Oracle {
         self.facts.grants.values().map(|grant| grant.0).sum()
     }
 
+    /// Whether agents' runs are all that is waited for, and nothing but a budget ends the run.
+    pub(super) fn only_agents_run(&self) -> bool {
+        let below = self.gone_on_with();
+        let is_agents = |c: &Call| match c.slot {
+            Slot::Running(n) => below.contains(&n),
+            Slot::Pending(_)
+            | Slot::ToAsk(_)
+            | Slot::Ready(_)
+            | Slot::Answered(_)
+            | Slot::Result(_) => true,
+            _ => false,
+        };
+        self.facts.unwanted.is_empty()
+            && !self.facts.malformed
+            && self.late().is_none()
+            && self.facts.batch.iter().all(is_agents)
+    }
+
     pub(super) fn is_agent(&self, name: &str) -> bool {
         self.terms.agents.contains_key(name)
     }

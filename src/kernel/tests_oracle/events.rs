@@ -338,24 +338,6 @@ impl Oracle {
         }
     }
 
-    /// Whether agents' runs are all that is waited for, and nothing but a budget ends the run.
-    fn only_agents_run(&self) -> bool {
-        let below = self.gone_on_with();
-        let is_agents = |c: &Call| match c.slot {
-            Slot::Running(n) => below.contains(&n),
-            Slot::Pending(_)
-            | Slot::ToAsk(_)
-            | Slot::Ready(_)
-            | Slot::Answered(_)
-            | Slot::Result(_) => true,
-            _ => false,
-        };
-        self.facts.unwanted.is_empty()
-            && !self.facts.malformed
-            && self.late().is_none()
-            && self.facts.batch.iter().all(is_agents)
-    }
-
     /// After a call ended: wait for the others, start the next, or observe.
     pub(super) fn rest(&mut self) -> Reaction {
         if self.busy() {

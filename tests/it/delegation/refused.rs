@@ -1,6 +1,6 @@
 //! What is refused before a run is begun (S18 of the faults): depth, circles, tools that are not granted, files that changed.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{asks, lead, prompt, shown};
 use crate::fixture::Fixture;
@@ -157,18 +157,17 @@ fn an_agent_with_a_tool_that_it_is_not_granted_is_not_begun() {
     assert_eq!(middle["outcome"]["class"], "COMPLETED_CHAT_ONLY");
 }
 
+/// A command that changes the file of an agent. No file tool and no confined command can.
+fn rewrites() -> Value {
+    json!({"command": "sed -i 's/You are clock./You lie./' clock.yaml"})
+}
+
 /// The file of an agent is pinned: one that changes while the run goes on is not run.
 #[test]
 fn an_agent_whose_file_changed_is_not_begun() {
     let fixture = Fixture::new();
     fixture.worker("clock");
-    let mut calls = asks(
-        &[(
-            "edit_file",
-            json!({"path": "clock.yaml", "edits": [{"old": "You are clock.", "new": "You lie."}]}),
-        )],
-        "",
-    );
+    let mut calls = asks(&[("shell", rewrites())], "");
     calls.pop();
     calls.extend(asks(
         &[("agent__clock", prompt("What time is it?"))],
@@ -176,7 +175,7 @@ fn an_agent_whose_file_changed_is_not_begun() {
     ));
     fixture.agent(
         "lead",
-        "agents: [clock.yaml]\ntools: {builtin: [edit_file], workspace: .}\nstrict_mode: false\n",
+        "agents: [clock.yaml]\ntools: {builtin: [shell], sandbox: off, workspace: .}\nstrict_mode: false\n",
         &calls,
     );
     let result = fixture.leads();
@@ -195,15 +194,13 @@ fn an_agent_below_which_a_file_changed_is_not_begun() {
     fixture.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "answered");
     fixture.agent("middle", "agents: [clock.yaml]\n", &calls);
-    let edits = json!([{"old": "You are clock.", "new": "You lie."}]);
-    let edit = json!({"path": "clock.yaml", "edits": edits});
-    let mut calls = asks(&[("edit_file", edit)], "");
+    let mut calls = asks(&[("shell", rewrites())], "");
     calls.pop();
     let ask = ("agent__middle", prompt("What time is it?"));
     calls.extend(asks(&[ask], "answered"));
     fixture.agent(
         "lead",
-        "agents: [middle.yaml]\ntools: {builtin: [edit_file], workspace: .}\nstrict_mode: false\n",
+        "agents: [middle.yaml]\ntools: {builtin: [shell], sandbox: off, workspace: .}\nstrict_mode: false\n",
         &calls,
     );
     let result = fixture.leads();

@@ -152,13 +152,22 @@ compensations:
 
 #[test]
 fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
-    // The first step changes the file of the second one's agent.
+    // The first step changes the file of the second one's agent. No file tool and no confined command can.
+    let unconfined = |other: &crate::fixture::Fixture| {
+        let text = other.read("w.yaml");
+        let (file_tools, shell) = (
+            "[read_file, write_file, list_directory]",
+            "[shell], sandbox: off",
+        );
+        other.write("w.yaml", &text.replace(file_tools, shell));
+    };
     let other = fixture(
         "steps:
-- {id: change, tool: write_file, arguments: {path: agent.yaml, content: 'targets: []'}}
+- {id: change, tool: shell, arguments: {command: 'echo targets: [] > agent.yaml'}}
 - {id: give, delegate: w/agent.yaml, task: go}
 ",
     );
+    unconfined(&other);
     other.write("w/agent.yaml", &other.read("agent.yaml"));
     other.write("w/agent.jsonl", &other.read("agent.jsonl"));
     let (code, result) = other.workflow();
@@ -170,10 +179,11 @@ fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
     // So does what the file of an agent includes.
     let other = fixture(
         "steps:
-- {id: change, tool: write_file, arguments: {path: part.md, content: Another.}}
+- {id: change, tool: shell, arguments: {command: 'echo Another. > part.md'}}
 - {id: give, delegate: w/agent.ai, task: go}
 ",
     );
+    unconfined(&other);
     let layer = json!({"providers": {"demo": {"type": "scripted", "file": "agent.jsonl"}}});
     other.layer(&layer.to_string());
     let agent = "---\nmodels: [demo/script]\n---\n${include:part.md}\n";
