@@ -25,11 +25,14 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
-use monolith::door::{
-    Backend, EngineCost, GateTrial, LocalBackend, LocalLine, LocalOptions, LocalUsage, ModelFile,
-    RequestEncoder, RequestShape, Timeouts, gate_contract,
+use monolith_conformance::{GateTrial, gate_contract};
+use monolith_core::adapter::{LocalLine, LocalUsage, RequestEncoder, RequestShape};
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{RunStarted, ToolExposure};
+use monolith_core::message::{AgentMessage, Role};
+use monolith_host::inference::{
+    Backend, EngineCost, LocalBackend, LocalOptions, ModelFile, Timeouts,
 };
-use monolith::{AgentMessage, ExecutionContract, Role, RunStarted, ToolExposure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

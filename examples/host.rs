@@ -20,12 +20,15 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use monolith::{
-    CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, Digest, EnvelopeFields,
-    EnvelopeStatus, FileChanges, Input, NoSecrets, Output, Probed, ProbedTarget, QuarterBytes,
-    ResponseMeta, RunId, RunStarted, SealedEntry, ServerCapability, ServerKind, Session,
-    TargetCapability, ToolCapability, ToolEnvelope, ToolInvocation, ToolOutcome, blob_line,
-    entry_line, header_line,
+use monolith::contract::{
+    CapabilityManifest, ContractFactory, ContractSpec, ServerCapability, ServerKind,
+    TargetCapability, ToolCapability,
+};
+use monolith::evidence::{SealedEntry, blob_line, entry_line, header_line};
+use monolith::session::{
+    ContentBlock, Digest, EnvelopeFields, EnvelopeStatus, FileChanges, Input, NoSecrets, Output,
+    Probed, ProbedTarget, QuarterBytes, ResponseMeta, RunId, RunStarted, Session, ToolEnvelope,
+    ToolInvocation, ToolOutcome,
 };
 use serde_json::{Value, json};
 

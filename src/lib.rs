@@ -1,23 +1,23 @@
 //! monolith runs LLM agents as an explicit finite-state machine under an immutable contract, and leaves
 //! behind a transcript that anyone can verify and replay.
 //!
-//! A pure core decides, an imperative shell does, surfaces show. The modules are numbered: a module imports only modules with a
-//! smaller number (docs/architecture.md; `tests/it/tidy` checks it). They are private: what a program that embeds monolith may
-//! build on is named here, and everything else may change without notice.
+//! A pure core decides, a host performs, surfaces show. This crate is the facade: it names what a program that embeds monolith
+//! may build on, in groups. Everything else in the member crates may change without notice.
 //!
 //! # A run without I/O
 //!
-//! [`Session`] is a whole run: a host hands in each [`Input`] and does each [`Output`] ([`Append`], [`Request`], [`Call`]).
-//! docs/session-api.md says what a host promises; `examples/host.rs` is one. The host also brings a [`TokenCounter`]
-//! ([`QuarterBytes`]) and a [`Scrubber`] ([`NoSecrets`]).
+//! [`session::Session`] is a whole run: a host hands in each [`session::Input`] and does each [`session::Output`]
+//! ([`session::Append`], [`session::Request`], [`session::Call`]). docs/session-api.md says what a host promises;
+//! `examples/host.rs` is one. The host also brings a [`session::TokenCounter`] ([`session::QuarterBytes`]) and a
+//! [`session::Scrubber`] ([`session::NoSecrets`]).
 //!
 //! # Contracts
 //!
-//! [`ContractSpec`] is what an author wrote, [`CapabilityManifest`] what there is. [`ContractFactory`] makes the
-//! [`ExecutionContract`] of the two:
+//! [`contract::ContractSpec`] is the document of an author, [`contract::CapabilityManifest`] what bring-up found.
+//! [`contract::ContractFactory`] makes the [`contract::ExecutionContract`] of the two:
 //!
 //! ```
-//! use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+//! use monolith::contract::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
 //!
 //! let spec = ContractSpec::parse("clock.yaml", "
 //! task: How late is it?
@@ -34,17 +34,19 @@
 //!
 //! # Driven runs
 //!
-//! [`prepare`] brings up what a [`RunRequest`] needs in an [`Environment`]: tool servers, scripts, keys. [`drive`] brings the run
-//! to its end, with monolith's own clients, tools and [`Store`], while an [`Observer`] sees each entry. Both need a tokio runtime.
+//! [`host::prepare`] brings up what a [`host::RunRequest`] needs in a [`host::Environment`]: tool servers, scripts, keys.
+//! [`host::drive`] brings the run to its end, with monolith's own clients, tools and [`host::Store`], while a [`host::Observer`]
+//! sees each entry. Both need a tokio runtime.
 //!
 //! # Evidence
 //!
-//! [`verify_lines`] and [`LineVerifier`] say whether a transcript is the one that was written, by its hashes and by what is held
-//! against it from outside: [`Trust`], [`KeyRing`], [`Pin`]. [`Replayer`] decides everything again; [`WhatIf`] does so under another
-//! contract, [`Fork`] finds where another run can begin, [`Reissuer`] compares what models and tools answer now:
+//! [`evidence::verify_lines`] and [`evidence::LineVerifier`] check a transcript by its hashes and against outside evidence:
+//! [`evidence::Trust`], [`evidence::KeyRing`], [`evidence::Pin`]. [`evidence::Replayer`] decides everything again;
+//! [`evidence::WhatIf`] does so under another contract, [`evidence::Fork`] finds where another run can begin, and
+//! [`evidence::Reissuer`] compares the answers of models and tools today:
 //!
 //! ```
-//! use monolith::{VerifyOptions, verify_lines};
+//! use monolith::evidence::{VerifyOptions, verify_lines};
 //!
 //! let text = std::fs::read_to_string("replay/v1/core.valid_call.jsonl")?;
 //! let report = verify_lines(text.split_inclusive('\n'), VerifyOptions::default());
@@ -52,78 +54,68 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What a run was
-//!
-//! [`RunView`] folds a run's entries once, for every display; [`AgentResult`] is the document that a caller gets.
+//! [`evidence::RunView`] folds a run's entries once, for every display; [`host::AgentResult`] is the document that a caller gets.
 
-#![warn(unreachable_pub)]
-// Whether a future is `Send` is asked through all that it awaits, down to the driver of the runtime.
-#![recursion_limit = "256"]
+pub use monolith_cli::main;
 
-mod adapter;
-mod agent;
-#[cfg(test)]
-mod allocated;
-mod cli;
-mod config;
-mod conformance;
-mod contract;
-#[cfg(test)]
-mod depth;
-#[doc(hidden)]
-pub mod door;
-mod driver;
-mod inference;
-mod kernel;
-mod message;
-mod replay;
-mod session;
-mod store;
-mod telemetry;
-mod tools;
-mod transcript;
-mod view;
+/// Contracts: the author's document, the factory and the immutable result.
+pub mod contract {
+    pub use monolith_core::contract::{
+        CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, DelegationGrant,
+        ExecutionContract, FactoryError, RefusedName, RulePlace, ServerCapability, ServerKind,
+        SpecErrors, TargetCapability, ToolCapability,
+    };
+}
 
-pub use adapter::{AdapterError, ResponseMeta};
-pub use cli::main;
-pub use contract::{
-    CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, DelegationGrant,
-    ExecutionContract, FactoryError, RefusedName, RulePlace, ServerCapability, ServerKind,
-    SpecErrors, TargetCapability, ToolCapability,
-};
-pub use driver::{
-    DriverError, Environment, Finished, Job, Observer, Prepared, RunRequest, Runner, RunnerLimits,
-    Unobserved, Worker, drive, prepare,
-};
-pub use kernel::{
-    AgentOutcome, Answerer, Approval, CallOrder, ChildEnd, Counters, EntryDraft, EventKind,
-    GivenInput, InferRequest, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget,
-    ProviderAddress, Run, RunStarted, ToolExposure,
-};
-pub use message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
-    FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion, NoSecrets,
-    ObjectFault, ObjectText, ProviderFault, ProviderFaultClass, QuarterBytes, Role, RunId,
-    SamplingRequest, Scrubber, TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation,
-    ToolOutcome,
-};
-pub use replay::{
-    Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,
-    OtherDecision, RecordingMismatch, Reissue, Reissuer, ReplayReport, Replayer, TermsDifference,
-    WhatIf, WhatIfReport,
-};
-pub use session::{
-    Append, Call, Control, Delegation, Input, Output, RedactionKey, Request, Session, SessionError,
-};
-pub use store::{Durability, RunFilter, RunReader, RunRow, Store, StoreError, StoreReader};
-pub use telemetry::{
-    AccountingLine, AccountingStatus, AccountingTokens, AgentResult, AwaitedApproval, CostSource,
-    ExitTag, FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
-};
-pub use transcript::{
-    BlockError, EarlierCheckpoints, FirstBad, Flaw, FlawKind, KeyError, KeyRing, LineError,
-    LineReader, LineVerifier, Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey,
-    Trust, VerifyCheck, VerifyOptions, VerifyReport, WithheldBlobs, blob_line, checkpoint_line,
-    entry_line, header_line, verify_lines,
-};
-pub use view::{Departure, Entry, RunView, TreeUsage};
+/// A whole run without I/O, and the vocabulary of its inputs and outputs.
+pub mod session {
+    pub use monolith_core::adapter::{AdapterError, ResponseMeta};
+    pub use monolith_core::kernel::{
+        AgentOutcome, Answerer, Approval, CallOrder, ChildEnd, Counters, EntryDraft, EventKind,
+        GivenInput, InferRequest, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget,
+        ProviderAddress, Run, RunStarted, ToolExposure,
+    };
+    pub use monolith_core::message::{
+        AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
+        FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion,
+        NoSecrets, ObjectFault, ObjectText, ProviderFault, ProviderFaultClass, QuarterBytes, Role,
+        RunId, SamplingRequest, Scrubber, TokenCounter, TokenCounters, ToolEnvelope,
+        ToolInvocation, ToolOutcome,
+    };
+    pub use monolith_core::session::{
+        Append, Call, Control, Delegation, Input, Output, RedactionKey, Request, Session,
+        SessionError,
+    };
+}
+
+/// Transcripts: writing, verification, replay and views.
+pub mod evidence {
+    pub use monolith_core::replay::{
+        Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,
+        OtherDecision, RecordingMismatch, Reissue, Reissuer, ReplayReport, Replayer,
+        TermsDifference, WhatIf, WhatIfReport,
+    };
+    pub use monolith_core::transcript::{
+        BlockError, EarlierCheckpoints, FirstBad, Flaw, FlawKind, KeyError, KeyRing, LineError,
+        LineReader, LineVerifier, Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey,
+        Trust, VerifyCheck, VerifyOptions, VerifyReport, WithheldBlobs, blob_line, checkpoint_line,
+        entry_line, header_line, verify_lines,
+    };
+    pub use monolith_core::view::{Departure, Entry, RunView, TreeUsage};
+}
+
+/// Driven runs: bring-up, the driver's loop, the store and the documents made of a run.
+pub mod host {
+    pub use monolith_host::driver::{
+        DriverError, Environment, Finished, Job, Observer, Prepared, RunRequest, Runner,
+        RunnerLimits, Unobserved, Worker, drive, prepare,
+    };
+    pub use monolith_host::store::{
+        Durability, RunFilter, RunReader, RunRow, Store, StoreError, StoreReader,
+    };
+    pub use monolith_host::telemetry::{
+        AccountingLine, AccountingStatus, AccountingTokens, AgentResult, AwaitedApproval,
+        CostSource, ExitTag, FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage,
+        ToolLine,
+    };
+}

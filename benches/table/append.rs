@@ -7,11 +7,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use monolith::door::packed_entry_text;
-use monolith::{
-    CapabilityManifest, ContractFactory, ContractSpec, Digest, Durability, ExecutionContract,
-    RunId, SealedEntry, Store, TargetCapability,
+use monolith_core::contract::{
+    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, TargetCapability,
 };
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::SealedEntry;
+use monolith_host::store::packed_entry_text;
+use monolith_host::store::{Durability, Store};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 

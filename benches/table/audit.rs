@@ -7,8 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use lz4_flex::block::decompress_with_dict;
-use monolith::door::{Chain, Event, Link};
-use monolith::{Digest, Flaw, Replayer, RunFilter, RunId, SealedEntry, StoreReader};
+use monolith_core::kernel::Event;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::replay::Replayer;
+use monolith_core::transcript::{Chain, Link};
+use monolith_core::transcript::{Flaw, SealedEntry};
+use monolith_host::store::{RunFilter, StoreReader};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde::de::DeserializeOwned;
@@ -59,7 +63,7 @@ pub fn rows(turns: u64) -> Vec<Row> {
 }
 
 /// What packed texts of entries are packed against.
-const DICTIONARY: &[u8] = include_bytes!("../../src/store/entry_dictionary.txt");
+const DICTIONARY: &[u8] = include_bytes!("../../src/host/store/entry_dictionary.txt");
 /// The bytes before the LZ4 block: a check, the way of packing, and the length of the text.
 const HEAD_BYTES: usize = 9;
 
@@ -122,7 +126,7 @@ fn replayed(path: &Path, id: &RunId) {
 
 struct Blobs(StoreReader);
 
-impl monolith::BlobSource for Blobs {
+impl monolith_core::replay::BlobSource for Blobs {
     fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
         self.0.blob(hash).expect("a store")
     }

@@ -6,15 +6,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use monolith::door::{
-    AdapterStatus, Chain, Effect, Event, InferenceReturned, ProtocolAdapterResult, StopReason,
-    ToolReturned, Usage, Validators,
+use monolith_core::contract::Validators;
+use monolith_core::contract::{ContractFactory, ContractSpec};
+use monolith_core::kernel::{Effect, Event, InferenceReturned, ToolReturned};
+use monolith_core::kernel::{EntryDraft, EventKind, Probed, ProbedTarget, Run, RunStarted};
+use monolith_core::message::{AdapterStatus, ProtocolAdapterResult, StopReason, Usage};
+use monolith_core::message::{
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeFields, EnvelopeStatus, FileChanges,
+    InferenceSeq, ObjectText, Role, RunId, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
-use monolith::{
-    AgentMessage, CallSeq, ContentBlock, ContractFactory, ContractSpec, Digest, EntryDraft,
-    EnvelopeFields, EnvelopeStatus, EventKind, FileChanges, InferenceSeq, ObjectText, Probed,
-    ProbedTarget, Role, Run, RunId, RunStarted, ToolEnvelope, ToolInvocation, ToolOutcome,
-};
+use monolith_core::transcript::Chain;
 
 use crate::allocations;
 use crate::bare_machine::transition;

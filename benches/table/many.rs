@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use monolith::{RunFilter, StoreReader};
+use monolith_host::store::{RunFilter, StoreReader};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 

@@ -6,12 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use monolith::{
-    Call, CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, EnvelopeFields,
-    EnvelopeStatus, FileChanges, Input, NoSecrets, Output, Probed, ProbedTarget, QuarterBytes,
-    Request, ResponseMeta, RunId, RunStarted, SealedEntry, ServerCapability, ServerKind, Session,
-    TargetCapability, ToolCapability, ToolEnvelope, ToolOutcome,
+use monolith_core::adapter::ResponseMeta;
+use monolith_core::contract::{
+    CapabilityManifest, ContractFactory, ContractSpec, ServerCapability, ServerKind,
+    TargetCapability, ToolCapability,
 };
+use monolith_core::kernel::{Probed, ProbedTarget, RunStarted};
+use monolith_core::message::{
+    ContentBlock, EnvelopeFields, EnvelopeStatus, FileChanges, NoSecrets, QuarterBytes, RunId,
+    ToolEnvelope, ToolOutcome,
+};
+use monolith_core::session::{Call, Input, Output, Request, Session};
+use monolith_core::transcript::SealedEntry;
 
 use crate::whole::contract;
 

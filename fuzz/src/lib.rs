@@ -3,10 +3,12 @@
 //!
 //! A function fails by panicking: in monolith, or here where something does not hold that must hold for any bytes.
 
-use monolith::door::{Adapter, AdapterStatus, Decoded, RecordLines, Script};
-use monolith::{
-    ContractSpec, ExecutionContract, LineReader, ResponseMeta, VerifyOptions, verify_lines,
-};
+use monolith_conformance::RecordLines;
+use monolith_core::adapter::ResponseMeta;
+use monolith_core::adapter::{Adapter, Decoded, Script};
+use monolith_core::contract::{ContractSpec, ExecutionContract};
+use monolith_core::message::AdapterStatus;
+use monolith_core::transcript::{LineReader, VerifyOptions, verify_lines};
 
 /// What a target does with bytes.
 type Target = fn(&[u8]);

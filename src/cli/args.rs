@@ -48,7 +48,7 @@ use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
 use super::ui::wrap::wrapped;
 use super::version::{AFTER_HELP, LONG_VERSION, NEW_HERE};
-use crate::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
+use monolith_host::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -66,15 +66,15 @@ use crate::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
     max_term_width = HELP_WIDTH,
     arg_required_else_help = true
 )]
-pub(in crate::cli) struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(in crate::cli) command: Command,
+    pub(crate) command: Command,
     /// The file that keeps runs, instead of runs.db in the state folder
     #[arg(long, hide_short_help = true, global = true, value_name = "PATH")]
-    pub(in crate::cli) store: Option<PathBuf>,
+    pub(crate) store: Option<PathBuf>,
     /// A file of configuration, in the place of .ai-agent.json here and beside the contract
     #[arg(long, hide_short_help = true, global = true, value_name = "FILE")]
-    pub(in crate::cli) config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// The most cells of a line of help.
@@ -157,7 +157,7 @@ fn listed(title: &str, names: &[&str]) -> String {
 }
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Command {
+pub(crate) enum Command {
     /// Run a contract or a task; the answer is on stdout
     ///
     /// Everything else is on stderr.
@@ -263,17 +263,17 @@ pub(in crate::cli) enum Command {
     SlowTool,
     /// Where the template of an embedded model's file runs
     #[cfg(feature = "local")]
-    #[command(name = crate::inference::TEMPLATE_COMMAND, hide = true)]
+    #[command(name = monolith_host::inference::TEMPLATE_COMMAND, hide = true)]
     Template,
     /// Where a model's file is loaded for the first time
     #[cfg(feature = "local")]
-    #[command(name = crate::inference::TRIAL_COMMAND, hide = true)]
+    #[command(name = monolith_host::inference::TRIAL_COMMAND, hide = true)]
     TryModel(TryModelArgs),
 }
 
 impl Command {
     /// Whether one result document goes to stdout, whatever happens.
-    pub(in crate::cli) const fn wants_result(&self) -> bool {
+    pub(crate) const fn wants_result(&self) -> bool {
         match self {
             Self::Run(args) => args.json,
             Self::Continue(args) => args.json,
@@ -295,7 +295,7 @@ impl Command {
     }
 
     /// Whether checkpoints are not to be signed.
-    pub(in crate::cli) const fn is_unsigned(&self) -> bool {
+    pub(crate) const fn is_unsigned(&self) -> bool {
         match (self.recording(), self) {
             (Some(recording), _) => recording.no_sign,
             (None, Self::Replay(args)) => args.no_sign,
@@ -304,7 +304,7 @@ impl Command {
     }
 
     /// What is reported of a run beside its result.
-    pub(in crate::cli) fn accounting(&self) -> AccountingArgs {
+    pub(crate) fn accounting(&self) -> AccountingArgs {
         match (self.recording(), self) {
             (Some(recording), _) => recording.accounting.clone(),
             (None, Self::Replay(args)) => AccountingArgs {
@@ -319,7 +319,7 @@ impl Command {
 
 impl Cli {
     /// The command line without what monolith starts of itself.
-    pub(in crate::cli) fn visible() -> clap::Command {
+    pub(crate) fn visible() -> clap::Command {
         let whole = Self::command();
         let shown = whole
             .get_subcommands()
@@ -337,7 +337,7 @@ impl Cli {
     }
 
     /// Whether a command line that is not understood asks for a result document.
-    pub(in crate::cli) fn wanted_result(given: &[OsString]) -> bool {
+    pub(crate) fn wanted_result(given: &[OsString]) -> bool {
         let understood = Self::command().ignore_errors(true);
         let matches = understood.try_get_matches_from(given).ok();
         let command = matches.as_ref().and_then(clap::ArgMatches::subcommand_name);

@@ -7,12 +7,12 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{FilterExt as _, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::secrets;
-use crate::cli::ui::escape;
-use crate::driver::Environment;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::secrets;
+use crate::ui::escape;
+use monolith_host::driver::Environment;
 
-/// The variable that turns diagnostics on: a level, or `monolith::module=level` separated by commas.
+/// The variable that turns diagnostics on: a level, or `monolith_host::module=level` separated by commas.
 const VARIABLE: &str = "MONOLITH_LOG";
 
 /// Writes diagnostics to stderr where the operator asks for them; without the variable there are none.
@@ -58,8 +58,8 @@ fn parse(given: &str) -> Result<Targets, CliError> {
 }
 
 fn is_own(metadata: &Metadata<'_>) -> bool {
-    let target = metadata.target();
-    target == "monolith" || target.starts_with("monolith::")
+    let package = metadata.target().split("::").next().unwrap_or_default();
+    package == "monolith" || package.starts_with("monolith_")
 }
 
 /// Diagnostics quote what others sent.
@@ -88,14 +88,14 @@ mod tests {
     fn a_filter_is_a_level_or_rooms_with_levels() {
         let check = |given: &str, expect: [bool; 2]| {
             let filter = parse(given).ok().map(|filter| {
-                ["monolith::tools::mcp", "monolith::cli"]
+                ["monolith_host::tools::mcp", "monolith_cli"]
                     .map(|target| filter.would_enable(target, &Level::DEBUG))
             });
             assert_eq!(filter, Some(expect), "{given}");
         };
         check("debug", [true, true]);
         check("info", [false, false]);
-        check("monolith::tools=debug", [true, false]);
+        check("monolith_host::tools=debug", [true, false]);
         let fault = parse("monolith=loud").map(drop).unwrap_err();
         assert!(fault.summary().contains("\"monolith=loud\""), "{fault}");
     }
@@ -127,7 +127,7 @@ mod tests {
             tracing::info!(target: "hyper_util::client", "secret");
             tracing::info!(target: "monolithic", "secret");
             assert_eq!(lines.0.load(Ordering::Relaxed), 0);
-            tracing::info!(target: "monolith::tools", "told");
+            tracing::info!(target: "monolith_host::tools", "told");
             assert_eq!(lines.0.load(Ordering::Relaxed), 1);
         });
     }

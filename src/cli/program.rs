@@ -8,25 +8,25 @@ use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use crate::cli::args::{Cli, Command};
-use crate::cli::commands;
-use crate::cli::commands::drive::print_result;
-use crate::cli::context::agents_reader::AgentFilesReader;
-use crate::cli::context::app::App;
-use crate::cli::context::clock::unix_ms;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::interrupts;
-use crate::cli::context::panics::{caught, on_panic};
-use crate::cli::context::root::variable;
-use crate::cli::log;
-use crate::cli::tips::{as_run, with_tip};
-use crate::cli::ui::progress::watched;
-use crate::cli::ui::screen::Screen;
-use crate::config::LayerFiles;
-use crate::driver::Environment;
-use crate::telemetry::AgentResult;
-use crate::tools::{confine, supervise};
+use crate::args::{Cli, Command};
+use crate::commands;
+use crate::commands::drive::print_result;
+use crate::context::agents_reader::AgentFilesReader;
+use crate::context::app::App;
+use crate::context::clock::unix_ms;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::exit::Exit;
+use crate::context::interrupts;
+use crate::context::panics::{caught, on_panic};
+use crate::context::root::variable;
+use crate::log;
+use crate::tips::{as_run, with_tip};
+use crate::ui::progress::watched;
+use crate::ui::screen::Screen;
+use monolith_host::config::LayerFiles;
+use monolith_host::driver::Environment;
+use monolith_host::telemetry::AgentResult;
+use monolith_host::tools::{confine, supervise};
 
 /// Runs the command line of this process.
 #[must_use]
@@ -212,7 +212,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         };
     }
     // What was typed stands in it, and may hold anything.
-    screen.write_err(&crate::cli::ui::escape::text(&fault.render().to_string()));
+    screen.write_err(&crate::ui::escape::text(&fault.render().to_string()));
     if Cli::wanted_result(given) {
         let said = fault.render().to_string();
         // The text before the first blank line; the rest is how the command is used.

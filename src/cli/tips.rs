@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::commands::values::is_outcome;
 use super::ui::command::shell_word;
-use crate::contract::contract_file_schema;
+use monolith_core::contract::contract_file_schema;
 
 /// No headends are there yet.
 const NO_SERVERS: &str =
@@ -349,7 +349,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::cli::args::Cli;
+    use crate::args::Cli;
 
     /// 001/11.direct.13
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::inference::BuiltInTokenizers;
+use monolith_host::inference::BuiltInTokenizers;
 
 /// What `--version` says: which of the parts that a build may lack this one has.
 pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -33,6 +33,6 @@ and a command with a slash (./server). A server itself stands in the workspace.
 Environment:
   MONOLITH_HOME           The state folder: runs, keys, models, accounting;
                           else the platform's (`monolith doctor` names it)
-  MONOLITH_LOG            Diagnostics on stderr: debug, monolith::tools=debug
+  MONOLITH_LOG            Diagnostics on stderr: debug, monolith_host::tools=debug
   MONOLITH_LOCAL_THREADS  Threads of an embedded model at most; else 1
   NO_COLOR                No colours";

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::model::with_nonce;
 use super::part_of::part_of;
-use crate::message::Digest;
+use monolith_core::message::Digest;
 
 /// What the body of one request holds; what is left out is not compared. `NONCE` stands for the nonce of the run.
 #[derive(Debug, Default, Deserialize)]

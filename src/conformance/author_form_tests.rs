@@ -6,12 +6,12 @@ use std::path::Path;
 use super::bring_up::{BringUp, bring_up};
 use super::case::{Base, Case};
 use super::source::Corpus;
-use crate::contract::{AuthorForm, ChangedError, ExecutionContract};
-use crate::depth::bound;
-use crate::kernel::{EventKind, RunStarted};
-use crate::message::NoTokenizers;
-use crate::replay::first_difference;
-use crate::transcript::{LineReader, Record, SealedEntry};
+use monolith_core::contract::{AuthorForm, ChangedError, ExecutionContract};
+use monolith_core::kernel::{EventKind, RunStarted};
+use monolith_core::message::NoTokenizers;
+use monolith_core::replay::first_difference;
+use monolith_core::transcript::{LineReader, Record, SealedEntry};
+use monolith_testkit::depth::bound;
 
 /// The contract with one change, where `form` is that of the recorded one.
 fn changed(form: &AuthorForm<'_>, set: &str) -> Result<ExecutionContract, ChangedError> {
@@ -58,7 +58,7 @@ fn every_case_that_gives_a_contract_gives_it_again_from_the_contract_alone() {
 
 #[test]
 fn every_golden_transcripts_contract_is_made_again_from_the_transcript_alone() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../replay/v1");
     let (mut made, mut differ) = (0, Vec::new());
     for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::CaseError;
 use super::case::{Base, Case, DocumentText, ServerText, bare, file_of};
-use crate::contract::{
+use monolith_core::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, IntentPolicyResolver,
     ServerCapability, ServerKind, TargetCapability, ToolCapability,
 };
-use crate::kernel::{BringUpFault, RunStarted};
-use crate::message::{Digest, RunId};
+use monolith_core::kernel::{BringUpFault, RunStarted};
+use monolith_core::message::{Digest, RunId};
 
 /// What a run starts from.
 pub(super) struct BroughtUp {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::adapter::{Adapter, RequestEncoder};
-use crate::contract::{
+use monolith_core::adapter::{Adapter, RequestEncoder};
+use monolith_core::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ModelProfile, ProviderType, TargetCapability,
 };
 

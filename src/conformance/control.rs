@@ -2,9 +2,9 @@
 
 use super::drive::Drive;
 use super::script::{ResumedText, ToolResult, Word};
-use crate::kernel::{Approval, EventKind, Resumed, State};
-use crate::message::Digest;
-use crate::session::{Control, Input};
+use monolith_core::kernel::{Approval, EventKind, Resumed, State};
+use monolith_core::message::Digest;
+use monolith_core::session::{Control, Input};
 
 impl Drive {
     pub(super) fn word(&mut self, word: Word) -> Result<(), String> {

@@ -9,14 +9,14 @@ use super::bring_up::BroughtUp;
 use super::case::{Case, file_of};
 use super::played::Played;
 use super::script::{StepText, What, When};
-use crate::contract::ExecutionContract;
-use crate::kernel::{
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{
     CallOrder, EffectRecord, EntryDraft, EventKind, InferRequest, Probed, ProbedTarget, Run,
     RunStarted, State,
 };
-use crate::message::{Digest, InferenceSeq, NoSecrets, QuarterBytes};
-use crate::session::{Append, Call, Delegation, Input, Output, Request, Session};
-use crate::transcript::SealedEntry;
+use monolith_core::message::{Digest, InferenceSeq, NoSecrets, QuarterBytes};
+use monolith_core::session::{Append, Call, Delegation, Input, Output, Request, Session};
+use monolith_core::transcript::SealedEntry;
 
 /// How many timers may fire for one step; more means that the machine waits in circles.
 const MAX_TIMERS: usize = 64;

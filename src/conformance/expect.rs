@@ -8,13 +8,15 @@ use serde_json::Value;
 use super::asked::AskText;
 use super::part_of::part_of;
 use super::played::Played;
-use crate::contract::FinalReport;
-use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName, State};
-use crate::message::{AgentMessage, Role, genesis};
-use crate::telemetry::{
+use monolith_core::contract::FinalReport;
+use monolith_core::kernel::{
+    ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName, State,
+};
+use monolith_core::message::{AgentMessage, Role, genesis};
+use monolith_core::transcript::{VerifyOptions, verify_lines};
+use monolith_host::telemetry::{
     AccountingLine, AccountingStatus, AgentResult, CallSource, CostSource, ExitTag, Purpose,
 };
-use crate::transcript::{VerifyOptions, verify_lines};
 
 /// What a case expects. What it leaves out is not compared.
 #[derive(Debug, Default, Deserialize)]

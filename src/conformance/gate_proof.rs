@@ -7,13 +7,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::adapter::{Adapter, Decoded, LocalLine, RequestEncoder, RequestShape, ResponseMeta};
-use crate::contract::{
+use monolith_core::adapter::{
+    Adapter, Decoded, LocalLine, RequestEncoder, RequestShape, ResponseMeta,
+};
+use monolith_core::contract::{
     CALL_OPEN, CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract,
     ServerCapability, ServerKind, TargetCapability, ToolCapability, Validators,
 };
-use crate::inference::{Backend, Timeouts};
-use crate::kernel::{RunStarted, ToolExposure};
+use monolith_core::kernel::{RunStarted, ToolExposure};
+use monolith_host::inference::{Backend, Timeouts};
 
 /// What the model is asked; the tools' server is only described, never started.
 const CONTRACT: &str = "\
@@ -41,7 +43,7 @@ pub struct GateTrial {
 /// What came of one seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum GateVerdict {
+pub enum GateVerdict {
     /// A call first, with nothing before it, that fits its tool's schema.
     Valid,
     /// Text before any call.
@@ -81,11 +83,7 @@ pub fn gate_contract(trial: GateTrial) -> Result<(ContractSpec, ExecutionContrac
 }
 
 /// Asks the model once. Reading ends with the first byte of free text.
-pub(crate) async fn try_gate(
-    backend: &Backend,
-    contract: &ExecutionContract,
-    task: &str,
-) -> GateVerdict {
+pub async fn try_gate(backend: &Backend, contract: &ExecutionContract, task: &str) -> GateVerdict {
     let failed = |fault: &dyn ToString| GateVerdict::Failed(fault.to_string());
     let made = Adapter::of_target(contract, 0)
         .and_then(|adapter| Ok((adapter, RequestEncoder::new(contract, 0)?)));
@@ -274,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_contract_of_a_trial_is_one_that_a_run_would_accept() {
-        let faults = crate::contract::profile_faults(&contract(true));
+        let faults = monolith_core::contract::profile_faults(&contract(true));
         assert_eq!(faults, []);
         assert!(contract(true).grammar.is_some());
         assert!(contract(false).grammar.is_none());

@@ -4,7 +4,7 @@ use super::case::{Base, Case};
 use super::case_row::row_of;
 use super::metrics::Tally;
 use super::source::Corpus;
-use crate::kernel::{Guard, without};
+use monolith_core::kernel::{Guard, without};
 
 /// Every guard, and a case that needs it.
 const REVEALING: &[(Guard, &str)] = &[

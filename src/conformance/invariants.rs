@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::played::Played;
 use super::result;
-use crate::contract::{FINAL_REPORT, ToolPolicy};
-use crate::kernel::{
+use monolith_core::contract::{FINAL_REPORT, ToolPolicy};
+use monolith_core::kernel::{
     AgentOutcome, BlockReason, ClosingReason, Effect, EffectRecord, EntryDraft, EntryKind, Event,
     EventKind, Fold, State,
 };
-use crate::message::{Role, ToolInvocation};
-use crate::transcript::Chain;
+use monolith_core::message::{Role, ToolInvocation};
+use monolith_core::transcript::Chain;
 
 /// Everything that is wrong; empty is good.
 pub(super) fn broken(played: &Played) -> Vec<String> {

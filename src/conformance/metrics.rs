@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::kernel::{AgentOutcome, OutcomeCode};
+use monolith_core::kernel::{AgentOutcome, OutcomeCode};
 
 /// The metrics of 002 Phase 1 over the runs of one report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -3,14 +3,14 @@
 use super::drive::Drive;
 use super::script::{Answer, Body, FaultText, UsageText};
 use super::wire;
-use crate::adapter::xml::Nonce;
-use crate::adapter::{Adapter, ResponseMeta};
-use crate::kernel::{EventKind, InferRequest, InferenceReturned};
-use crate::message::{
+use monolith_core::adapter::xml::Nonce;
+use monolith_core::adapter::{Adapter, ResponseMeta};
+use monolith_core::kernel::{EventKind, InferRequest, InferenceReturned};
+use monolith_core::message::{
     AdapterStatus, Digest, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFault, Repair,
     Usage,
 };
-use crate::session::{DecodedEvent, Input, ReceivedResponse};
+use monolith_core::session::{DecodedEvent, Input, ReceivedResponse};
 
 impl Drive {
     fn asked(&mut self) -> Result<InferRequest, String> {

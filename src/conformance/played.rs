@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::metrics::RunFacts;
-use crate::contract::{ExecutionContract, ToolPolicy};
-use crate::kernel::{AgentOutcome, EntryDraft, EntryKind, InferRequest, Run, RunStarted, State};
-use crate::message::{AdapterStatus, Digest, RunId};
-use crate::replay::{ReplayReport, Replayer};
-use crate::transcript::{
+use monolith_core::contract::{ExecutionContract, ToolPolicy};
+use monolith_core::kernel::{
+    AgentOutcome, EntryDraft, EntryKind, InferRequest, Run, RunStarted, State,
+};
+use monolith_core::message::{AdapterStatus, Digest, RunId};
+use monolith_core::replay::{ReplayReport, Replayer};
+use monolith_core::transcript::{
     Presence, SealedEntry, blob_line, blob_references, entry_line, header_line,
 };
-use crate::view::{Entry, RequestEnd, RunView};
+use monolith_core::view::{Entry, RequestEnd, RunView};
 
 /// A run that was played to its end, and everything it left behind.
 pub(super) struct Played {

@@ -11,7 +11,7 @@ use super::case_row::{CaseRow, row_of};
 use super::casting::Casting;
 use super::metrics::Tally;
 use super::source::Corpus;
-use crate::contract::{ModelProfile, profile_faults};
+use monolith_core::contract::{ModelProfile, profile_faults};
 
 /// The case that is played with one malformed answer more than the profile has format retries.
 const MALFORMED: &str = "core/malformed";

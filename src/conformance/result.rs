@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::contract::{Completion, ExecutionContract, ToolTransport};
-use crate::kernel::{Outcome, Run};
-use crate::message::{AgentMessage, Role};
-use crate::telemetry::{AccountingLine, AgentResult, ExitTag};
-use crate::view::RunView;
+use monolith_core::contract::{Completion, ExecutionContract, ToolTransport};
+use monolith_core::kernel::{Outcome, Run};
+use monolith_core::message::{AgentMessage, Role};
+use monolith_core::view::RunView;
+use monolith_host::telemetry::{AccountingLine, AgentResult, ExitTag};
 
 /// How every ephemeral notice begins: none of them enters the conversation.
 const NOTICE: &str = "System notice: ";
@@ -134,14 +134,14 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::contract::ContractSpec;
-    use crate::driver::{self, Environment, Observer, RunRequest, Unobserved};
-    use crate::kernel::EntryDraft;
-    use crate::message::RunId;
-    use crate::session::{Control, RedactionKey};
-    use crate::store::{Durability, Store};
-    use crate::transcript::SealedEntry;
-    use crate::view::Entry;
+    use monolith_core::contract::ContractSpec;
+    use monolith_core::kernel::EntryDraft;
+    use monolith_core::message::RunId;
+    use monolith_core::session::{Control, RedactionKey};
+    use monolith_core::transcript::SealedEntry;
+    use monolith_core::view::Entry;
+    use monolith_host::driver::{self, Environment, Observer, RunRequest, Unobserved};
+    use monolith_host::store::{Durability, Store};
 
     const CONTRACT: &str = "\
 task: Which licence?

@@ -8,7 +8,7 @@ use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::message::{FailureCode, ProviderFaultClass};
+use monolith_core::message::{FailureCode, ProviderFaultClass};
 
 /// One step of a script: a word, or a mapping of [`StepText`]'s keys.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -2,12 +2,12 @@
 
 use super::drive::{Drive, Running};
 use super::script::{ToolResult, Word};
-use crate::message::{
+use monolith_core::message::{
     CallSeq, ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, FileChanges,
     InputQuestion, ObjectText, Role, SampledText, SamplingPrompt, SamplingRequest, ToolEnvelope,
     ToolOutcome,
 };
-use crate::session::Input;
+use monolith_core::session::Input;
 
 impl Drive {
     pub(super) fn tool(&mut self, call: Option<u64>, result: &ToolResult) -> Result<(), String> {

@@ -6,8 +6,8 @@ use super::drive::play;
 use super::played::Played;
 use super::script::{UsageText, What};
 use super::source::Corpus;
-use crate::depth::bound;
-use crate::replay::WhatIf;
+use monolith_core::replay::WhatIf;
+use monolith_testkit::depth::bound;
 
 /// What every response of a case reports of usage.
 #[derive(Clone, Copy, Debug)]

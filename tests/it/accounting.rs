@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use monolith::RunId;
+use monolith_core::message::RunId;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, Left, bound, calls, monolith, says, text};

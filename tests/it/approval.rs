@@ -6,7 +6,9 @@ use std::process::{Child, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use monolith::{EventKind, RunId, StoreReader};
+use monolith_core::kernel::EventKind;
+use monolith_core::message::RunId;
+use monolith_host::store::StoreReader;
 
 use crate::fixture::{Fixture, Left, calls, says};
 use crate::terminal::Terminal;

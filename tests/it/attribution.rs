@@ -1,11 +1,16 @@
 //! What a replay blames, of every golden transcript: forged with every hash made anew, decided under the same and another contract,
 //! answered again, and forked at every entry.
 
-use monolith::{
-    BlobSource as _, Difference, Digest, EventKind, ExecutionContract, Fork, ForkFault,
-    InferenceSeq, Input, LiveScope, NoSecrets, Reissue, Reissuer, ResponseMeta, SealedEntry,
-    WhatIf, WhatIfReport,
+use monolith_core::adapter::ResponseMeta;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::EventKind;
+use monolith_core::message::{Digest, InferenceSeq, NoSecrets};
+use monolith_core::replay::{
+    BlobSource as _, Difference, Fork, ForkFault, LiveScope, Reissue, Reissuer, WhatIf,
+    WhatIfReport,
 };
+use monolith_core::session::Input;
+use monolith_core::transcript::SealedEntry;
 use serde_json::Value;
 
 use crate::golden::{Golden, goldens};

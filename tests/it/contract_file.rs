@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use monolith::ContractSpec;
+use monolith_core::contract::ContractSpec;
 
 /// The part of the page that describes a section of the file, and the file's text with an unknown key in it.
 const SECTIONS: [(&str, &str); 15] = [

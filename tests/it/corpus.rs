@@ -8,11 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use monolith::door::{CaseRow, Corpus, CorpusReport, ModelProfile, run_cases, run_corpus};
-use monolith::{
-    Digest, ExecutionContract, LineReader, Record, ReplayReport, Replayer, SealedEntry,
-    VerifyOptions, verify_lines,
-};
+use monolith_conformance::{CaseRow, Corpus, CorpusReport, run_cases, run_corpus};
+use monolith_core::contract::ExecutionContract;
+use monolith_core::contract::ModelProfile;
+use monolith_core::message::Digest;
+use monolith_core::replay::{ReplayReport, Replayer};
+use monolith_core::transcript::{LineReader, Record, SealedEntry, VerifyOptions, verify_lines};
 
 pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

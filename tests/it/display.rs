@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use monolith::door::{Chain, Link};
-use monolith::{Digest, RunId};
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{Chain, Link};
 use serde_json::{Value, json};
 
 use crate::browser::{body, opened, page_of, printed};

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use monolith::{Attribution, SealedEntry};
+use monolith_core::replay::Attribution;
+use monolith_core::transcript::SealedEntry;
 
 use crate::fixture::{Left, monolith};
 use crate::golden::Golden;

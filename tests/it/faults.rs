@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use monolith::{RunFilter, StoreReader};
+use monolith_host::store::{RunFilter, StoreReader};
 use rusqlite::Connection;
 
 use crate::fixture::{Fixture, Left, says};

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 use std::time::{Duration, Instant};
 
-use monolith::{RunFilter, RunId, SealedEntry, StoreReader};
+use monolith_core::message::RunId;
+use monolith_core::transcript::SealedEntry;
+use monolith_host::store::{RunFilter, StoreReader};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tempfile::TempDir;

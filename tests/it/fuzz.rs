@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use monolith::door::Adapter;
+use monolith_core::adapter::Adapter;
 
 #[path = "../../fuzz/src/lib.rs"]
 mod entry;

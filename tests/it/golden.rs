@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use monolith::door::{Chain, Link};
-use monolith::{
-    Digest, ExecutionContract, LineReader, Record, ReplayReport, Replayer, RunId, SealedEntry,
-};
+use monolith_core::contract::ExecutionContract;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::replay::{ReplayReport, Replayer};
+use monolith_core::transcript::{Chain, Link};
+use monolith_core::transcript::{LineReader, Record, SealedEntry};
 
 #[derive(Clone)]
 pub struct Golden {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use monolith::{RunId, SealedEntry, StoreReader};
+use monolith_core::message::RunId;
+use monolith_core::transcript::SealedEntry;
+use monolith_host::store::StoreReader;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use monolith::KeyRing;
+use monolith_core::transcript::KeyRing;
 
 use crate::fixture::{Fixture, Left, says};
 

@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use monolith::door::EffectRecord;
-use monolith::{
-    BlobSource, CallSeq, Digest, EventKind, Replayer, RunId, SealedEntry, StoreReader, ToolOutcome,
-};
+use monolith_core::kernel::EffectRecord;
+use monolith_core::kernel::EventKind;
+use monolith_core::message::{CallSeq, Digest, RunId, ToolOutcome};
+use monolith_core::replay::{BlobSource, Replayer};
+use monolith_core::transcript::SealedEntry;
+use monolith_host::store::StoreReader;
 
 use crate::fixture::{monolith, text, wanted_kills};
 use crate::harness::Harness;

@@ -1,6 +1,7 @@
 //! A list of runs as a person uses it: what it says of a run that waits, how it is repeated, begun at a later line, and read on a terminal.
 
-use monolith::{RunId, StoreReader};
+use monolith_core::message::RunId;
+use monolith_host::store::StoreReader;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, Left, calls, says};

@@ -23,7 +23,7 @@ fn diagnostics_go_to_stderr_and_only_where_they_are_asked_for() {
     assert_eq!((code, silent.as_str()), (Some(0), ""));
     let (code, out, log) = machine(Some("debug"));
     assert_eq!((code, &out), (Some(0), &table));
-    assert!(log.contains("DEBUG monolith::cli::log: started"), "{log}");
+    assert!(log.contains("DEBUG monolith_cli::log: started"), "{log}");
     assert_eq!(machine(Some("warn")), (Some(0), table, String::new()));
 }
 

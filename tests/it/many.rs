@@ -8,7 +8,10 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-use monolith::{EventKind, RunId, SealedEntry, StoreReader};
+use monolith_core::kernel::EventKind;
+use monolith_core::message::RunId;
+use monolith_core::transcript::SealedEntry;
+use monolith_host::store::StoreReader;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -237,7 +240,7 @@ fn two_hundred_runs_of_a_list_end_and_never_ask_more_than_so_many_at_once() {
     for document in documents(&left.out) {
         let run_id = RunId::try_from(document["run_id"].as_str().unwrap().to_owned()).unwrap();
         let rows = reader
-            .list_runs(1_000, monolith::RunFilter::Sealed)
+            .list_runs(1_000, monolith_host::store::RunFilter::Sealed)
             .unwrap();
         let row = rows.iter().find(|row| row.run_id == run_id).unwrap();
         assert_eq!(document["head"], row.head.to_string());
@@ -425,7 +428,9 @@ fn after_a_kill_all_runs_go_on_and_no_call_is_repeated() {
     }
     model.set(|counts| counts.held_from = None);
     let begun = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
-    let begun = begun.list_runs(99, monolith::RunFilter::All).unwrap();
+    let begun = begun
+        .list_runs(99, monolith_host::store::RunFilter::All)
+        .unwrap();
     let open = begun.iter().filter(|row| row.outcome.is_none()).count();
     assert_eq!(begun.len(), KILLED);
     let left = fixture.ends(&["resume", "--all"], 0);
@@ -457,7 +462,8 @@ fn on_sigterm_all_runs_are_suspended_and_requests_that_wait_are_not_sent() {
     // Every run waits for the model now, or for its turn.
     let all_ask = || {
         let reader = StoreReader::open(&fixture.path("home/runs.db"));
-        let rows = reader.and_then(|reader| reader.list_runs(9, monolith::RunFilter::Open));
+        let rows =
+            reader.and_then(|reader| reader.list_runs(9, monolith_host::store::RunFilter::Open));
         rows.is_ok_and(|rows| rows.len() == 8 && rows.iter().all(|row| row.length >= 2))
     };
     while !all_ask() {

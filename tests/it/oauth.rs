@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
-use monolith::SealedEntry;
+use monolith_core::transcript::SealedEntry;
 use serde_json::Value;
 
 use crate::fixture::{Fixture, Left, calls, entries_of, says};

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use monolith::SecretKey;
+use monolith_core::transcript::SecretKey;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, Left, calls, says};

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use monolith::{EventKind, RunId, StoreReader};
+use monolith_core::kernel::EventKind;
+use monolith_core::message::RunId;
+use monolith_host::store::StoreReader;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, says};

@@ -9,12 +9,19 @@ use std::sync::Arc;
 
 use assert_cmd::Command;
 use flate2::read::GzDecoder;
-use monolith::door::{Adapter, ProviderType, RecordedResponse};
-use monolith::{
-    AgentOutcome, BlobSource, CapabilityManifest, ContractFactory, ContractSpec, Control, Digest,
-    Durability, EntryDraft, Environment, Observer, Outcome, RedactionKey, Replayer, Run, RunId,
-    RunRequest, SealedEntry, Store, StoreReader, TargetCapability, Unobserved, drive, prepare,
+use monolith_conformance::RecordedResponse;
+use monolith_core::adapter::Adapter;
+use monolith_core::contract::ProviderType;
+use monolith_core::contract::{
+    CapabilityManifest, ContractFactory, ContractSpec, TargetCapability,
 };
+use monolith_core::kernel::{AgentOutcome, EntryDraft, Outcome, Run};
+use monolith_core::message::{Digest, RunId};
+use monolith_core::replay::{BlobSource, Replayer};
+use monolith_core::session::{Control, RedactionKey};
+use monolith_core::transcript::SealedEntry;
+use monolith_host::driver::{Environment, Observer, RunRequest, Unobserved, drive, prepare};
+use monolith_host::store::{Durability, Store, StoreReader};
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;

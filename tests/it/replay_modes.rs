@@ -74,7 +74,7 @@ fn bad_evidence_comes_before_every_decision() {
     // The raw answer of the model, of which every byte is decoded again, and a blob that no entry names.
     let stray = format!(
         "{{\"blob\":\"{}\",\"bytes\":\"eA==\"}}",
-        monolith::Digest::of(b"x")
+        monolith_core::message::Digest::of(b"x")
     );
     let check = |name: &str, text: String, attribution: &str| {
         fixture.write(name, &text);

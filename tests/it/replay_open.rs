@@ -2,7 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
-use monolith::{RunId, StoreReader};
+use monolith_core::message::RunId;
+use monolith_host::store::StoreReader;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use wiremock::matchers::method;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use monolith::RunId;
-use monolith::door::EffectRecord;
+use monolith_core::kernel::EffectRecord;
+use monolith_core::message::RunId;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use monolith::{AgentOutcome, Outcome, OutcomeCode};
+use monolith_core::kernel::{AgentOutcome, Outcome, OutcomeCode};
 
 fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -59,7 +59,7 @@ fn every_class_and_code_is_documented_once() {
     assert_eq!(classes, BTreeSet::from(AgentOutcome::ALL));
 
     // The codes have no list of their own in the library: their written forms are where they are spelt.
-    let source = read("src/kernel/outcome.rs");
+    let source = read("src/core/kernel/outcome.rs");
     let spelt: BTreeSet<&str> = source
         .lines()
         .filter_map(|line| line.split_once("=> \"")?.1.strip_suffix("\","))

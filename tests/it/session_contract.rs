@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use monolith::door::{Corpus, Coverage, CoveredSubject, SentenceKind};
+use monolith_conformance::{Corpus, Coverage, CoveredSubject, SentenceKind};
 
 use super::corpus::{REPORT, root, same_file};
 

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use monolith::{EventKind, RunId, SealedEntry, StoreReader};
+use monolith_core::kernel::EventKind;
+use monolith_core::message::RunId;
+use monolith_core::transcript::SealedEntry;
+use monolith_host::store::StoreReader;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::fixture::{Fixture, Left, calls, says};

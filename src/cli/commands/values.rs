@@ -4,15 +4,15 @@ use clap::ValueEnum;
 use serde::Deserialize as _;
 use serde::de::value::{self, StrDeserializer};
 
-use crate::cli::context::source::is_named_as_transcript;
-use crate::cli::ui::numbers::counted;
-use crate::kernel::{AgentOutcome, OutcomeCode};
-use crate::message::RunId;
-use crate::store::{Durability, NEWEST};
+use crate::context::source::is_named_as_transcript;
+use crate::ui::numbers::counted;
+use monolith_core::kernel::{AgentOutcome, OutcomeCode};
+use monolith_core::message::RunId;
+use monolith_host::store::{Durability, NEWEST};
 
 /// What an entry must survive.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(in crate::cli) enum DurabilityArg {
+pub(crate) enum DurabilityArg {
     #[default]
     Full,
     Normal,
@@ -28,7 +28,7 @@ impl From<DurabilityArg> for Durability {
 }
 
 /// One name of a list.
-pub(in crate::cli) fn list_item(text: &str) -> Result<String, String> {
+pub(crate) fn list_item(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("a name is missing; leave the option out to change nothing".to_owned()),
         name => Ok(name.to_owned()),
@@ -36,13 +36,13 @@ pub(in crate::cli) fn list_item(text: &str) -> Result<String, String> {
 }
 
 /// The number of an entry.
-pub(in crate::cli) fn entry_number(text: &str) -> Result<u64, String> {
+pub(crate) fn entry_number(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
 }
 
 /// What every class of an outcome begins with that is a success, or none; and what is failed of a class that is.
-pub(in crate::cli) const FAMILIES: [&str; 9] = [
+pub(crate) const FAMILIES: [&str; 9] = [
     "completed",
     "failed",
     "preflight",
@@ -57,7 +57,7 @@ pub(in crate::cli) const FAMILIES: [&str; 9] = [
 const OPEN: [&str; 4] = ["open", "running", "suspended", "waiting"];
 
 /// The families of a class: `failed` and `budget` of FAILED_BUDGET_EXHAUSTED.
-pub(in crate::cli) fn families_of(class: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn families_of(class: &str) -> impl Iterator<Item = &str> {
     let mut words = class.split('_');
     let first = words.next();
     let second = words.next().filter(|_| first == Some("FAILED"));
@@ -65,7 +65,7 @@ pub(in crate::cli) fn families_of(class: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The class or the code of an outcome, or a family of classes, in any case.
-pub(in crate::cli) fn outcome(text: &str) -> Result<String, String> {
+pub(crate) fn outcome(text: &str) -> Result<String, String> {
     if is_outcome(text) {
         return Ok(text.to_owned());
     }
@@ -91,13 +91,13 @@ pub(in crate::cli) fn outcome(text: &str) -> Result<String, String> {
 }
 
 /// Whether a run that ended so is one of those that [`outcome`] names.
-pub(in crate::cli) fn is_of_outcome((class, code): (&str, &str), asked: &str) -> bool {
+pub(crate) fn is_of_outcome((class, code): (&str, &str), asked: &str) -> bool {
     let mut names = [class, code].into_iter().chain(families_of(class));
     names.any(|name| asked.eq_ignore_ascii_case(name))
 }
 
 /// Whether a text names a class or a code of an outcome, or a family of classes.
-pub(in crate::cli) fn is_outcome(text: &str) -> bool {
+pub(crate) fn is_outcome(text: &str) -> bool {
     let classes = AgentOutcome::ALL.map(AgentOutcome::as_str);
     let names = FAMILIES.into_iter().chain(classes);
     let mut names = names.map(str::to_owned).chain(codes());
@@ -115,13 +115,13 @@ fn codes() -> Vec<String> {
 }
 
 /// How many are shown.
-pub(in crate::cli) fn limit(text: &str) -> Result<usize, String> {
+pub(crate) fn limit(text: &str) -> Result<usize, String> {
     text.parse()
         .map_err(|_| "expected a number, such as 20; 0 shows all".to_owned())
 }
 
 /// The name of a run that is to be made. Wherever a run is asked for, `last` is the newest, and what ends in `.jsonl` is a file.
-pub(in crate::cli) fn run_id(text: &str) -> Result<RunId, String> {
+pub(crate) fn run_id(text: &str) -> Result<RunId, String> {
     if text == NEWEST || is_named_as_transcript(text) {
         return Err(format!(
             "`{text}` means something else: `{NEWEST}` is the newest run, and what ends in .jsonl is a file"
@@ -131,8 +131,8 @@ pub(in crate::cli) fn run_id(text: &str) -> Result<RunId, String> {
 }
 
 /// Why something is erased or deleted.
-pub(in crate::cli) fn reason(text: &str) -> Result<String, String> {
-    let most = crate::transcript::MAX_REASON_BYTES;
+pub(crate) fn reason(text: &str) -> Result<String, String> {
+    let most = monolith_core::transcript::MAX_REASON_BYTES;
     if text.len() > most {
         return Err(format!("a reason has at most {}", counted(most, "byte")));
     }

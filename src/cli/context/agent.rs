@@ -13,11 +13,11 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::app::App;
-use crate::contract::{
+use monolith_core::contract::{
     AgentFiles, AgentForm, AgentSource, FORMAT, IncludedText, PROMPT_SET, ReportFormat,
     prompt_names, unread_rule,
 };
-use crate::store::open_given;
+use monolith_host::store::open_given;
 
 /// How many levels of a JSON text are more than are read.
 const JSON_LEVELS: usize = 128;
@@ -32,7 +32,7 @@ const ENDINGS: [(&str, AgentForm); 4] = [
 ];
 
 /// The form of the agent at that path; `None` if there is none.
-pub(in crate::cli) fn agent_form(path: &Path) -> Option<AgentForm> {
+pub(crate) fn agent_form(path: &Path) -> Option<AgentForm> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let mut endings = ENDINGS.into_iter();
     let found = endings.find(|(ending, _)| name.len() > ending.len() && name.ends_with(ending));
@@ -41,14 +41,14 @@ pub(in crate::cli) fn agent_form(path: &Path) -> Option<AgentForm> {
 
 /// What the placeholders of prompts mean in this command. A run keeps those that it used, so a resume says the same.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Placeholders {
+pub(crate) struct Placeholders {
     format: ReportFormat,
     values: BTreeMap<String, String>,
 }
 
 impl Placeholders {
     /// The time and the place of now, and the form for where results are shown.
-    pub(in crate::cli) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let now = Zoned::now();
         let zone = now.time_zone().iana_name().unwrap_or("UTC");
         let values = [
@@ -69,12 +69,12 @@ impl Placeholders {
     }
 
     /// Takes the time of another command.
-    pub(in crate::cli) fn say_as(&mut self, then: &Self) {
+    pub(crate) fn say_as(&mut self, then: &Self) {
         self.values.extend(then.values.clone());
     }
 
     /// The same where the result goes to the agent that asked for it (001 §11).
-    pub(in crate::cli) fn for_agent(self) -> Self {
+    pub(crate) fn for_agent(self) -> Self {
         Self {
             format: ReportFormat::SubAgent,
             ..self
@@ -82,7 +82,7 @@ impl Placeholders {
     }
 
     /// The same, and the machine and the user (001 §3): what a prompt of the command line may name.
-    pub(in crate::cli) fn with_place(mut self, app: &App) -> Self {
+    pub(crate) fn with_place(mut self, app: &App) -> Self {
         let uname = uname();
         let word = |text: &CStr| text.to_string_lossy().into_owned();
         let kernel = format!("{} {}", word(uname.sysname()), word(uname.release()));
@@ -109,7 +109,7 @@ impl Placeholders {
     }
 
     /// The agent's file with everything included, to be read.
-    pub(in crate::cli) fn source<'a>(
+    pub(crate) fn source<'a>(
         &'a self,
         (file, form): (&'a str, AgentForm),
         text: &'a IncludedText,
@@ -127,7 +127,7 @@ impl Placeholders {
     }
 
     /// What a prompt took from here, as overrides that give it again; `sets` are those that there are.
-    pub(in crate::cli) fn kept(&self, text: &str, sets: &[String]) -> Vec<String> {
+    pub(crate) fn kept(&self, text: &str, sets: &[String]) -> Vec<String> {
         let format = (FORMAT, self.format.as_str());
         let used = prompt_names(text);
         let values = self.values.iter();
@@ -162,13 +162,13 @@ fn user_name() -> Option<String> {
 }
 
 /// The files that an agent's file refers to.
-pub(in crate::cli) struct Beside<'a> {
+pub(crate) struct Beside<'a> {
     /// Where a schema is looked for that is not beside the agent.
-    pub(in crate::cli) cwd: &'a Path,
+    pub(crate) cwd: &'a Path,
     /// The agent's folder.
-    pub(in crate::cli) folder: &'a Path,
+    pub(crate) folder: &'a Path,
     /// The schemas that were read.
-    pub(in crate::cli) schemas: RefCell<Vec<PathBuf>>,
+    pub(crate) schemas: RefCell<Vec<PathBuf>>,
 }
 
 impl AgentFiles for Beside<'_> {
@@ -243,7 +243,7 @@ fn is_deep(json: &str) -> bool {
 }
 
 /// The text of a file that an agent names.
-pub(in crate::cli) fn text_of(path: &Path) -> Result<String, String> {
+pub(crate) fn text_of(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = open_given(path).map_err(|fault| fault.to_string())?;
     let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::app::App;
 use super::contract_file::{ChosenAgent, ContractFile};
 use super::error::{AgentFault, CliError, SystemFault};
-use crate::agent::{Registry, RegistryFault};
-use crate::contract::{AgentId, AgentProfile, suggest};
-use crate::message::Digest;
-use crate::store::{NewFile, open_regular, private_folder};
+use monolith_core::agent::{Registry, RegistryFault};
+use monolith_core::contract::{AgentId, AgentProfile, suggest};
+use monolith_core::message::Digest;
+use monolith_host::store::{NewFile, open_regular, private_folder};
 
 /// What `--agent` takes for the agent that the task is for.
-pub(in crate::cli) const AUTO: &str = "auto";
+pub(crate) const AUTO: &str = "auto";
 /// The folder, in the state folder.
 const FOLDER: &str = "agents";
 /// What the file of an agent ends in.
@@ -39,17 +39,17 @@ struct Record {
 
 /// An agent that is registered.
 #[derive(Debug)]
-pub(in crate::cli) struct RegisteredAgent {
+pub(crate) struct RegisteredAgent {
     /// What its profile was known by when it was registered.
-    pub(in crate::cli) digest: Digest,
-    pub(in crate::cli) id: AgentId,
-    pub(in crate::cli) path: PathBuf,
-    pub(in crate::cli) profile: ProfileNow,
+    pub(crate) digest: Digest,
+    pub(crate) id: AgentId,
+    pub(crate) path: PathBuf,
+    pub(crate) profile: ProfileNow,
 }
 
 /// What has become of the profile of an agent.
 #[derive(Debug)]
-pub(in crate::cli) enum ProfileNow {
+pub(crate) enum ProfileNow {
     /// It is the one that was registered.
     AsRegistered(Box<AgentProfile>),
     /// It is another one.
@@ -66,14 +66,14 @@ impl ProfileNow {
 
 /// The agents that are registered, in the order of their ids.
 #[derive(Debug)]
-pub(in crate::cli) struct Agents {
+pub(crate) struct Agents {
     all: Vec<RegisteredAgent>,
     folder: PathBuf,
 }
 
 impl Agents {
     /// Reads every agent and its profile.
-    pub(in crate::cli) fn of(app: &App) -> Result<Self, CliError> {
+    pub(crate) fn of(app: &App) -> Result<Self, CliError> {
         let folder = app.own_state()?.join(FOLDER);
         let mut all = Vec::new();
         for path in records_in(&folder)? {
@@ -91,12 +91,12 @@ impl Agents {
     }
 
     /// Each of them.
-    pub(in crate::cli) fn all(&self) -> &[RegisteredAgent] {
+    pub(crate) fn all(&self) -> &[RegisteredAgent] {
         &self.all
     }
 
     /// Those of which the profile is as it was registered.
-    pub(in crate::cli) fn registry(&self) -> Registry {
+    pub(crate) fn registry(&self) -> Registry {
         let mut registry = Registry::default();
         for agent in &self.all {
             if let ProfileNow::AsRegistered(profile) = &agent.profile {
@@ -109,7 +109,7 @@ impl Agents {
 
     /// Registers the profile of a file, whole and valid: a new id, or with `update` one that is there. Two processes that add the same id
     /// at once do not both succeed.
-    pub(in crate::cli) fn add(
+    pub(crate) fn add(
         &self,
         app: &App,
         (path, profile): (&Path, &AgentProfile),
@@ -156,7 +156,7 @@ impl Agents {
     }
 
     /// Removes an agent. Its profile stays where it is.
-    pub(in crate::cli) fn remove(&self, id: &AgentId) -> Result<(), CliError> {
+    pub(crate) fn remove(&self, id: &AgentId) -> Result<(), CliError> {
         let path = self.record_of(id);
         match fs::remove_file(&path) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => Err(self.unknown(id).into()),
@@ -168,7 +168,7 @@ impl Agents {
     }
 
     /// The contract file of an agent, which must be as it was registered.
-    pub(in crate::cli) fn contract_file(
+    pub(crate) fn contract_file(
         &self,
         app: &App,
         chosen: &ChosenAgent,
@@ -199,7 +199,7 @@ impl Agents {
     }
 
     /// None of them has that id.
-    pub(in crate::cli) fn unknown(&self, id: &AgentId) -> AgentFault {
+    pub(crate) fn unknown(&self, id: &AgentId) -> AgentFault {
         let ids = self.all.iter().map(|agent| agent.id.as_str());
         AgentFault::Unknown {
             meant: suggest(id.as_str(), ids),
@@ -213,7 +213,7 @@ impl Agents {
 }
 
 /// An id as the caller writes it.
-pub(in crate::cli) fn agent_id(text: &str) -> Result<AgentId, CliError> {
+pub(crate) fn agent_id(text: &str) -> Result<AgentId, CliError> {
     AgentId::try_from(text.to_owned()).map_err(|fault| {
         let got = text.chars().take(80).collect();
         let rule = fault.to_string();

@@ -3,18 +3,18 @@
 use super::app::App;
 use super::contract_file::ContractFile;
 use super::error::CliError;
-use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, task_of};
-use crate::driver::{AgentReader, ParentFile, ReadAgent};
-use crate::store::Invocation;
+use crate::ui::escape::line;
+use monolith_core::contract::{ContractSpec, task_of};
+use monolith_host::driver::{AgentReader, ParentFile, ReadAgent};
+use monolith_host::store::Invocation;
 
 /// Reads files of agents where a command stands.
 #[derive(Debug)]
-pub(in crate::cli) struct AgentFilesReader(App);
+pub(crate) struct AgentFilesReader(App);
 
 impl AgentFilesReader {
     /// A reader for runs of that command.
-    pub(in crate::cli) const fn new(app: App) -> Self {
+    pub(crate) const fn new(app: App) -> Self {
         Self(app)
     }
 
@@ -76,10 +76,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::cli::context::accounting::AccountingArgs;
-    use crate::cli::ui::screen::Screen;
-    use crate::config::LayerFiles;
-    use crate::driver::Environment;
+    use crate::context::accounting::AccountingArgs;
+    use crate::ui::screen::Screen;
+    use monolith_host::config::LayerFiles;
+    use monolith_host::driver::Environment;
 
     /// A reader of a command that stands in a folder, in which `lead/lead.yaml` has agents.
     fn reader(folder: &Path) -> AgentFilesReader {
@@ -137,7 +137,10 @@ mod tests {
             .read("team/scout.ai", &parent(folder, &sets), "{}")
             .unwrap();
         assert_eq!(read.folder, folder.join("lead/team"));
-        assert_eq!(read.digest, crate::message::Digest::of(text.as_bytes()));
+        assert_eq!(
+            read.digest,
+            monolith_core::message::Digest::of(text.as_bytes())
+        );
         let spec = &read.spec;
         let system = "It is Someday, in the form that the agent which asked for it expects.";
         assert_eq!(spec.system.as_deref(), Some(system));

@@ -4,12 +4,12 @@ use super::app::App;
 use super::error::CliError;
 use super::next_resume::NextResume;
 use super::run_status::is_driven;
-use crate::kernel::CallOrder;
-use crate::message::RunId;
+use monolith_core::kernel::CallOrder;
+use monolith_core::message::RunId;
 
 /// Why an answer to a call that waits for a person comes to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum AnswerRefusal {
+pub(crate) enum AnswerRefusal {
     /// The run came as a file, and is driven elsewhere.
     Imported,
     /// Its server asked within the call, and the call ended with its process.
@@ -23,7 +23,7 @@ pub(in crate::cli) enum AnswerRefusal {
 impl AnswerRefusal {
     /// Of a call that a run waits with; `next` is what the next process makes of that run. `None` where an answer is taken: by another process
     /// that drives the run or its tree now, or by the next one.
-    pub(in crate::cli) fn of(
+    pub(crate) fn of(
         app: &App,
         run_id: &RunId,
         order: &CallOrder,
@@ -50,7 +50,7 @@ impl AnswerRefusal {
     }
 
     /// That no answer to that call is taken, and why.
-    pub(in crate::cli) fn said(self, call: &str) -> String {
+    pub(crate) fn said(self, call: &str) -> String {
         let why = match self {
             Self::Imported => "the run was imported, and goes on where it was begun",
             Self::QuestionGone => "its question ended with the process that asked",
@@ -61,7 +61,7 @@ impl AnswerRefusal {
     }
 
     /// What can be done in place of an answer; `None` where nothing can.
-    pub(in crate::cli) fn help(self, app: &App, run_id: &RunId) -> Option<String> {
+    pub(crate) fn help(self, app: &App, run_id: &RunId) -> Option<String> {
         let does = match self {
             Self::Imported => return None,
             Self::QuestionGone => "goes on without one",

@@ -1,11 +1,11 @@
 //! Whether a call of a run waits for a person, or has an answer that no process has taken yet. Leaves and takes none.
 
-use crate::message::{CallSeq, Digest, RunId};
-use crate::store::StoreReader;
+use monolith_core::message::{CallSeq, Digest, RunId};
+use monolith_host::store::StoreReader;
 
 /// How a call stands that needs an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum ApprovalStatus {
+pub(crate) enum ApprovalStatus {
     /// No person has answered.
     Waits,
     /// A person allowed or denied it. The process that drives the run takes the answer, or the next one that does.
@@ -14,11 +14,7 @@ pub(in crate::cli) enum ApprovalStatus {
 
 impl ApprovalStatus {
     /// How that call of a run of the store stands. An answer that others could have written is none.
-    pub(in crate::cli) fn of(
-        reader: &StoreReader,
-        run_id: &RunId,
-        awaited: (CallSeq, Digest),
-    ) -> Self {
+    pub(crate) fn of(reader: &StoreReader, run_id: &RunId, awaited: (CallSeq, Digest)) -> Self {
         match reader.answer_to(run_id, awaited) {
             Ok(Some(answer)) => Self::Answered {
                 approved: answer.approved,
@@ -28,7 +24,7 @@ impl ApprovalStatus {
     }
 
     /// The answer in a word, where there is one.
-    pub(in crate::cli) const fn answer(self) -> Option<&'static str> {
+    pub(crate) const fn answer(self) -> Option<&'static str> {
         match self {
             Self::Waits => None,
             Self::Answered { approved } => Some(verdict(approved)),
@@ -37,6 +33,6 @@ impl ApprovalStatus {
 }
 
 /// An answer in a word.
-pub(in crate::cli) const fn verdict(approved: bool) -> &'static str {
+pub(crate) const fn verdict(approved: bool) -> &'static str {
     if approved { "allowed" } else { "denied" }
 }

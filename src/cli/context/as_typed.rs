@@ -2,20 +2,20 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::contract::AGENT_SET;
+use monolith_core::contract::AGENT_SET;
 
 /// Changes that options of their own made, and how each was typed.
 static TYPED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
 /// From now on, messages name that change as it was typed.
-pub(in crate::cli) fn remember(set: &str, typed: String) {
+pub(crate) fn remember(set: &str, typed: String) {
     let mut known = TYPED.lock().unwrap_or_else(PoisonError::into_inner);
     known.retain(|(known, _)| known != set);
     known.push((set.to_owned(), typed));
 }
 
 /// The change as it was typed: `--max-turns 3`, `--override maxTurns=3`, `--set max_turns=3`.
-pub(in crate::cli) fn as_typed(set: &str) -> String {
+pub(crate) fn as_typed(set: &str) -> String {
     let known = TYPED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, typed)) = known.iter().find(|(known, _)| known == set) {
         return typed.clone();

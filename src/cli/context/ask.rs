@@ -2,15 +2,11 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
 
 /// Asks the person at the terminal; no person there, or anything but yes, is no. `what` is what was not done then.
-pub(in crate::cli) fn confirm(
-    app: &App,
-    what: &'static str,
-    question: &str,
-) -> Result<(), CliError> {
+pub(crate) fn confirm(app: &App, what: &'static str, question: &str) -> Result<(), CliError> {
     let answer = answer(app, &format!("{question} [y/N] "))?;
     match answer.as_deref() {
         Some("y" | "Y" | "yes") => Ok(()),
@@ -24,7 +20,7 @@ pub(in crate::cli) fn confirm(
 }
 
 /// The answer of the person at the terminal; `None` if there is no terminal, or no one is to be asked.
-pub(in crate::cli) fn answer(app: &App, question: &str) -> Result<Option<String>, CliError> {
+pub(crate) fn answer(app: &App, question: &str) -> Result<Option<String>, CliError> {
     let stdin = io::stdin();
     if !app.asks || !stdin.is_terminal() {
         return Ok(None);

@@ -4,13 +4,13 @@ use super::app::App;
 use super::contract_file::ContractFile;
 use super::error::{CliError, InputFault};
 use super::source::Source;
-use crate::cli::ui::escape::line;
-use crate::message::RunId;
-use crate::store::{Invocation, Lineage, StoreReader};
+use crate::ui::escape::line;
+use monolith_core::message::RunId;
+use monolith_host::store::{Invocation, Lineage, StoreReader};
 
 /// A run that was begun for the call of an agent. It is not gone on with by itself: as that of an agent it would use what the call gave,
 /// beside the call, which would be charged nothing.
-pub(in crate::cli) struct RunOfAgent {
+pub(crate) struct RunOfAgent {
     parent: RunId,
     run: RunId,
     /// What goes on in its place.
@@ -19,7 +19,7 @@ pub(in crate::cli) struct RunOfAgent {
 
 impl RunOfAgent {
     /// The refusal of what was to be done with it.
-    pub(in crate::cli) fn refused(self, action: &'static str) -> InputFault {
+    pub(crate) fn refused(self, action: &'static str) -> InputFault {
         InputFault::RunOfAgent {
             action,
             parent: self.parent.to_string(),
@@ -29,7 +29,7 @@ impl RunOfAgent {
     }
 
     /// The refusal to send anything of it again: its contract comes of the call, and no file gives it.
-    pub(in crate::cli) fn not_asked_again(self, app: &App) -> InputFault {
+    pub(crate) fn not_asked_again(self, app: &App) -> InputFault {
         let whole = app.hint(&format!("replay {}", self.run));
         let way = format!("{whole} decides it again as it is recorded");
         Self { way, ..self }.refused("ask again for")
@@ -37,7 +37,7 @@ impl RunOfAgent {
 }
 
 /// The run, where it is that of an agent's call.
-pub(in crate::cli) fn run_of_agent(app: &App, run: &str) -> Result<Option<RunOfAgent>, CliError> {
+pub(crate) fn run_of_agent(app: &App, run: &str) -> Result<Option<RunOfAgent>, CliError> {
     let Source::Run(run, mut reader) = app.source(run)? else {
         return Ok(None);
     };
@@ -54,7 +54,7 @@ pub(in crate::cli) fn run_of_agent(app: &App, run: &str) -> Result<Option<RunOfA
 }
 
 /// Why a run is not continued under the file that it was begun with; `None` if it is.
-pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
+pub(crate) fn not_continued(app: &App, run: &str) -> Result<Option<InputFault>, CliError> {
     if let Some(found) = run_of_agent(app, run)? {
         return Ok(Some(found.refused("continue")));
     }
@@ -79,7 +79,7 @@ pub(in crate::cli) fn not_continued(app: &App, run: &str) -> Result<Option<Input
 }
 
 /// Whether `continue` goes on with a run as it was begun; `lineage` is its own.
-pub(in crate::cli) fn is_continued(app: &App, run_id: &RunId, lineage: Option<&Lineage>) -> bool {
+pub(crate) fn is_continued(app: &App, run_id: &RunId, lineage: Option<&Lineage>) -> bool {
     let Some(lineage) = lineage.filter(|own| own.is_below()) else {
         return true;
     };

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::contract::ContractSpec;
-use crate::kernel::CallOrder;
-use crate::message::Scrubber;
-use crate::tools::{FileChange, Withheld};
+use monolith_core::contract::ContractSpec;
+use monolith_core::kernel::CallOrder;
+use monolith_core::message::Scrubber;
+use monolith_host::tools::{FileChange, Withheld};
 
 /// How long reading the files may take: a person waits for the question.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The workspace of a run, in which changes are looked up. Secrets of the run are removed from everything shown of its files.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Changes {
+pub(crate) struct Changes {
     root: PathBuf,
     /// Takes the secrets of the run out; `None` until they are known, and nothing of a file is shown before.
     scrub: Option<Arc<dyn Scrubber>>,
@@ -23,18 +23,14 @@ pub(in crate::cli) struct Changes {
 
 impl Changes {
     /// Those of a run of that file in that folder; `None` if its workspace is not there.
-    pub(in crate::cli) fn of(
-        spec: &ContractSpec,
-        folder: &Path,
-        withheld: Withheld,
-    ) -> Option<Self> {
+    pub(crate) fn of(spec: &ContractSpec, folder: &Path, withheld: Withheld) -> Option<Self> {
         let root = folder.join(spec.tools.workspace.as_deref().unwrap_or("."));
         let root = root.canonicalize().ok()?;
         Some(Self::beneath(root, withheld))
     }
 
     /// Those of a run whose workspace is that folder.
-    pub(in crate::cli) const fn beneath(root: PathBuf, withheld: Withheld) -> Self {
+    pub(crate) const fn beneath(root: PathBuf, withheld: Withheld) -> Self {
         Self {
             root,
             scrub: None,
@@ -44,7 +40,7 @@ impl Changes {
 
     /// The same for a run whose secrets `scrub` takes out.
     #[must_use]
-    pub(in crate::cli) fn without_secrets(self, scrub: Arc<dyn Scrubber>) -> Self {
+    pub(crate) fn without_secrets(self, scrub: Arc<dyn Scrubber>) -> Self {
         Self {
             scrub: Some(scrub),
             ..self
@@ -52,7 +48,7 @@ impl Changes {
     }
 
     /// What that call would change, or why that cannot be shown; none of a tool that writes no file, and of a server's question.
-    pub(in crate::cli) async fn of_call(
+    pub(crate) async fn of_call(
         &self,
         order: &CallOrder,
     ) -> Option<Result<Vec<FileChange>, String>> {

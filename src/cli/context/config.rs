@@ -7,19 +7,19 @@ use directories::ProjectDirs;
 
 use super::app::App;
 use super::error::{CliError, StateFault};
-use crate::config::{Layers, Locations};
-use crate::store::{Durability, Exposure, led_by_own_links, own_folder, private_folder};
-use crate::telemetry::BillingFile;
+use monolith_host::config::{Layers, Locations};
+use monolith_host::store::{Durability, Exposure, led_by_own_links, own_folder, private_folder};
+use monolith_host::telemetry::BillingFile;
 
 impl App {
     /// The file of configuration that the caller names, absolute.
-    pub(in crate::cli) fn named_config(&self) -> Option<PathBuf> {
+    pub(crate) fn named_config(&self) -> Option<PathBuf> {
         self.config.as_ref().map(|path| self.cwd.join(path))
     }
 
     /// What a contract in that folder may name without defining it, for a caller who stands in `base` and named that file of
     /// configuration (000 §7). `recorded` are the only layers that may be found, where a run recorded those that it was begun with.
-    pub(in crate::cli) fn layers(
+    pub(crate) fn layers(
         &self,
         (base, config): (&Path, Option<PathBuf>),
         contract_dir: &Path,
@@ -41,7 +41,7 @@ impl App {
     }
 
     /// `MONOLITH_HOME`, else the platform's state folder.
-    pub(in crate::cli) fn state_folder(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn state_folder(&self) -> Result<PathBuf, CliError> {
         if let Some(folder) = self.environment.get("MONOLITH_HOME") {
             return Ok(self.cwd.join(folder));
         }
@@ -54,7 +54,7 @@ impl App {
 
     /// The state folder, refused where others can write it: its content may be theirs, and what is made there goes where they
     /// lead it. It need not be there yet.
-    pub(in crate::cli) fn own_state(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn own_state(&self) -> Result<PathBuf, CliError> {
         let folder = self.state_folder()?;
         Self::own(folder, |folder| {
             led_by_own_links(folder).and_then(|()| own_folder(folder))
@@ -62,7 +62,7 @@ impl App {
     }
 
     /// [`Self::own_state`], made where it is not there: whatever writes to the state begins here.
-    pub(in crate::cli) fn ready_state(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn ready_state(&self) -> Result<PathBuf, CliError> {
         let folder = self.state_folder()?;
         Self::own(folder, |folder| {
             led_by_own_links(folder)
@@ -87,28 +87,28 @@ impl App {
     }
 
     /// Where models are stored: in the state folder, wherever the store of runs is.
-    pub(in crate::cli) fn models_folder(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn models_folder(&self) -> Result<PathBuf, CliError> {
         Ok(self.state_folder()?.join("models"))
     }
 
     /// The folder of models, in a state folder that is there. The store of models makes it.
-    pub(in crate::cli) fn ready_models(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn ready_models(&self) -> Result<PathBuf, CliError> {
         self.ready_state()?;
         self.models_folder()
     }
 
     /// The folder that the tools of live conformance cases see.
-    pub(in crate::cli) fn live_folder(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn live_folder(&self) -> Result<PathBuf, CliError> {
         Ok(self.state_folder()?.join("live"))
     }
 
     /// The folder that the demo runs in where this repository is not at hand.
-    pub(in crate::cli) fn demo_folder(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn demo_folder(&self) -> Result<PathBuf, CliError> {
         Ok(self.state_folder()?.join("demo"))
     }
 
     /// The file that requests and calls are accounted for in: the caller's, else the one of the state folder.
-    pub(in crate::cli) fn billing_path(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn billing_path(&self) -> Result<PathBuf, CliError> {
         match &self.accounting.billing_file {
             Some(path) => Ok(self.cwd.join(path)),
             None => Ok(self.state_folder()?.join("accounting.jsonl")),
@@ -116,7 +116,7 @@ impl App {
     }
 
     /// Opens the file that requests and calls are accounted for in.
-    pub(in crate::cli) fn billing(&self, durability: Durability) -> Result<BillingFile, CliError> {
+    pub(crate) fn billing(&self, durability: Durability) -> Result<BillingFile, CliError> {
         let path = self.billing_path()?;
         if self.accounting.billing_file.is_none() {
             self.ready_state()?;

@@ -4,19 +4,19 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::agent::{MAX_FILE_BYTES, Placeholders};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_values::is_kept;
-use crate::cli::context::error::{CliError, ContractFault, InputFault};
-use crate::cli::context::root::root_notes;
-use crate::cli::context::secrets;
-use crate::cli::ui::command::typed_word;
-use crate::config::{HERE, Layers};
-use crate::contract::{ContractSpec, FileTrust, PinnedOffers};
-use crate::driver::RunRequest;
-use crate::message::Digest;
-use crate::session::RedactionKey;
-use crate::store::{Foreign, Invocation, open_given, open_regular};
+use crate::context::agent::{MAX_FILE_BYTES, Placeholders};
+use crate::context::app::App;
+use crate::context::contract_values::is_kept;
+use crate::context::error::{CliError, ContractFault, InputFault};
+use crate::context::root::root_notes;
+use crate::context::secrets;
+use crate::ui::command::typed_word;
+use monolith_core::contract::{ContractSpec, FileTrust, PinnedOffers};
+use monolith_core::message::Digest;
+use monolith_core::session::RedactionKey;
+use monolith_host::config::{HERE, Layers};
+use monolith_host::driver::RunRequest;
+use monolith_host::store::{Foreign, Invocation, open_given, open_regular};
 
 mod agent;
 mod delegates;
@@ -26,9 +26,9 @@ mod prompt;
 mod trust;
 mod workflow;
 
-pub(in crate::cli) use agent::ChosenAgent;
+pub(crate) use agent::ChosenAgent;
 use prompt::PROMPT_NAME;
-pub(in crate::cli) use prompt::Prompt;
+pub(crate) use prompt::Prompt;
 
 use known::{Known, Reading};
 use trust::Trust;
@@ -36,7 +36,7 @@ use trust::Trust;
 /// What the contract of a folder may be called; where there are several, the first one is it.
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
 /// What an override begins with that is such a prompt.
-pub(in crate::cli) const PROMPT_KEPT: &str = "agent.prompt=";
+pub(crate) const PROMPT_KEPT: &str = "agent.prompt=";
 /// What the file of pins is called that lies beside `NAME.yaml`: `NAME.pins.json`.
 const PINS_EXTENSION: &str = "pins.json";
 /// How much of it is read: more than definitions of tools take in a contract.
@@ -44,7 +44,7 @@ const MAX_PINS_BYTES: u64 = 16 << 20;
 
 /// The contract file of a command.
 #[derive(Debug)]
-pub(in crate::cli) struct ContractFile {
+pub(crate) struct ContractFile {
     /// The folder that the layers of configuration are found from.
     base_dir: PathBuf,
     /// The file of configuration that is named.
@@ -73,7 +73,7 @@ pub(in crate::cli) struct ContractFile {
 
 impl ContractFile {
     /// The file that the caller names.
-    pub(in crate::cli) fn given(app: &App, name: PathBuf, sets: Vec<String>) -> Self {
+    pub(crate) fn given(app: &App, name: PathBuf, sets: Vec<String>) -> Self {
         Self {
             base_dir: app.cwd.clone(),
             config: app.named_config(),
@@ -91,7 +91,7 @@ impl ContractFile {
     }
 
     /// An agent that is a system prompt and no file.
-    pub(in crate::cli) fn prompt(app: &App, prompt: Prompt, sets: Vec<String>) -> Self {
+    pub(crate) fn prompt(app: &App, prompt: Prompt, sets: Vec<String>) -> Self {
         Self {
             placeholders: Placeholders::now().with_place(app),
             prompt: Some(prompt),
@@ -100,16 +100,12 @@ impl ContractFile {
     }
 
     /// Whether it is an agent's file, or a system prompt.
-    pub(in crate::cli) fn is_agent(&self) -> bool {
+    pub(crate) fn is_agent(&self) -> bool {
         self.form().is_some()
     }
 
     /// The file that the caller names, else that of the folder.
-    pub(in crate::cli) fn given_or_found(
-        app: &App,
-        name: Option<PathBuf>,
-        sets: Vec<String>,
-    ) -> Self {
+    pub(crate) fn given_or_found(app: &App, name: Option<PathBuf>, sets: Vec<String>) -> Self {
         Self {
             is_found: name.is_none(),
             trust: if name.is_none() {
@@ -122,7 +118,7 @@ impl ContractFile {
     }
 
     /// A file of monolith's own, in a folder that stands for the caller's.
-    pub(in crate::cli) fn below(app: &App, folder: PathBuf, name: &str) -> Self {
+    pub(crate) fn below(app: &App, folder: PathBuf, name: &str) -> Self {
         Self {
             config: app.named_config(),
             is_found: false,
@@ -145,7 +141,7 @@ impl ContractFile {
     /// changed of the file's values then is changed now too, before `sets`.
     ///
     /// If neither is named now, uses the layers that the run recorded; every file must be unchanged since then.
-    pub(in crate::cli) fn of_run(
+    pub(crate) fn of_run(
         app: &App,
         begun: Option<Invocation>,
         named: Option<PathBuf>,
@@ -182,24 +178,24 @@ impl ContractFile {
     }
 
     /// As messages call it.
-    pub(in crate::cli) fn name(&self) -> &Path {
+    pub(crate) fn name(&self) -> &Path {
         &self.name
     }
 
     /// The folder of the file.
-    pub(in crate::cli) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.base_dir)
     }
 
     /// The same, with a prompt that says the time as it was said then.
-    pub(in crate::cli) fn saying_as(mut self, then: &Placeholders) -> Self {
+    pub(crate) fn saying_as(mut self, then: &Placeholders) -> Self {
         self.placeholders.say_as(then);
         self
     }
 
     /// The invocation that a resume and a continuation need, with the files that were trusted. Changes that may hold secrets are left
     /// out: they are given again.
-    pub(in crate::cli) fn invocation(&self, files: Vec<FileTrust>) -> Invocation {
+    pub(crate) fn invocation(&self, files: Vec<FileTrust>) -> Invocation {
         let kept = self.sets.iter().filter(|set| is_kept(set));
         let mut sets: Vec<String> = kept.cloned().collect();
         // A prompt that names the time names the same one in a resume.
@@ -232,7 +228,7 @@ impl ContractFile {
     ///
     /// Asks about each file that was found, not named, and is not trusted: the contract, or a layer that it uses. Refuses it if nobody
     /// says yes.
-    pub(in crate::cli) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
+    pub(crate) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
         let text = self.text()?;
         let mut spec = self.parse(app, &text)?;
         self.judge_trust(app, &text, &mut spec)?;
@@ -240,12 +236,12 @@ impl ContractFile {
     }
 
     /// The same where nothing of it is started and nothing sent.
-    pub(in crate::cli) fn read_to_look(&self, app: &App) -> Result<ContractSpec, CliError> {
+    pub(crate) fn read_to_look(&self, app: &App) -> Result<ContractSpec, CliError> {
         self.parse(app, &self.text()?)
     }
 
     /// BLAKE3 over a text that the file may hold, everything included: what trust and delegation know it by.
-    pub(in crate::cli) fn digest_of(&self, text: &str) -> Result<Digest, CliError> {
+    pub(crate) fn digest_of(&self, text: &str) -> Result<Digest, CliError> {
         Ok(match self.form() {
             Some(_) => Digest::of(self.whole(text)?.text.as_bytes()),
             None => Digest::of(text.as_bytes()),
@@ -253,7 +249,7 @@ impl ContractFile {
     }
 
     /// The same of a text that the file may hold.
-    pub(in crate::cli) fn parse(&self, app: &App, text: &str) -> Result<ContractSpec, CliError> {
+    pub(crate) fn parse(&self, app: &App, text: &str) -> Result<ContractSpec, CliError> {
         let layers = self.layers(app)?;
         for file in self.sources(text) {
             app.environment.guard_file(&file);
@@ -316,7 +312,7 @@ impl ContractFile {
     }
 
     /// The file beside this one that holds what its servers offered when their pins were taken.
-    pub(in crate::cli) fn pins_path(&self) -> PathBuf {
+    pub(crate) fn pins_path(&self) -> PathBuf {
         self.path.with_extension(PINS_EXTENSION)
     }
 
@@ -341,17 +337,12 @@ impl ContractFile {
     }
 
     /// Where it is.
-    pub(in crate::cli) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// What a driver is to make of it; `key` is what the salt of a run comes from.
-    pub(in crate::cli) fn request(
-        &self,
-        app: &App,
-        spec: ContractSpec,
-        key: RedactionKey,
-    ) -> RunRequest {
+    pub(crate) fn request(&self, app: &App, spec: ContractSpec, key: RedactionKey) -> RunRequest {
         RunRequest {
             spec,
             contract_dir: self.folder().to_owned(),
@@ -381,13 +372,13 @@ impl ContractFile {
     }
 
     /// As the caller types it.
-    pub(in crate::cli) fn word(&self, app: &App) -> String {
+    pub(crate) fn word(&self, app: &App) -> String {
         let name = self.name.strip_prefix(&app.cwd).unwrap_or(&self.name);
         typed_word(&name.display().to_string())
     }
 
     /// What the file holds.
-    pub(in crate::cli) fn text(&self) -> Result<String, ContractFault> {
+    pub(crate) fn text(&self) -> Result<String, ContractFault> {
         if let Some(prompt) = &self.prompt {
             return Ok(prompt.text.clone());
         }
@@ -441,7 +432,7 @@ fn agent_file(app: &App) -> &'static str {
 
 /// Looks for the contract of the folder that the caller stands in. Without one the fault says what to type instead: `with_file`; `task` is
 /// what was taken as the task.
-pub(in crate::cli) fn look_for_agent_file(
+pub(crate) fn look_for_agent_file(
     app: &App,
     task: Option<&str>,
     with_file: &'static str,

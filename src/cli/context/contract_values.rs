@@ -1,11 +1,11 @@
 //! Which values of a contract file a fault or a check is about, and which changes of values are kept with a run. Reads no file.
 
-use crate::contract::{
+use monolith_core::contract::{
     ExecutionContract, FactoryError, TermFault, Validators, context_feasible, profile_faults,
     structure_faults, tool_faults_with,
 };
-use crate::driver::DriverError;
-use crate::kernel::CheckName;
+use monolith_core::kernel::CheckName;
+use monolith_host::driver::DriverError;
 
 /// What a check of a contract is about, where it is about values of the file.
 pub(super) fn faults_of(contract: &ExecutionContract, check: CheckName) -> Vec<TermFault> {

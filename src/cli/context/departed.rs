@@ -3,12 +3,12 @@
 
 use super::error::{CliError, TranscriptFault};
 use super::exit::Exit;
-use crate::cli::ui::departed::departed;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::view::RunView;
+use crate::ui::departed::departed;
+use crate::ui::screen::{Screen, Style};
+use monolith_core::view::RunView;
 
 /// Reports on stderr, which is for people where stdout is for programs, that what is shown departs; the code to end with.
-pub(in crate::cli) fn warned(screen: Screen, view: &RunView) -> Option<Exit> {
+pub(crate) fn warned(screen: Screen, view: &RunView) -> Option<Exit> {
     let departure = view.departure()?;
     let line = screen.paint(Style::Bad, &departed(departure));
     screen.write_err(&format!("{line}\n"));
@@ -16,7 +16,7 @@ pub(in crate::cli) fn warned(screen: Screen, view: &RunView) -> Option<Exit> {
 }
 
 /// The same on stdout, before or among what is shown there.
-pub(in crate::cli) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, CliError> {
+pub(crate) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, CliError> {
     let Some(departure) = view.departure() else {
         return Ok(None);
     };
@@ -26,7 +26,7 @@ pub(in crate::cli) fn marked(screen: Screen, view: &RunView) -> Result<Option<Ex
 }
 
 /// Refuses to make a result of what departs.
-pub(in crate::cli) fn agreeing(asked: &str, view: &RunView) -> Result<(), CliError> {
+pub(crate) fn agreeing(asked: &str, view: &RunView) -> Result<(), CliError> {
     match view.departure() {
         None => Ok(()),
         Some(departure) => Err(TranscriptFault::Departed {

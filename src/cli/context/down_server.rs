@@ -1,9 +1,9 @@
 //! What may help where a tool server did not come up, by what it came to. Starts no server.
 
-use crate::cli::ui::command::typed_word;
-use crate::cli::ui::escape::line;
-use crate::contract::ExecutionContract;
-use crate::kernel::BringUpFault;
+use crate::ui::command::typed_word;
+use crate::ui::escape::line;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::BringUpFault;
 
 /// What a bring-up fault says of a server that wants authorization and gets none.
 const WANTS_LOGIN: &str = "`monolith mcp login";
@@ -22,7 +22,7 @@ const WEB_SERVICE: &str = "rest__";
 
 /// What helps where a tool server did not come up, by what it came to; `login` makes a command of the words that log
 /// in at it. Those of a web service have no command.
-pub(in crate::cli) fn for_server(
+pub(crate) fn for_server(
     contract: &ExecutionContract,
     fault: &BringUpFault,
     login: impl Fn(&str) -> String,

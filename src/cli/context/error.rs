@@ -3,19 +3,21 @@
 
 use std::io;
 
-use crate::cli::context::as_typed::as_typed;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::secrets;
-use crate::cli::ui::escape;
-use crate::cli::ui::screen::Screen;
-use crate::config::ConfigFault;
-use crate::contract::{ChangedError, SpecErrors};
-use crate::driver::{ConfinementError, DriverError, KeyFileError};
-use crate::inference::{ModelStoreError, PullError};
-use crate::replay::ForkFault;
-use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
-use crate::telemetry::BillingFault;
-use crate::tools::LoginFault;
+use crate::context::as_typed::as_typed;
+use crate::context::exit::Exit;
+use crate::context::secrets;
+use crate::ui::escape;
+use crate::ui::screen::Screen;
+use monolith_core::contract::{ChangedError, SpecErrors};
+use monolith_core::replay::ForkFault;
+use monolith_host::config::ConfigFault;
+use monolith_host::driver::{ConfinementError, DriverError, KeyFileError};
+use monolith_host::inference::{ModelStoreError, PullError};
+use monolith_host::store::{
+    EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError,
+};
+use monolith_host::telemetry::BillingFault;
+use monolith_host::tools::LoginFault;
 
 mod advice;
 mod agent;
@@ -32,26 +34,26 @@ mod transcript;
 mod trust;
 mod undo;
 
-pub(in crate::cli) use advice::Advice;
-pub(in crate::cli) use agent::AgentFault;
-pub(in crate::cli) use contract::ContractFault;
-pub(in crate::cli) use corpus::CorpusFault;
-pub(in crate::cli) use driver::may_hold_secret;
-pub(in crate::cli) use input::{InputFault, STDIN};
-pub(in crate::cli) use login::LoginRefused;
-pub(in crate::cli) use model::ModelFault;
-pub(in crate::cli) use state::StateFault;
-pub(in crate::cli) use system::SystemFault;
-pub(in crate::cli) use transcript::TranscriptFault;
-pub(in crate::cli) use trust::TrustFault;
-pub(in crate::cli) use undo::UndoFault;
+pub(crate) use advice::Advice;
+pub(crate) use agent::AgentFault;
+pub(crate) use contract::ContractFault;
+pub(crate) use corpus::CorpusFault;
+pub(crate) use driver::may_hold_secret;
+pub(crate) use input::{InputFault, STDIN};
+pub(crate) use login::LoginRefused;
+pub(crate) use model::ModelFault;
+pub(crate) use state::StateFault;
+pub(crate) use system::SystemFault;
+pub(crate) use transcript::TranscriptFault;
+pub(crate) use trust::TrustFault;
+pub(crate) use undo::UndoFault;
 
 /// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
 ///
 /// A fault of the command line itself is a variant of its subject's enum, below `error/`, with its exit code and what to
 /// do next beside it.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum CliError {
+pub(crate) enum CliError {
     /// The author: the contract file breaks rules.
     #[error(transparent)]
     Spec(#[from] SpecErrors),
@@ -155,12 +157,12 @@ impl From<ChangedError> for CliError {
 
 impl CliError {
     /// monolith itself failed.
-    pub(in crate::cli) const fn is_panic(&self) -> bool {
+    pub(crate) const fn is_panic(&self) -> bool {
         matches!(self, Self::System(SystemFault::Panic { .. }))
     }
 
     /// A word for programs: what `metadata.reason` says where no run was begun.
-    pub(in crate::cli) const fn reason(&self) -> &'static str {
+    pub(crate) const fn reason(&self) -> &'static str {
         match self {
             Self::Spec(_)
             | Self::Config(_)
@@ -218,7 +220,7 @@ impl CliError {
     }
 
     /// The fault in one line, for documents.
-    pub(in crate::cli) fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         secrets::without_secrets(&self.in_one_line())
     }
 
@@ -260,7 +262,7 @@ impl CliError {
     }
 
     /// Shows the fault to people.
-    pub(in crate::cli) fn show(&self, screen: Screen) {
+    pub(crate) fn show(&self, screen: Screen) {
         match self {
             Self::Spec(errors) | Self::Located(_, errors) => {
                 let text =

@@ -1,32 +1,32 @@
 //! Which exit code a fault has (semantics §3). A run's own outcome brings its code along
-//! ([`Outcome::exit_code`](crate::kernel::Outcome::exit_code)), a fault that is no outcome says it itself
-//! ([`Advice`](crate::cli::context::error::Advice)); here is what a report comes to.
+//! ([`Outcome::exit_code`](monolith_core::kernel::Outcome::exit_code)), a fault that is no outcome says it itself
+//! ([`Advice`](crate::context::error::Advice)); here is what a report comes to.
 
 use std::process::ExitCode;
 
-use crate::replay::{Attribution, Difference, LiveReport, ReplayReport, WhatIfReport};
-use crate::transcript::VerifyReport;
+use monolith_core::replay::{Attribution, Difference, LiveReport, ReplayReport, WhatIfReport};
+use monolith_core::transcript::VerifyReport;
 
 /// The code that the process ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) struct Exit(pub(in crate::cli) u8);
+pub(crate) struct Exit(pub(crate) u8);
 
 impl Exit {
     /// All is well.
-    pub(in crate::cli) const OK: Self = Self(0);
+    pub(crate) const OK: Self = Self(0);
     /// The operator's, the system's or monolith's own fault.
-    pub(in crate::cli) const FAILED: Self = Self(1);
+    pub(crate) const FAILED: Self = Self(1);
     /// A tool server or a model is not there.
-    pub(in crate::cli) const SETUP: Self = Self(3);
+    pub(crate) const SETUP: Self = Self(3);
     /// Bad arguments or configuration.
-    pub(in crate::cli) const USAGE: Self = Self(4);
+    pub(crate) const USAGE: Self = Self(4);
     /// A replay decided otherwise than was recorded.
-    pub(in crate::cli) const DIVERGED: Self = Self(6);
+    pub(crate) const DIVERGED: Self = Self(6);
     /// A transcript is corrupt, tampered with or incomplete.
-    pub(in crate::cli) const EVIDENCE: Self = Self(7);
+    pub(crate) const EVIDENCE: Self = Self(7);
 
     /// What a verification comes to.
-    pub(in crate::cli) const fn of_verify(report: &VerifyReport) -> Self {
+    pub(crate) const fn of_verify(report: &VerifyReport) -> Self {
         if report.holds() {
             Self::OK
         } else {
@@ -35,12 +35,12 @@ impl Exit {
     }
 
     /// What asking again comes to.
-    pub(in crate::cli) fn of_live(report: &LiveReport) -> Self {
+    pub(crate) fn of_live(report: &LiveReport) -> Self {
         Self::of_difference(report.same, report.first_difference.as_ref())
     }
 
     /// What another contract comes to.
-    pub(in crate::cli) const fn of_what_if(report: &WhatIfReport) -> Self {
+    pub(crate) const fn of_what_if(report: &WhatIfReport) -> Self {
         if report.same_outcome {
             Self::OK
         } else {
@@ -49,12 +49,12 @@ impl Exit {
     }
 
     /// What a replay comes to: where the evidence itself is bad, that is what counts.
-    pub(in crate::cli) fn of_replay(report: &ReplayReport) -> Self {
+    pub(crate) fn of_replay(report: &ReplayReport) -> Self {
         Self::of_difference(report.same, report.first_difference.as_ref())
     }
 
     /// A run was left that can be gone on with.
-    pub(in crate::cli) const SUSPENDED: Self = Self(8);
+    pub(crate) const SUSPENDED: Self = Self(8);
 
     fn of_difference(same: bool, first: Option<&Difference>) -> Self {
         if same {
@@ -88,9 +88,9 @@ impl From<Exit> for ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::error::{CliError, StateFault, SystemFault};
-    use crate::driver::DriverError;
-    use crate::store::StoreError;
+    use crate::context::error::{CliError, StateFault, SystemFault};
+    use monolith_host::driver::DriverError;
+    use monolith_host::store::StoreError;
 
     fn replay(attribution: Attribution) -> ReplayReport {
         let difference = Difference {

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agent::WorkflowView;
-use crate::cli::context::error::CliError;
-use crate::cli::context::workflow_entries::{fork_parent, view_of};
-use crate::cli::ui::branch::Branch;
-use crate::cli::ui::escape::line;
-use crate::kernel::ParentRun;
-use crate::message::RunId;
-use crate::store::{DamagedRow, RunFilter, RunRow, StoreError, StoreReader};
-use crate::transcript::ParentFound;
+use crate::context::error::CliError;
+use crate::context::workflow_entries::{fork_parent, view_of};
+use crate::ui::branch::Branch;
+use crate::ui::escape::line;
+use monolith_core::agent::WorkflowView;
+use monolith_core::kernel::ParentRun;
+use monolith_core::message::RunId;
+use monolith_core::transcript::ParentFound;
+use monolith_host::store::{DamagedRow, RunFilter, RunRow, StoreError, StoreReader};
 
 /// How many runs of the store are looked through.
 const MOST_RUNS: usize = 100_000;
@@ -19,7 +19,7 @@ const MOST_DEPTH: usize = 64;
 
 /// The runs of a store by name, and who came from whom.
 #[derive(Default)]
-pub(in crate::cli) struct Family {
+pub(crate) struct Family {
     children: BTreeMap<String, Vec<String>>,
     /// The names, the newest first.
     newest: Vec<String>,
@@ -31,25 +31,23 @@ pub(in crate::cli) struct Family {
 
 /// What a run comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) struct Above {
-    pub(in crate::cli) parent: ParentRun,
+pub(crate) struct Above {
+    pub(crate) parent: ParentRun,
     /// Whether that is a workflow, and this run a step of it.
-    pub(in crate::cli) is_step: bool,
+    pub(crate) is_step: bool,
 }
 
 /// A run where it is drawn.
-pub(in crate::cli) struct Placed {
-    pub(in crate::cli) branch: Branch,
+pub(crate) struct Placed {
+    pub(crate) branch: Branch,
     /// Whether something is drawn below it.
-    pub(in crate::cli) has_more: bool,
-    pub(in crate::cli) name: String,
+    pub(crate) has_more: bool,
+    pub(crate) name: String,
 }
 
 impl Family {
     /// All that the store knows of them, and the rows that cannot be read.
-    pub(in crate::cli) fn read(
-        reader: &mut StoreReader,
-    ) -> Result<(Self, Vec<DamagedRow>), CliError> {
+    pub(crate) fn read(reader: &mut StoreReader) -> Result<(Self, Vec<DamagedRow>), CliError> {
         let (mut family, mut damaged) = (Self::default(), Vec::new());
         for row in reader.list_rows(MOST_RUNS, RunFilter::All)? {
             let known = row.and_then(|row| {
@@ -69,10 +67,7 @@ impl Family {
     }
 
     /// The runs of one tree, each after the one that began it.
-    pub(in crate::cli) fn of_tree(
-        reader: &mut StoreReader,
-        runs: &[RunId],
-    ) -> Result<Self, CliError> {
+    pub(crate) fn of_tree(reader: &mut StoreReader, runs: &[RunId]) -> Result<Self, CliError> {
         let mut family = Self::default();
         for run_id in runs.iter().rev() {
             let row = reader.read_run(run_id)?.row().clone();
@@ -84,14 +79,14 @@ impl Family {
     }
 
     /// All were added: children stand in the order in which they were begun.
-    pub(in crate::cli) fn in_order(&mut self) {
+    pub(crate) fn in_order(&mut self) {
         for children in self.children.values_mut() {
             children.reverse();
         }
     }
 
     /// Adds an older run than those before.
-    pub(in crate::cli) fn add(&mut self, row: RunRow, above: Option<Above>) {
+    pub(crate) fn add(&mut self, row: RunRow, above: Option<Above>) {
         let name = row.run_id.as_str().to_owned();
         if let Some(above) = above {
             let siblings = self.children.entry(above.parent.run_id.as_str().to_owned());
@@ -103,12 +98,12 @@ impl Family {
     }
 
     /// The row of that run.
-    pub(in crate::cli) fn row(&self, name: &str) -> Option<&RunRow> {
+    pub(crate) fn row(&self, name: &str) -> Option<&RunRow> {
         self.rows.get(name)
     }
 
     /// The first run of the tree that one stands in, and the parent of that where the store has it not.
-    pub(in crate::cli) fn root_of<'f>(&'f self, run: &'f str) -> (&'f str, Option<&'f str>) {
+    pub(crate) fn root_of<'f>(&'f self, run: &'f str) -> (&'f str, Option<&'f str>) {
         let mut root = run;
         let mut seen = BTreeSet::from([run]);
         while let Some(above) = self.parents.get(root) {
@@ -125,7 +120,7 @@ impl Family {
     }
 
     /// The first runs of all trees, the newest first.
-    pub(in crate::cli) fn roots(&self) -> Vec<&str> {
+    pub(crate) fn roots(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
         let roots = self.newest.iter().map(|name| self.root_of(name).0);
         let mut roots: Vec<&str> = roots.filter(|root| seen.insert(*root)).collect();
@@ -140,7 +135,7 @@ impl Family {
     }
 
     /// The runs of a tree, each after the one above it; of those alone that are to be drawn, or have one below them that is.
-    pub(in crate::cli) fn placed(
+    pub(crate) fn placed(
         &self,
         root: &str,
         wanted: &mut dyn FnMut(&RunRow) -> bool,
@@ -210,7 +205,7 @@ impl Family {
     }
 
     /// How a run comes from the one above it, in words; `None` if none is above it.
-    pub(in crate::cli) fn link(&mut self, reader: &mut StoreReader, name: &str) -> Option<String> {
+    pub(crate) fn link(&mut self, reader: &mut StoreReader, name: &str) -> Option<String> {
         let above = self.parents.get(name)?.clone();
         let ParentRun { call, head, run_id } = above.parent;
         if let Some(call) = call {

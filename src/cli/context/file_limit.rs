@@ -1,6 +1,6 @@
 //! How many files the process may have open. Opens none.
 
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::context::error::{CliError, SystemFault};
 
 /// Files of the process beside those of its runs: the store and its readers, streams, the files that are being read.
 const OWN_FILES: u64 = 256;
@@ -14,10 +14,7 @@ const FILES_OF_A_SERVER: u64 = 6;
 ///
 /// # Errors
 /// [`SystemFault::FileLimit`] where it does not allow enough for the runs themselves.
-pub(in crate::cli) fn allow_files(
-    max_runs: usize,
-    max_inferences: usize,
-) -> Result<usize, CliError> {
+pub(crate) fn allow_files(max_runs: usize, max_inferences: usize) -> Result<usize, CliError> {
     let runs = u64::try_from(max_runs).unwrap_or(u64::MAX);
     let requests = u64::try_from(max_inferences.min(max_runs)).unwrap_or(u64::MAX);
     let beside = OWN_FILES.saturating_add(requests.saturating_mul(FILES_OF_A_REQUEST));

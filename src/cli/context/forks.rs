@@ -2,24 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::context::error::CliError;
-use crate::cli::context::workflow_entries::{fork_parent, view_of};
-use crate::message::RunId;
-use crate::store::StoreReader;
+use crate::context::error::CliError;
+use crate::context::workflow_entries::{fork_parent, view_of};
+use monolith_core::message::RunId;
+use monolith_host::store::StoreReader;
 
 /// A workflow that was forked from another one.
-pub(in crate::cli) struct ForkedWorkflow {
-    pub(in crate::cli) run_id: RunId,
+pub(crate) struct ForkedWorkflow {
+    pub(crate) run_id: RunId,
     /// The runs of its steps that are those of others, in the order of the steps.
-    pub(in crate::cli) shared: Vec<RunId>,
+    pub(crate) shared: Vec<RunId>,
 }
 
 impl ForkedWorkflow {
     /// Reads one; `None` of a run, or of a workflow that was not forked. Of that its first entry alone is read.
-    pub(in crate::cli) fn read(
-        reader: &mut StoreReader,
-        run_id: &RunId,
-    ) -> Result<Option<Self>, CliError> {
+    pub(crate) fn read(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<Self>, CliError> {
         if !reader.is_workflow(run_id)? || fork_parent(reader, run_id)?.is_none() {
             return Ok(None);
         }
@@ -36,7 +33,7 @@ impl ForkedWorkflow {
 
     /// The workflows that it was forked from, up to the last one whose steps it has; the store may lack some. No workflow above that one is
     /// read, and none at all if it has no steps of others.
-    pub(in crate::cli) fn line(&self, reader: &mut StoreReader) -> Result<Vec<RunId>, CliError> {
+    pub(crate) fn line(&self, reader: &mut StoreReader) -> Result<Vec<RunId>, CliError> {
         let owners = self.shared.iter().filter_map(RunId::workflow_of_step);
         let mut owners: BTreeSet<RunId> = owners.collect();
         let (mut line, mut needed) = (ForkLine::of(&self.run_id), 0);
@@ -53,7 +50,7 @@ impl ForkedWorkflow {
 }
 
 /// The workflows that one was forked from, the nearest first, read one by one.
-pub(in crate::cli) struct ForkLine {
+pub(crate) struct ForkLine {
     of: RunId,
     /// As far as it was read. The last one was forked from none, or the store lacks it, once there is no next one.
     read: Vec<RunId>,
@@ -61,7 +58,7 @@ pub(in crate::cli) struct ForkLine {
 
 impl ForkLine {
     /// The line of that workflow, of which nothing is read.
-    pub(in crate::cli) fn of(workflow: &RunId) -> Self {
+    pub(crate) fn of(workflow: &RunId) -> Self {
         Self {
             of: workflow.clone(),
             read: Vec::new(),
@@ -69,12 +66,12 @@ impl ForkLine {
     }
 
     /// The last one that was read.
-    pub(in crate::cli) fn last(&self) -> &RunId {
+    pub(crate) fn last(&self) -> &RunId {
         self.read.last().unwrap_or(&self.of)
     }
 
     /// Reads on up to that workflow; whether it is one of the line, as far as the store has it.
-    pub(in crate::cli) fn leads_to(
+    pub(crate) fn leads_to(
         &mut self,
         reader: &mut StoreReader,
         workflow: &RunId,

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use crate::cli::ui::escape::brief;
-use crate::message::ObjectText;
+use crate::ui::escape::brief;
+use monolith_core::message::ObjectText;
 
 /// Characters of a field's name or hint that are shown.
 const SHOWN: usize = 80;
 
 /// One field of a form.
-pub(in crate::cli) struct Field {
+pub(crate) struct Field {
     /// The words that may be chosen; empty where any may be typed.
     choices: Vec<String>,
     default: Option<Value>,
@@ -28,7 +28,7 @@ enum Kind {
 }
 
 /// The fields of a question, in the order of their names.
-pub(in crate::cli) fn fields(question: &ObjectText) -> Vec<Field> {
+pub(crate) fn fields(question: &ObjectText) -> Vec<Field> {
     let question = question.to_value();
     let schema = question.get("requestedSchema");
     let needed: Vec<&str> = schema
@@ -49,7 +49,7 @@ pub(in crate::cli) fn fields(question: &ObjectText) -> Vec<Field> {
 ///
 /// # Errors
 /// Why that is no answer.
-pub(in crate::cli) fn content(
+pub(crate) fn content(
     question: &ObjectText,
     given: &[(String, String)],
 ) -> Result<ObjectText, String> {
@@ -74,7 +74,7 @@ pub(in crate::cli) fn content(
 ///
 /// # Errors
 /// Why it is none.
-pub(in crate::cli) fn whole(content: Map<String, Value>) -> Result<ObjectText, String> {
+pub(crate) fn whole(content: Map<String, Value>) -> Result<ObjectText, String> {
     ObjectText::parse(Value::Object(content).to_string()).map_err(|fault| fault.to_string())
 }
 
@@ -108,12 +108,12 @@ impl Field {
     }
 
     /// Its name.
-    pub(in crate::cli) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Its name and what may be typed, for a terminal.
-    pub(in crate::cli) fn hint(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         let kind = match self.kind {
             Kind::Boolean => "yes or no".to_owned(),
             Kind::Integer => "an integer".to_owned(),
@@ -135,7 +135,7 @@ impl Field {
     ///
     /// # Errors
     /// Why that is no value of the field.
-    pub(in crate::cli) fn value(&self, typed: Option<&str>) -> Result<Option<Value>, String> {
+    pub(crate) fn value(&self, typed: Option<&str>) -> Result<Option<Value>, String> {
         let name = brief(&self.name, SHOWN);
         let Some(typed) = typed else {
             return match &self.default {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// What a shell reports of a program that ended by SIGINT.
-pub(in crate::cli) const EXIT_CODE: u8 = 130;
+pub(crate) const EXIT_CODE: u8 = 130;
 /// How long a command that was interrupted twice has for an end of its own.
 const GRACE: Duration = Duration::from_millis(800);
 
@@ -24,29 +24,29 @@ static OWN: AtomicU32 = AtomicU32::new(0);
 static ANSWERS: AtomicU32 = AtomicU32::new(0);
 
 /// From now on the first interrupt is the command's own.
-pub(in crate::cli) fn listened() {
+pub(crate) fn listened() {
     OWN.fetch_max(1, Ordering::SeqCst);
 }
 
 /// From now on the second interrupt is the command's own, too: many runs take their time to be ended.
-pub(in crate::cli) fn listened_twice() {
+pub(crate) fn listened_twice() {
     OWN.fetch_max(2, Ordering::SeqCst);
 }
 
 /// An answer begins: it ends by its second interrupt, and the command goes on.
-pub(in crate::cli) fn answering() {
+pub(crate) fn answering() {
     OWN.store(2, Ordering::SeqCst);
 }
 
 /// The answer has ended: the next interrupt is the first again, and where no answer is awaited the second ends the command.
-pub(in crate::cli) fn answered() {
+pub(crate) fn answered() {
     ANSWERS.fetch_add(1, Ordering::SeqCst);
     OWN.store(1, Ordering::SeqCst);
 }
 
 /// Counts interrupts from now on: each that comes after this has returned is counted. Where no thread can be had, the system's
 /// default holds until a command listens.
-pub(in crate::cli) fn watch() {
+pub(crate) fn watch() {
     #[cfg(unix)]
     {
         let (counting, begun) = std::sync::mpsc::sync_channel(1);

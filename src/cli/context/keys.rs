@@ -8,40 +8,40 @@ use std::sync::Arc;
 use super::app::App;
 use super::clock::unix_ms;
 use super::error::{CliError, TrustFault};
-use crate::driver::KeyFolder;
-use crate::session::RedactionKey;
-use crate::store::{Exposure, open_given, replaceable};
-use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
+use monolith_core::session::RedactionKey;
+use monolith_core::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
+use monolith_host::driver::KeyFolder;
+use monolith_host::store::{Exposure, open_given, replaceable};
 
 /// The name of the key that signs where none is named.
-pub(in crate::cli) const LOCAL_KEY: &str = "local";
+pub(crate) const LOCAL_KEY: &str = "local";
 /// The most of a file of keys or pins that is read.
 const MAX_TRUST_BYTES: u64 = 16 << 20;
 
 impl App {
     /// This machine's keys: in the state folder, wherever the store is.
-    pub(in crate::cli) fn keys(&self) -> Result<KeyFolder, CliError> {
+    pub(crate) fn keys(&self) -> Result<KeyFolder, CliError> {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
     }
 
     /// This machine's keys, to be used: no one else can have put others in their place.
-    pub(in crate::cli) fn own_keys(&self) -> Result<KeyFolder, CliError> {
+    pub(crate) fn own_keys(&self) -> Result<KeyFolder, CliError> {
         self.own_state()?;
         self.keys()
     }
 
     /// The key that signs here; it is made at its first use.
-    pub(in crate::cli) fn signer(&self) -> Result<SecretKey, CliError> {
+    pub(crate) fn signer(&self) -> Result<SecretKey, CliError> {
         Ok(self.own_keys()?.load_or_make(LOCAL_KEY)?)
     }
 
     /// What the salts of runs are made from; it is made at its first use.
-    pub(in crate::cli) fn redaction_key(&self) -> Result<RedactionKey, CliError> {
+    pub(crate) fn redaction_key(&self) -> Result<RedactionKey, CliError> {
         Ok(self.own_keys()?.redaction_key()?)
     }
 
     /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.
-    pub(in crate::cli) fn trust(
+    pub(crate) fn trust(
         &self,
         keys: &[String],
         pins: &[PathBuf],
@@ -62,7 +62,7 @@ impl App {
     }
 
     /// The heads in these files.
-    pub(in crate::cli) fn pins(&self, files: &[PathBuf]) -> Result<Vec<Pin>, CliError> {
+    pub(crate) fn pins(&self, files: &[PathBuf]) -> Result<Vec<Pin>, CliError> {
         let mut pins = Vec::new();
         for file in files {
             let text = self.read_trusted(file)?;
@@ -94,7 +94,7 @@ impl App {
     }
 
     /// Refuses a file of keys or pins that others could put in the place of this one.
-    pub(in crate::cli) fn judge_place(&self, file: &Path) -> Result<(), CliError> {
+    pub(crate) fn judge_place(&self, file: &Path) -> Result<(), CliError> {
         let found = replaceable(&self.cwd.join(file)).map_err(|fault| unreadable(file, &fault))?;
         found.map_or(Ok(()), |(place, exposure)| {
             Err(exposed(file, place, exposure).into())
@@ -102,7 +102,7 @@ impl App {
     }
 
     /// Reads a file of keys or pins. One that others could have written decides nothing.
-    pub(in crate::cli) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
+    pub(crate) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
         let refuse = |fault: io::Error| unreadable(file, &fault);
         let path = self.cwd.join(file);
         let open = open_given(&path).map_err(refuse)?;
@@ -114,7 +114,7 @@ impl App {
     }
 
     /// Reads a file that is evidence and not trusted, such as a proof.
-    pub(in crate::cli) fn read_evidence(&self, file: &Path) -> Result<String, CliError> {
+    pub(crate) fn read_evidence(&self, file: &Path) -> Result<String, CliError> {
         let open = open_given(&self.cwd.join(file));
         read_whole(file, open.map_err(|fault| unreadable(file, &fault))?)
     }

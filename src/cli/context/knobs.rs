@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::as_typed::remember;
-use crate::contract::KNOBS;
+use monolith_core::contract::KNOBS;
 
 /// Knobs that are on or off: without a value they are on.
 const SWITCHES: [&str; 2] = ["parallelToolCalls", "stream"];
@@ -42,11 +42,11 @@ static ALL: LazyLock<Vec<Knob>> = LazyLock::new(|| {
 
 /// The knobs that were given: each as a change of the contract, and as it was typed.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct KnobArgs(Vec<(String, String)>);
+pub(crate) struct KnobArgs(Vec<(String, String)>);
 
 impl KnobArgs {
     /// As `--set` would have them.
-    pub(in crate::cli) fn into_sets(self) -> Vec<String> {
+    pub(crate) fn into_sets(self) -> Vec<String> {
         let each = self.0.into_iter().map(|(set, typed)| {
             remember(&set, typed);
             set
@@ -121,7 +121,7 @@ impl Args for KnobArgs {
 }
 
 /// Every knob as an option, for the long page of help.
-pub(in crate::cli) fn listed_knobs() -> String {
+pub(crate) fn listed_knobs() -> String {
     let options = ALL.iter().map(|knob| match knob.off {
         Some(_) => format!("--[no-]{}", knob.long),
         None => format!("--{} VALUE", knob.long),
@@ -148,7 +148,7 @@ fn dashed(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::as_typed::as_typed;
+    use crate::context::as_typed::as_typed;
 
     /// 001/8.overrides.1
     #[test]

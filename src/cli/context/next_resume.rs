@@ -4,25 +4,25 @@ use super::app::App;
 use super::error::CliError;
 use super::source::Source;
 use super::workflow_entries::view_of;
-use crate::kernel::Run;
-use crate::message::RunId;
-use crate::transcript::ParentFound;
+use monolith_core::kernel::Run;
+use monolith_core::message::RunId;
+use monolith_core::transcript::ParentFound;
 
 /// Deeper than any tree of runs.
 const MOST_LEVELS: usize = 100;
 
 /// What the next process makes of a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cli) struct NextResume {
+pub(crate) struct NextResume {
     /// It ends the run: `max_resumes` of it or of a run above it are used up, or one above has ended or is about to.
-    pub(in crate::cli) ends: bool,
+    pub(crate) ends: bool,
     /// It lets the run come to its end: that, or one above it, was asked to stop.
-    pub(in crate::cli) stops: bool,
+    pub(crate) stops: bool,
 }
 
 impl NextResume {
     /// By the runs above it alone, the nearest first. A workflow lets each step go on whose end it has not requested.
-    pub(in crate::cli) fn above(app: &App, run_id: &RunId) -> Result<Self, CliError> {
+    pub(crate) fn above(app: &App, run_id: &RunId) -> Result<Self, CliError> {
         let (mut found, mut below) = (Self::default(), run_id.clone());
         for _ in 0..MOST_LEVELS {
             let Some(mut reader) = app.reader()? else {
@@ -51,7 +51,7 @@ impl NextResume {
     }
 
     /// By that run alone.
-    pub(in crate::cli) fn by(run: &Run) -> Self {
+    pub(crate) fn by(run: &Run) -> Self {
         Self {
             ends: run.ends_if_resumed() || run.is_ending(),
             stops: run.is_stopping(),
@@ -68,7 +68,7 @@ impl NextResume {
     }
 
     /// By both.
-    pub(in crate::cli) const fn and(self, other: Self) -> Self {
+    pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             ends: self.ends || other.ends,
             stops: self.stops || other.stops,

@@ -2,16 +2,13 @@
 
 use super::error::CliError;
 use super::workflow_entries::view_of;
-use crate::message::RunId;
-use crate::store::StoreReader;
-use crate::transcript::ParentFound;
+use monolith_core::message::RunId;
+use monolith_core::transcript::ParentFound;
+use monolith_host::store::StoreReader;
 
 /// The first run of the line that this one was forked or called along, itself where it was not; `None` if a run of the line is not in
 /// the store.
-pub(in crate::cli) fn first_of(
-    reader: &StoreReader,
-    run_id: &RunId,
-) -> Result<Option<RunId>, CliError> {
+pub(crate) fn first_of(reader: &StoreReader, run_id: &RunId) -> Result<Option<RunId>, CliError> {
     let mut first = run_id.clone();
     for above in reader.ancestors(run_id) {
         let (_, lineage) = above?;
@@ -25,7 +22,7 @@ pub(in crate::cli) fn first_of(
 }
 
 /// The workflow and the step of it that the run is, or was called below: `review-notes:summary`. None elsewhere.
-pub(in crate::cli) fn step_path_of(
+pub(crate) fn step_path_of(
     reader: &mut StoreReader,
     run_id: &RunId,
 ) -> Result<Option<String>, CliError> {

@@ -3,12 +3,12 @@
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::secrets;
-use crate::cli::ui::escape;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::secrets;
+use crate::ui::escape;
 
 /// What `body` comes to; a panic in it is a fault like any other.
-pub(in crate::cli) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
+pub(crate) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         Err(SystemFault::Panic {
             message: words(payload.as_ref()),
@@ -18,7 +18,7 @@ pub(in crate::cli) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> R
 }
 
 /// One line for the report of the bug; the command itself ends with an error after it.
-pub(in crate::cli) fn on_panic(info: &PanicHookInfo<'_>) {
+pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map(ToString::to_string);
     let place = place.unwrap_or_else(|| "an unknown place".to_owned());
     let line = format!("monolith: bug at {place}: {}\n", words(info.payload()));
@@ -39,7 +39,7 @@ fn words(payload: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::exit::Exit;
+    use crate::context::exit::Exit;
 
     #[test]
     fn a_panic_is_a_fault_of_monolith_with_its_words() {

@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::ui::command::{command, typed_word};
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::grouped;
-use crate::store::Exposure;
-use crate::tools::Withheld;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::ui::command::{command, typed_word};
+use crate::ui::escape::line;
+use crate::ui::numbers::grouped;
+use monolith_host::store::Exposure;
+use monolith_host::tools::Withheld;
 
 /// The most that are named.
 const MOST_NAMED: usize = 5;
 
 /// The files and folders that are not their owner's alone: the first by their names, and how many there are.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Looser {
+pub(crate) struct Looser {
     first: BTreeMap<PathBuf, Exposure>,
     count: u64,
 }
 
 impl Looser {
     /// Looks at each file and folder of the state and the store. However many there are, it holds only the first.
-    pub(in crate::cli) fn of(app: &App) -> Result<Self, CliError> {
+    pub(crate) fn of(app: &App) -> Result<Self, CliError> {
         let Withheld { paths, folders, .. } = app.withheld()?;
         let withheld = [paths, folders].concat();
         let keys = app.keys()?;
@@ -60,12 +60,12 @@ impl Looser {
         }
     }
 
-    pub(in crate::cli) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// How they become their owner's alone: a command for the first of them.
-    pub(in crate::cli) fn fix(&self) -> String {
+    pub(crate) fn fix(&self) -> String {
         let words = |is_owned: bool| {
             let one = move |(path, exposure): (&PathBuf, &Exposure)| {
                 let is_other = matches!(exposure, Exposure::Owner(_));
@@ -85,7 +85,7 @@ impl Looser {
     }
 
     /// The first of them in words, and how many more there are.
-    pub(in crate::cli) fn named(&self) -> String {
+    pub(crate) fn named(&self) -> String {
         let first = self.first.iter().map(|(path, exposure)| {
             let path = line(&path.display().to_string());
             match exposure {

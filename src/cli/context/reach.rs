@@ -1,19 +1,21 @@
 //! What a run of a contract reaches, for people.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::{counted, dollars, grouped};
-use crate::contract::{BigCount, DelegateTerms, ExecutionContract};
-use crate::driver::{
-    Environment, Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE,
-    StatedConfinement,
+use crate::ui::escape::line;
+use crate::ui::numbers::{counted, dollars, grouped};
+use monolith_core::contract::{BigCount, DelegateTerms, ExecutionContract};
+use monolith_core::message::{Confinement, MemoryScope, SandboxStrength, ServerConfinement};
+use monolith_host::driver::{
+    Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE, StatedConfinement,
 };
-use crate::message::{Confinement, MemoryScope, SandboxStrength, ServerConfinement};
-use crate::tools::{ProbeFault, SandboxKind};
+use monolith_host::tools::{ProbeFault, ProbeReport, SandboxKind};
 
 /// Everything, one a line, with what confines each command on this machine.
-pub(in crate::cli) fn listed(reach: &Reach, environment: &Environment) -> String {
+///
+/// `probe` returns what this machine can confine.
+pub(crate) fn listed(reach: &Reach, probe: &dyn Fn(SandboxKind) -> Arc<ProbeReport>) -> String {
     let mut out = "reaches:\n".to_owned();
     let mut row = |kind: &str, text: String| {
         // Writing to a String cannot fail.
@@ -22,7 +24,7 @@ pub(in crate::cli) fn listed(reach: &Reach, environment: &Environment) -> String
     for command in &reach.commands {
         let words = line(&command.command.join(" "));
         let place = line(&command.place);
-        let confined = line(&confined_here(command, environment));
+        let confined = line(&confined_here(command, probe));
         row("command", format!("{words}   ({place}; {confined})"));
     }
     for host in &reach.hosts {
@@ -68,12 +70,12 @@ pub(in crate::cli) fn listed(reach: &Reach, environment: &Environment) -> String
 }
 
 /// The words that a limit of memory counts each process alone.
-pub(in crate::cli) const MEMORY_OF_EACH: &str =
+pub(crate) const MEMORY_OF_EACH: &str =
     "memory_mb limits each process and refuses shared memory: no control group can be made";
 
 /// A line for each tool server that runs without the sandbox because this machine has none; with `details` also for each limit of memory that
 /// counts every process alone.
-pub(in crate::cli) fn unconfined_notes(
+pub(crate) fn unconfined_notes(
     confinement: &[ServerConfinement],
     contract: &ExecutionContract,
     details: bool,
@@ -101,7 +103,10 @@ pub(in crate::cli) fn unconfined_notes(
 }
 
 /// What confines a command, and whether this machine can.
-fn confined_here(command: &ReachedCommand, environment: &Environment) -> String {
+fn confined_here(
+    command: &ReachedCommand,
+    probe: &dyn Fn(SandboxKind) -> Arc<ProbeReport>,
+) -> String {
     let stated = &command.confinement;
     if command.confined == StatedConfinement::Never {
         return format!("{stated}: it may do whatever you may");
@@ -111,7 +116,7 @@ fn confined_here(command: &ReachedCommand, environment: &Environment) -> String 
     } else {
         SandboxKind::Server
     };
-    let found = &environment.sandbox(kind).result;
+    let found = &probe(kind).result;
     let lacking = found.as_ref().err().map(|fault| match fault {
         ProbeFault::Lacking { part, .. } => format!("no {part}"),
         ProbeFault::Untried { .. } => fault.to_string(),
@@ -140,7 +145,7 @@ fn confined_here(command: &ReachedCommand, environment: &Environment) -> String 
 }
 
 /// The file of an agent, and what a run of it may take.
-pub(in crate::cli) fn of_agent(terms: &DelegateTerms) -> String {
+pub(crate) fn of_agent(terms: &DelegateTerms) -> String {
     let tokens = match &terms.max_tokens_consumed {
         Some(BigCount(tokens)) => format!("at most {}", counted(*tokens, "token")),
         None => "a share of the tokens that are left".to_owned(),
@@ -171,7 +176,7 @@ fn time(ms: u64) -> String {
 }
 
 /// Which variable goes where, one a line.
-pub(in crate::cli) fn variables(reach: &Reach) -> Vec<String> {
+pub(crate) fn variables(reach: &Reach) -> Vec<String> {
     reach.variables.iter().map(one).collect()
 }
 
@@ -188,8 +193,7 @@ fn one(sent: &ReachedVariable) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::SandboxPart;
-    use crate::tools::SandboxProbe;
+    use monolith_core::message::SandboxPart;
 
     #[test]
     fn a_command_is_listed_with_what_confines_it_on_this_machine() {
@@ -222,9 +226,11 @@ mod tests {
                     }],
                     ..Reach::default()
                 };
-                let probe = SandboxProbe::known(found.map_err(Clone::clone));
-                let environment = Environment::new(|_| None).with_sandbox(probe);
-                let text = listed(&reach, &environment);
+                let report = Arc::new(ProbeReport {
+                    parts: Vec::new(),
+                    result: found.map_err(Clone::clone),
+                });
+                let text = listed(&reach, &|_| Arc::clone(&report));
                 let expect = format!("reaches:\n  command   npx x   (tools.mcp.fs; {expect})\n");
                 assert_eq!(text, expect);
             };

@@ -2,16 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::runtime::runtime;
-use crate::cli::context::signals::Signals;
-use crate::cli::ui::progress::Progress;
-use crate::inference::Reading;
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::runtime::runtime;
+use crate::context::signals::Signals;
+use crate::ui::progress::Progress;
+use monolith_host::inference::Reading;
 
 /// Does work that reads a large file: shows how far it has come, and ends it where the process is asked to end. What is called
 /// `name` has `total` bytes.
-pub(in crate::cli) fn reading<T: Send>(
+pub(crate) fn reading<T: Send>(
     app: &App,
     name: String,
     total: u64,

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use super::app::App;
-use crate::contract::ContractSpec;
-use crate::driver::{HandedRoot, MCP_ROOT, handed_roots, is_root_of_all, skipped_search_folders};
+use monolith_core::contract::ContractSpec;
+use monolith_host::driver::{
+    HandedRoot, MCP_ROOT, handed_roots, is_root_of_all, skipped_search_folders,
+};
 
 /// A variable of this process. A root for tool servers that is missing or blank is the folder where the command was typed.
-pub(in crate::cli) fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     if name != MCP_ROOT {
         return std::env::var(name).ok();
     }
@@ -22,7 +24,7 @@ fn given_root() -> Option<String> {
 }
 
 /// What is said of the roots that the servers of a file are handed, `folder` being the file's own.
-pub(in crate::cli) fn root_notes(app: &App, spec: &ContractSpec, folder: &Path) -> Vec<String> {
+pub(crate) fn root_notes(app: &App, spec: &ContractSpec, folder: &Path) -> Vec<String> {
     let handed = handed_roots(spec, &app.environment);
     let is_whole = |root: &&HandedRoot| is_root_of_all(&folder.join(&root.folder));
     let confined = handed.iter().filter(|root| root.is_confined);

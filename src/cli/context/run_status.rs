@@ -2,12 +2,12 @@
 
 use std::process;
 
-use crate::message::RunId;
-use crate::store::{RunRow, StoreError, StoreReader};
+use monolith_core::message::RunId;
+use monolith_host::store::{RunRow, StoreError, StoreReader};
 
 /// What is known of a run without a seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum RunStatus {
+pub(crate) enum RunStatus {
     /// A process drives it.
     Running {
         /// Its id, where it is known.
@@ -21,10 +21,7 @@ pub(in crate::cli) enum RunStatus {
 
 impl RunStatus {
     /// The status of the run of that row; `None` if it has ended, be it since the row was read.
-    pub(in crate::cli) fn of(
-        reader: &mut StoreReader,
-        row: &RunRow,
-    ) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn of(reader: &mut StoreReader, row: &RunRow) -> Result<Option<Self>, StoreError> {
         if row.outcome.is_some() {
             return Ok(None);
         }
@@ -41,7 +38,7 @@ impl RunStatus {
 }
 
 /// Whether another process drives the run, or the one above that it goes on with.
-pub(in crate::cli) fn is_driven(reader: &StoreReader, run_id: &RunId) -> Result<bool, StoreError> {
+pub(crate) fn is_driven(reader: &StoreReader, run_id: &RunId) -> Result<bool, StoreError> {
     for run in [run_id, &reader.goes_on_with(run_id)?] {
         let driver = reader.driver_of(run)?;
         if driver.is_some_and(|driver| driver.pid != Some(process::id())) {

@@ -2,19 +2,19 @@
 
 use tokio::runtime::Runtime;
 
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::context::error::{CliError, SystemFault};
 
 /// Threads on which files of tools are read, at most: each holds files open.
 const FILE_THREADS: usize = 64;
 
 /// Makes what a command that waits for the world runs on: this thread. One run waits most of the time, and a second thread would be woken for
 /// each thing that happens and wake this one in turn. What blocks for long has a thread of its own: the store, files of tools, engines, the last Ctrl-C.
-pub(in crate::cli) fn runtime() -> Result<Runtime, CliError> {
+pub(crate) fn runtime() -> Result<Runtime, CliError> {
     made(&mut tokio::runtime::Builder::new_current_thread())
 }
 
 /// Makes what a command runs on that drives many runs at once: a thread for each processor.
-pub(in crate::cli) fn runtime_of_many() -> Result<Runtime, CliError> {
+pub(crate) fn runtime_of_many() -> Result<Runtime, CliError> {
     made(tokio::runtime::Builder::new_multi_thread().max_blocking_threads(FILE_THREADS))
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use regex::{Captures, Regex};
 
-use crate::contract::{ContractSpec, RedactionTerms, recorded_url};
-use crate::driver::{Environment, Secrets};
-use crate::message::Scrubber;
-use crate::session::{KnownSecrets, Redactor};
+use monolith_core::contract::{ContractSpec, RedactionTerms, recorded_url};
+use monolith_core::message::Scrubber;
+use monolith_core::session::{KnownSecrets, Redactor};
+use monolith_host::driver::{Environment, Secrets};
 
 /// What goes over what is said.
 static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
@@ -83,7 +83,7 @@ impl Drop for Scope {
 }
 
 /// From now on nothing is said that holds a secret of this file: within [`scoped`] until that ends, else for good.
-pub(in crate::cli) fn learn(spec: &ContractSpec, environment: &Environment) {
+pub(crate) fn learn(spec: &ContractSpec, environment: &Environment) {
     let secrets = Secrets::of(spec, environment);
     let key: Key = (
         secrets.matched().map(str::to_owned).collect(),
@@ -97,12 +97,12 @@ pub(in crate::cli) fn learn(spec: &ContractSpec, environment: &Environment) {
 }
 
 /// Does what a run among many does: what its files keep secret is forgotten with it, so that what is known does not grow with the list.
-pub(in crate::cli) async fn scoped<T>(body: impl Future<Output = T>) -> T {
+pub(crate) async fn scoped<T>(body: impl Future<Output = T>) -> T {
     SCOPE.scope(RefCell::default(), body).await
 }
 
 /// The text as it may be shown: without known secrets, and without the values of any address's query, known or not.
-pub(in crate::cli) fn without_secrets(text: &str) -> String {
+pub(crate) fn without_secrets(text: &str) -> String {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     let text = without_header_shape(text).into_owned();
     let text = known.0.iter().fold(text, |text, one| {

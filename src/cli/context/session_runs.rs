@@ -5,32 +5,32 @@ use std::path::Path;
 use super::error::CliError;
 use super::origin::{first_of, step_path_of};
 use super::source::Source;
-use crate::message::RunId;
-use crate::store::StoreReader;
-use crate::telemetry::{AgentResult, Session};
+use monolith_core::message::RunId;
+use monolith_host::store::StoreReader;
+use monolith_host::telemetry::{AgentResult, Session};
 
 /// A session with all that it called, and what each run of it came to.
-pub(in crate::cli) struct SessionRuns {
+pub(crate) struct SessionRuns {
     /// What files are called that are kept of it: the first run of its line, under which accounting has it, too (001 §12). The steps of a
     /// workflow are sessions of their own.
-    pub(in crate::cli) name: RunId,
+    pub(crate) name: RunId,
     /// The first run of its line, that of a workflow included.
-    pub(in crate::cli) origin: RunId,
+    pub(crate) origin: RunId,
     /// Each run and its result, the first one first.
-    pub(in crate::cli) results: Vec<(RunId, AgentResult)>,
-    pub(in crate::cli) session: Session,
+    pub(crate) results: Vec<(RunId, AgentResult)>,
+    pub(crate) session: Session,
 }
 
 impl SessionRuns {
     /// Reads a run of the store and those below it.
-    pub(in crate::cli) fn read(store: &Path, run_id: &RunId) -> Result<Self, CliError> {
+    pub(crate) fn read(store: &Path, run_id: &RunId) -> Result<Self, CliError> {
         let mut reader = StoreReader::open(store)?;
         let step_path = step_path_of(&mut reader, run_id)?;
         Self::below(store, &reader, run_id, step_path)
     }
 
     /// The same of the run of a step, whose place is known: a workflow with many steps is not read again for each.
-    pub(in crate::cli) fn of_step(
+    pub(crate) fn of_step(
         store: &Path,
         run_id: &RunId,
         step_path: String,

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use crate::cli::context::interrupts;
+use crate::context::interrupts;
 
 /// What somebody outside asks of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Signal {
+pub(crate) enum Signal {
     /// Ctrl-C.
     Interrupt,
     /// The system ends the process.
@@ -15,7 +15,7 @@ pub(in crate::cli) enum Signal {
 
 /// The process's signals, from the moment of the call on.
 #[derive(Debug)]
-pub(in crate::cli) struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     hangup: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -27,7 +27,7 @@ pub(in crate::cli) struct Signals {
 impl Signals {
     /// Listens from now on; must be called inside a runtime.
     #[cfg(unix)]
-    pub(in crate::cli) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         interrupts::listened();
         Ok(Self {
@@ -39,14 +39,14 @@ impl Signals {
 
     /// Listens from now on; must be called inside a runtime.
     #[cfg(not(unix))]
-    pub(in crate::cli) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         interrupts::listened();
         Ok(Self {})
     }
 
     /// Waits for the next one.
     #[cfg(unix)]
-    pub(in crate::cli) async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
             Some(()) = self.interrupt.recv() => Signal::Interrupt,
             Some(()) = self.terminate.recv() => Signal::Terminate,
@@ -58,7 +58,7 @@ impl Signals {
 
     /// Waits for the next one.
     #[cfg(not(unix))]
-    pub(in crate::cli) async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         match tokio::signal::ctrl_c().await {
             Ok(()) => Signal::Interrupt,
             Err(_) => std::future::pending().await,

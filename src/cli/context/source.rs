@@ -6,16 +6,16 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::run_status::RunStatus;
-use crate::contract::ExecutionContract;
-use crate::inference::BuiltInTokenizers;
-use crate::kernel::Run;
-use crate::message::{Digest, RunId};
-use crate::replay::{BlobSource, ReplayReport, Replayer};
-use crate::store::{Lineage, RunReader, StoreReader, open_regular};
-use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
-use crate::view::{DecodedEntry, RunView, Step};
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::run_status::RunStatus;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::Run;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::replay::{BlobSource, ReplayReport, Replayer};
+use monolith_core::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
+use monolith_core::view::{DecodedEntry, RunView, Step};
+use monolith_host::inference::BuiltInTokenizers;
+use monolith_host::store::{Lineage, RunReader, StoreReader, open_regular};
 
 /// How the lines of a transcript begin. A file that begins otherwise never was one.
 const FIRST_KEYS: [&str; 5] = [
@@ -28,7 +28,7 @@ const FIRST_KEYS: [&str; 5] = [
 
 /// Where a transcript is.
 #[derive(Debug)]
-pub(in crate::cli) enum Source {
+pub(crate) enum Source {
     /// In a file.
     File(PathBuf),
     /// In the store.
@@ -37,10 +37,10 @@ pub(in crate::cli) enum Source {
 
 /// A transcript as it is stored. Nothing of it is verified here.
 #[derive(Debug)]
-pub(in crate::cli) struct Recorded {
-    pub(in crate::cli) contract: ExecutionContract,
-    pub(in crate::cli) run_id: RunId,
-    pub(in crate::cli) entries: Vec<SealedEntry>,
+pub(crate) struct Recorded {
+    pub(crate) contract: ExecutionContract,
+    pub(crate) run_id: RunId,
+    pub(crate) entries: Vec<SealedEntry>,
     blobs: Blobs,
     erased: BTreeSet<Digest>,
 }
@@ -52,7 +52,7 @@ enum Blobs {
 }
 
 /// Whether a text that may name a run or a file names a file by its ending.
-pub(in crate::cli) fn is_named_as_transcript(asked: &str) -> bool {
+pub(crate) fn is_named_as_transcript(asked: &str) -> bool {
     let ending = Path::new(asked).extension();
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"))
 }
@@ -72,7 +72,7 @@ impl BlobSource for Recorded {
 
 impl Source {
     /// The run that this one was forked from, where the store has both.
-    pub(in crate::cli) fn lineage(&self) -> Result<Option<Lineage>, CliError> {
+    pub(crate) fn lineage(&self) -> Result<Option<Lineage>, CliError> {
         match self {
             Self::File(_) => Ok(None),
             Self::Run(run_id, reader) => Ok(reader.lineage(run_id)?),
@@ -80,7 +80,7 @@ impl Source {
     }
 
     /// The status of a run that has no end; `None` for a file, which records no processes.
-    pub(in crate::cli) fn status(&mut self) -> Result<Option<RunStatus>, CliError> {
+    pub(crate) fn status(&mut self) -> Result<Option<RunStatus>, CliError> {
         match self {
             Self::File(_) => Ok(None),
             Self::Run(run_id, reader) => {
@@ -91,7 +91,7 @@ impl Source {
     }
 
     /// What was erased of the run; whether it was right to is for verification.
-    pub(in crate::cli) fn tombstones(&mut self) -> Result<Vec<Tombstone>, CliError> {
+    pub(crate) fn tombstones(&mut self) -> Result<Vec<Tombstone>, CliError> {
         let mut stones = Vec::new();
         let mut take = |note: &str| {
             stones.extend(note.parse().ok().and_then(|note| Tombstone::read(&note)));
@@ -119,7 +119,7 @@ impl Source {
     }
 
     /// Hands on each entry in order and holds no more than a page of them; returns the contract.
-    pub(in crate::cli) fn each_entry(
+    pub(crate) fn each_entry(
         self,
         mut take: impl FnMut(&ExecutionContract, &RunId, &SealedEntry) -> Result<(), CliError>,
     ) -> Result<ExecutionContract, CliError> {
@@ -165,7 +165,7 @@ impl Source {
 
     /// Hands on each entry in order, with the view of the run that has taken it, and holds no more than a page of them; returns
     /// the view after the last.
-    pub(in crate::cli) fn each_step(
+    pub(crate) fn each_step(
         self,
         mut take: impl FnMut(&RunView, DecodedEntry, Step) -> Result<(), CliError>,
     ) -> Result<RunView, CliError> {
@@ -183,7 +183,7 @@ impl Source {
 
     /// The machine after the recorded events, and the view of its entries; holds no more than a page of them.
     /// `first` is the first run of the line that it was forked along, where that is known.
-    pub(in crate::cli) fn fold(self, first: Option<RunId>) -> Result<(Run, RunView), CliError> {
+    pub(crate) fn fold(self, first: Option<RunId>) -> Result<(Run, RunView), CliError> {
         let mut view = self.each_step(|_, _, _| Ok(()))?;
         let run = view
             .release_machine()
@@ -198,7 +198,7 @@ impl Source {
     }
 
     /// Reads the whole transcript.
-    pub(in crate::cli) fn load(self) -> Result<Recorded, CliError> {
+    pub(crate) fn load(self) -> Result<Recorded, CliError> {
         match self {
             Self::File(path) => load_file(&path),
             Self::Run(run_id, mut reader) => {
@@ -284,7 +284,7 @@ impl FileBlobs {
 
 impl Source {
     /// Decides a whole transcript again. `open` accepts one that has no seal yet.
-    pub(in crate::cli) fn replayed(self, open: bool) -> Result<ReplayReport, CliError> {
+    pub(crate) fn replayed(self, open: bool) -> Result<ReplayReport, CliError> {
         let replayer = self.each_entry_with_blobs(
             |contract, run_id| Replayer::new(contract, &run_id).counting_with(&BuiltInTokenizers),
             |replayer, entry, blobs| replayer.take(entry, blobs),
@@ -293,7 +293,7 @@ impl Source {
     }
 
     /// Hands on the entries one by one, with what knows their blobs; `begin` is given the contract and the name first.
-    pub(in crate::cli) fn each_entry_with_blobs<T>(
+    pub(crate) fn each_entry_with_blobs<T>(
         self,
         begin: impl FnOnce(ExecutionContract, RunId) -> T,
         mut take: impl FnMut(&mut T, &SealedEntry, &dyn BlobSource),
@@ -346,7 +346,7 @@ impl Source {
 
 impl Recorded {
     /// What an entry states.
-    pub(in crate::cli) fn decode(entry: &SealedEntry) -> Result<DecodedEntry, CliError> {
+    pub(crate) fn decode(entry: &SealedEntry) -> Result<DecodedEntry, CliError> {
         let refuse = |flaw: Flaw| TranscriptFault::Entry {
             seq: entry.seq,
             flaw,
@@ -356,7 +356,7 @@ impl Recorded {
 }
 
 /// Hands on each line of a file, its line feed included, until `take` says no or a line is longer than a transcript's.
-pub(in crate::cli) fn each_line(
+pub(crate) fn each_line(
     path: &Path,
     mut take: impl FnMut(&[u8]) -> Result<bool, CliError>,
 ) -> Result<(), CliError> {

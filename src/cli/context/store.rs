@@ -6,11 +6,11 @@ use super::app::{App, DEMO_PREFIX};
 use super::error::{CliError, StateFault, TranscriptFault};
 use super::origin;
 use super::source::{Source, is_named_as_transcript};
-use crate::message::RunId;
-use crate::store::{
+use monolith_core::message::RunId;
+use monolith_host::store::{
     Durability, Store, StoreError, StoreReader, judge_new_folder, judge_to_write, places_of,
 };
-use crate::tools::Withheld;
+use monolith_host::tools::Withheld;
 
 /// Random hexadecimal digits of a demo run's name.
 const DEMO_DIGITS: usize = 8;
@@ -19,7 +19,7 @@ const RANDOM_DIGITS: usize = 16;
 
 impl App {
     /// The file that keeps runs: the caller's, else `runs.db` in `MONOLITH_HOME`, else in the platform's state folder.
-    pub(in crate::cli) fn store_path(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn store_path(&self) -> Result<PathBuf, CliError> {
         if let Some(path) = &self.store {
             return Ok(self.cwd.join(path));
         }
@@ -27,7 +27,7 @@ impl App {
     }
 
     /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
-    pub(in crate::cli) fn withheld(&self) -> Result<Withheld, CliError> {
+    pub(crate) fn withheld(&self) -> Result<Withheld, CliError> {
         let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned()];
         let path = self.store_path()?;
         let store = places_of(&path);
@@ -38,7 +38,7 @@ impl App {
     }
 
     /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.
-    pub(in crate::cli) fn ready_store(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn ready_store(&self) -> Result<PathBuf, CliError> {
         if self.store.is_none() {
             self.ready_state()?;
         }
@@ -46,7 +46,7 @@ impl App {
     }
 
     /// Opens the store for writing.
-    pub(in crate::cli) fn open_store(&self, durability: Durability) -> Result<Store, CliError> {
+    pub(crate) fn open_store(&self, durability: Durability) -> Result<Store, CliError> {
         let store = Store::open(&self.ready_store()?, durability)?;
         if self.unsigned {
             return Ok(store);
@@ -55,7 +55,7 @@ impl App {
     }
 
     /// What keeps a run from being recorded, as far as that shows without making anything.
-    pub(in crate::cli) fn unusable_store(&self) -> Vec<CliError> {
+    pub(crate) fn unusable_store(&self) -> Vec<CliError> {
         let state = self.own_state().and_then(|folder| {
             judge_new_folder(&folder).map_err(|fault| {
                 let reason = fault.to_string();
@@ -77,7 +77,7 @@ impl App {
     }
 
     /// Opens the store for reading; `None` if nothing was ever kept.
-    pub(in crate::cli) fn reader(&self) -> Result<Option<StoreReader>, CliError> {
+    pub(crate) fn reader(&self) -> Result<Option<StoreReader>, CliError> {
         let path = self.store_path()?;
         let is_there = path.try_exists().map_err(|fault| StateFault::Unreachable {
             path: path.clone(),
@@ -100,7 +100,7 @@ impl App {
     }
 
     /// What `RUN|FILE` names. A text with a folder or the ending `.jsonl` is a file; else a run comes first.
-    pub(in crate::cli) fn source(&self, asked: &str) -> Result<Source, CliError> {
+    pub(crate) fn source(&self, asked: &str) -> Result<Source, CliError> {
         let path = self.cwd.join(asked);
         if asked.contains(['/', '\\']) || is_named_as_transcript(asked) {
             return Ok(Source::File(path));
@@ -114,7 +114,7 @@ impl App {
     }
 
     /// What is asked for by its full name: a command that looks twice must not find another run the second time.
-    pub(in crate::cli) fn settled(&self, asked: &str) -> Result<String, CliError> {
+    pub(crate) fn settled(&self, asked: &str) -> Result<String, CliError> {
         Ok(match self.source(asked)? {
             Source::File(_) => asked.to_owned(),
             Source::Run(run_id, _) => run_id.to_string(),
@@ -122,7 +122,7 @@ impl App {
     }
 
     /// The run of that name, or of that unique prefix.
-    pub(in crate::cli) fn run(&self, asked: &str) -> Result<Source, CliError> {
+    pub(crate) fn run(&self, asked: &str) -> Result<Source, CliError> {
         let none = || StoreError::NoSuchRun {
             asked: asked.chars().take(80).collect(),
         };
@@ -139,7 +139,7 @@ impl App {
 
     /// The first run of the line that this one was forked along, itself where it was not forked; `None` if a run of the line
     /// is not in the store.
-    pub(in crate::cli) fn first_of(&self, run_id: &RunId) -> Result<Option<RunId>, CliError> {
+    pub(crate) fn first_of(&self, run_id: &RunId) -> Result<Option<RunId>, CliError> {
         let Some(reader) = self.reader()? else {
             return Ok(None);
         };
@@ -150,7 +150,7 @@ impl App {
     }
 
     /// The run with which that one goes on: the first of its tree, as long as that is open.
-    pub(in crate::cli) fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, CliError> {
+    pub(crate) fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, CliError> {
         match self.reader()? {
             Some(reader) => Ok(reader.goes_on_with(run_id)?),
             None => Ok(run_id.clone()),
@@ -159,7 +159,7 @@ impl App {
 
     /// What to type for that run. A name that a person chose is never cut. One that monolith made (a demo's, too) is cut to the
     /// shortest beginning, with four of its random digits or more, that names only this run.
-    pub(in crate::cli) fn brief_name(&self, run_id: &str) -> String {
+    pub(crate) fn brief_name(&self, run_id: &str) -> String {
         let Some(first_digit) = first_random_digit(run_id) else {
             return run_id.to_owned();
         };

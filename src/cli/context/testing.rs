@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use super::found::{Calling, Choice};
 use super::source::Source;
-use crate::contract::ProviderType;
+use monolith_core::contract::ProviderType;
 
 /// The golden transcript of that case.
-pub(in crate::cli) fn golden(name: &str) -> Source {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("replay/v1");
+pub(crate) fn golden(name: &str) -> Source {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../replay/v1");
     Source::File(folder.join(format!("{name}.jsonl")))
 }
 
 /// The text without the digits of hashes: each change of a format changes them.
-pub(in crate::cli) fn masked(text: &str) -> String {
+pub(crate) fn masked(text: &str) -> String {
     let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
     let mask = |word: &str| {
@@ -30,7 +30,7 @@ pub(in crate::cli) fn masked(text: &str) -> String {
 }
 
 /// A way to have a contract answered by that model.
-pub(in crate::cli) fn way(provider: ProviderType, model: &str) -> Choice {
+pub(crate) fn way(provider: ProviderType, model: &str) -> Choice {
     Choice {
         address: None,
         calling: Calling::Wire,

@@ -15,57 +15,57 @@ use super::error::{CliError, ContractFault};
 use super::reach::listed;
 use super::runtime::runtime;
 use super::trusted::Trusted;
-use crate::cli::ui::escape::line;
-use crate::config::{TrustHash, place};
-use crate::contract::{ContractSpec, FileTrust, McpTransport, placeholders};
-use crate::driver::{self, Reach, RunRequest, ServersToStart};
-use crate::message::Digest;
-use crate::session::RedactionKey;
+use crate::ui::escape::line;
+use monolith_core::contract::{ContractSpec, FileTrust, McpTransport, placeholders};
+use monolith_core::message::Digest;
+use monolith_core::session::RedactionKey;
+use monolith_host::config::{TrustHash, place};
+use monolith_host::driver::{self, Reach, RunRequest, ServersToStart};
 
 /// Built-in tools that start commands.
 const STARTING: [&str; 1] = ["shell"];
 
 /// A contract, or a workflow, as it was read.
-pub(in crate::cli) struct ReadContract<'c> {
+pub(crate) struct ReadContract<'c> {
     /// The agents that it may delegate to, and theirs.
-    pub(in crate::cli) below: &'c [AgentBelow],
+    pub(crate) below: &'c [AgentBelow],
     /// The files that must be trusted.
-    pub(in crate::cli) files: &'c [FileTrust],
+    pub(crate) files: &'c [FileTrust],
     /// Its folder.
-    pub(in crate::cli) folder: &'c Path,
+    pub(crate) folder: &'c Path,
     /// As messages call it.
-    pub(in crate::cli) name: &'c Path,
-    pub(in crate::cli) path: &'c Path,
+    pub(crate) name: &'c Path,
+    pub(crate) path: &'c Path,
     /// A file that changed since a run in which a confined program could replace it.
-    pub(in crate::cli) replaced: Option<PathBuf>,
+    pub(crate) replaced: Option<PathBuf>,
     /// The contract itself; `None` for a workflow without one.
-    pub(in crate::cli) spec: Option<&'c ContractSpec>,
+    pub(crate) spec: Option<&'c ContractSpec>,
 }
 
 /// The file of an agent that a contract may delegate to, or one of its agents.
-pub(in crate::cli) struct AgentBelow {
+pub(crate) struct AgentBelow {
     /// BLAKE3 over its text, everything included.
-    pub(in crate::cli) digest: Digest,
+    pub(crate) digest: Digest,
     /// Its folder.
-    pub(in crate::cli) folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// As messages call it.
-    pub(in crate::cli) name: PathBuf,
-    pub(in crate::cli) path: PathBuf,
+    pub(crate) name: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its file and every file that it includes.
-    pub(in crate::cli) sources: Vec<PathBuf>,
-    pub(in crate::cli) spec: ContractSpec,
+    pub(crate) sources: Vec<PathBuf>,
+    pub(crate) spec: ContractSpec,
 }
 
 impl AgentBelow {
     /// The file with its trust hash.
-    pub(in crate::cli) fn trust(&self) -> FileTrust {
+    pub(crate) fn trust(&self) -> FileTrust {
         file_trust((&self.path, &self.folder), self.digest, &self.spec)
     }
 }
 
 /// A contract's file with its trust hash: its text, the schemas and the descriptions that it names, and every file that its commands name.
 /// `digest` is that of the text, everything included.
-pub(in crate::cli) fn file_trust(
+pub(crate) fn file_trust(
     (path, folder): (&Path, &Path),
     digest: Digest,
     spec: &ContractSpec,
@@ -105,7 +105,7 @@ pub(in crate::cli) fn file_trust(
 
 impl ReadContract<'_> {
     /// Refuses a contract where one of its files is not trusted as it is. A person at the terminal is shown what it reaches, and asked.
-    pub(in crate::cli) fn judge(&self, app: &App) -> Result<(), CliError> {
+    pub(crate) fn judge(&self, app: &App) -> Result<(), CliError> {
         if self.files.is_empty() {
             return Ok(());
         }
@@ -194,7 +194,7 @@ impl ReadContract<'_> {
     }
 
     /// The same, because of a file that changed since a run in which a confined program could replace it.
-    pub(in crate::cli) fn with_replaced(self, replaced: PathBuf) -> Self {
+    pub(crate) fn with_replaced(self, replaced: PathBuf) -> Self {
         Self {
             replaced: Some(replaced),
             ..self
@@ -202,7 +202,7 @@ impl ReadContract<'_> {
     }
 
     /// What a run of it reaches, and what its agents do, for people.
-    pub(in crate::cli) fn listed(&self, app: &App) -> Result<String, CliError> {
+    pub(crate) fn listed(&self, app: &App) -> Result<String, CliError> {
         let (own, below) = (self.reach(app)?, reached_below(app, self.below)?);
         Ok(listed_whole(app, &own, &below))
     }
@@ -216,14 +216,14 @@ impl ReadContract<'_> {
 
 /// What an agent below a contract reaches.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct ReachedBelow {
+pub(crate) struct ReachedBelow {
     /// Its file, as messages call it.
     file: String,
     reaches: Reach,
 }
 
 /// What each agent below a contract reaches; nothing is started to see.
-pub(in crate::cli) fn reached_below(
+pub(crate) fn reached_below(
     app: &App,
     below: &[AgentBelow],
 ) -> Result<Vec<ReachedBelow>, CliError> {
@@ -237,11 +237,11 @@ pub(in crate::cli) fn reached_below(
 }
 
 /// What a contract reaches, and the agents below it, for people.
-pub(in crate::cli) fn listed_whole(app: &App, own: &Reach, below: &[ReachedBelow]) -> String {
-    let machine = &app.environment;
-    let mut out = listed(own, machine);
+pub(crate) fn listed_whole(app: &App, own: &Reach, below: &[ReachedBelow]) -> String {
+    let machine = |kind| app.environment.sandbox(kind);
+    let mut out = listed(own, &machine);
     for agent in below {
-        let (name, reach) = (line(&agent.file), listed(&agent.reaches, machine));
+        let (name, reach) = (line(&agent.file), listed(&agent.reaches, &machine));
         // Writing to a String cannot fail.
         let _ = write!(out, "the agent {name} {reach}");
     }
@@ -268,7 +268,7 @@ fn reach_of(app: &App, spec: &ContractSpec, folder: &Path) -> Result<Reach, CliE
 }
 
 /// True if a contract starts commands, or names variables whose values it hands on.
-pub(in crate::cli) fn needs_trust(spec: &ContractSpec) -> bool {
+pub(crate) fn needs_trust(spec: &ContractSpec) -> bool {
     let hands_on = |values: &BTreeMap<String, String>| {
         values
             .values()

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::config::place;
-use crate::contract::FileTrust;
-use crate::message::Digest;
-use crate::store::{NewFile, open_regular};
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
+use monolith_core::contract::FileTrust;
+use monolith_core::message::Digest;
+use monolith_host::config::place;
+use monolith_host::store::{NewFile, open_regular};
 
 /// The name of the file in the state folder.
 const FILE: &str = "trusted-contracts.jsonl";
@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 4 << 20;
 
 /// The files that a person trusts. Commands may be relative to a path, so the same content under another path is another file.
 #[derive(Debug)]
-pub(in crate::cli) struct Trusted {
+pub(crate) struct Trusted {
     file: PathBuf,
     files: BTreeMap<Key, Digest>,
 }
@@ -28,7 +28,7 @@ type Key = (PathBuf, Option<PathBuf>);
 
 impl Trusted {
     /// Reads the list; an empty one where there is none.
-    pub(in crate::cli) fn of(app: &App) -> Result<Self, CliError> {
+    pub(crate) fn of(app: &App) -> Result<Self, CliError> {
         let file = app.own_state()?.join(FILE);
         let mut text = String::new();
         let read = open_regular(&file)
@@ -50,13 +50,13 @@ impl Trusted {
     }
 
     /// True if the file is trusted as it is.
-    pub(in crate::cli) fn has(&self, file: &FileTrust) -> bool {
+    pub(crate) fn has(&self, file: &FileTrust) -> bool {
         let key = (file.path.clone(), file.folder.clone());
         self.files.get(&key) == Some(&file.blake3)
     }
 
     /// Trusts the files as they are, and no earlier content of theirs.
-    pub(in crate::cli) fn add(
+    pub(crate) fn add(
         mut self,
         app: &App,
         files: impl IntoIterator<Item = FileTrust>,
@@ -69,7 +69,7 @@ impl Trusted {
     }
 
     /// Forgets the file at that path; true if it was trusted.
-    pub(in crate::cli) fn remove(mut self, path: &Path) -> Result<bool, CliError> {
+    pub(crate) fn remove(mut self, path: &Path) -> Result<bool, CliError> {
         let path = place(path);
         let before = self.files.len();
         self.files.retain(|(known, _), _| *known != path);
@@ -81,7 +81,7 @@ impl Trusted {
     }
 
     /// Every file as it was trusted.
-    pub(in crate::cli) fn all(&self) -> impl Iterator<Item = FileTrust> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = FileTrust> {
         let files = self.files.iter();
         files.map(|((path, folder), blake3)| FileTrust {
             blake3: *blake3,

@@ -1,11 +1,11 @@
 //! What helps where no model server answers at an address. Asks none.
 
-use crate::cli::ui::escape::line;
-use crate::contract::ProviderType;
+use crate::ui::escape::line;
+use monolith_core::contract::ProviderType;
 
 /// What helps where no server answers at the address of a provider of that type; `key` is where the address is written. The server of a
 /// company cannot be started here.
-pub(in crate::cli) fn unreached(
+pub(crate) fn unreached(
     provider: &str,
     at: Option<(ProviderType, &str)>,
     key: &str,

@@ -10,30 +10,30 @@ use super::contract_file::ContractFile;
 use super::error::CliError;
 use super::next_resume::NextResume;
 use super::source::Source;
-use crate::contract::ExecutionContract;
-use crate::driver::{DriverError, committed_workspace, redactor_of};
-use crate::kernel::{CallOrder, EffectRecord, EventKind, Run};
-use crate::message::{Digest, RunId};
-use crate::replay::{Replayer, Unfinished};
-use crate::store::StoreReader;
-use crate::view::RunView;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{CallOrder, EffectRecord, EventKind, Run};
+use monolith_core::message::{Digest, RunId};
+use monolith_core::replay::{Replayer, Unfinished};
+use monolith_core::view::RunView;
+use monolith_host::driver::{DriverError, committed_workspace, redactor_of};
+use monolith_host::store::StoreReader;
 
 /// The call that a run waits with.
-pub(in crate::cli) struct WaitingCall {
-    pub(in crate::cli) contract: Arc<ExecutionContract>,
+pub(crate) struct WaitingCall {
+    pub(crate) contract: Arc<ExecutionContract>,
     /// How many entries the run has.
-    pub(in crate::cli) entries: u64,
+    pub(crate) entries: u64,
     /// The hash of the run's first entry: every answer names it.
-    pub(in crate::cli) first_entry: Digest,
+    pub(crate) first_entry: Digest,
     /// What a person is asked.
-    pub(in crate::cli) order: CallOrder,
+    pub(crate) order: CallOrder,
     /// Which question of the run it is, from 1: the server of a call may ask the same again.
-    pub(in crate::cli) question: u64,
+    pub(crate) question: u64,
     /// When it was asked first, in milliseconds since 1970-01-01 UTC, at the earliest: time in which no process drove the run before that is
     /// recorded nowhere.
-    pub(in crate::cli) since_unix_ms: u64,
+    pub(crate) since_unix_ms: u64,
     /// The models that the contract names, in its order.
-    pub(in crate::cli) models: Vec<String>,
+    pub(crate) models: Vec<String>,
     /// What the next process makes of the run alone.
     next: NextResume,
     workspace: Option<Digest>,
@@ -41,10 +41,7 @@ pub(in crate::cli) struct WaitingCall {
 
 impl WaitingCall {
     /// That of a run; `None` if it has ended, or waits for no person.
-    pub(in crate::cli) fn of(
-        run_id: &RunId,
-        mut reader: StoreReader,
-    ) -> Result<Option<Self>, CliError> {
+    pub(crate) fn of(run_id: &RunId, mut reader: StoreReader) -> Result<Option<Self>, CliError> {
         if reader.read_run(run_id)?.row().outcome.is_some() {
             return Ok(None);
         }
@@ -106,7 +103,7 @@ impl WaitingCall {
 
     /// The calls that wait in a run or a workflow, and in the runs below it, each with its run; those that were answered already are left
     /// out.
-    pub(in crate::cli) fn below(app: &App, run_id: &RunId) -> Result<Vec<(RunId, Self)>, CliError> {
+    pub(crate) fn below(app: &App, run_id: &RunId) -> Result<Vec<(RunId, Self)>, CliError> {
         let Some(mut reader) = app.reader()? else {
             return Ok(Vec::new());
         };
@@ -115,7 +112,7 @@ impl WaitingCall {
     }
 
     /// Those of them of which an answer is taken.
-    pub(in crate::cli) fn answerable_below(
+    pub(crate) fn answerable_below(
         app: &App,
         run_id: &RunId,
     ) -> Result<Vec<(RunId, Self)>, CliError> {
@@ -129,7 +126,7 @@ impl WaitingCall {
     }
 
     /// Why no answer to it is taken; `None` where one is.
-    pub(in crate::cli) fn refusal(
+    pub(crate) fn refusal(
         &self,
         app: &App,
         run_id: &RunId,
@@ -142,7 +139,7 @@ impl WaitingCall {
     }
 
     /// The calls that wait in these runs, each with its run; those that were answered already are left out.
-    pub(in crate::cli) fn unanswered(
+    pub(crate) fn unanswered(
         app: &App,
         runs: impl IntoIterator<Item = RunId>,
     ) -> Result<Vec<(RunId, Self)>, CliError> {
@@ -167,7 +164,7 @@ impl WaitingCall {
     }
 
     /// Where what it would change of files is looked up; `None` if the run's workspace is not there any more.
-    pub(in crate::cli) fn changes(
+    pub(crate) fn changes(
         &self,
         app: &App,
         run_id: &RunId,
@@ -185,7 +182,7 @@ impl WaitingCall {
 
 /// Whether a run, or each run below it that is not at its end, waits for a person who has not answered: a process that goes on with it comes
 /// no further. One that has ended, or is not begun, does not wait. `waits` knows the runs whose call waits.
-pub(in crate::cli) fn is_stuck(
+pub(crate) fn is_stuck(
     app: &App,
     reader: &mut StoreReader,
     run_id: &RunId,

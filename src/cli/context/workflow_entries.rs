@@ -3,25 +3,27 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::{WorkflowAction, WorkflowEntry, WorkflowEvent, WorkflowEventKind, WorkflowView};
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::source::{Source, each_line};
-use crate::contract::WorkflowDefinition;
-use crate::kernel::ParentRun;
-use crate::message::{Digest, RunId};
-use crate::store::{StoreError, StoreReader};
-use crate::transcript::{Flaw, LineReader, Record, SealedWorkflowEntry};
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::source::{Source, each_line};
+use monolith_core::agent::{
+    WorkflowAction, WorkflowEntry, WorkflowEvent, WorkflowEventKind, WorkflowView,
+};
+use monolith_core::contract::WorkflowDefinition;
+use monolith_core::kernel::ParentRun;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{Flaw, LineReader, Record, SealedWorkflowEntry};
+use monolith_host::store::{StoreError, StoreReader};
 
 /// A transcript that is that of a workflow.
-pub(in crate::cli) struct WorkflowSource {
+pub(crate) struct WorkflowSource {
     document: String,
-    pub(in crate::cli) run_id: RunId,
+    pub(crate) run_id: RunId,
     source: Source,
 }
 
 impl WorkflowSource {
     /// The workflow that a source is, or the source where it is none.
-    pub(in crate::cli) fn of(source: Source) -> Result<Result<Self, Source>, CliError> {
+    pub(crate) fn of(source: Source) -> Result<Result<Self, Source>, CliError> {
         let (document, run_id, source) = match source {
             Source::Run(run_id, mut reader) => {
                 let run = reader.read_run(&run_id)?;
@@ -45,7 +47,7 @@ impl WorkflowSource {
     }
 
     /// What it is bound to.
-    pub(in crate::cli) fn definition(&mut self) -> Result<Arc<WorkflowDefinition>, CliError> {
+    pub(crate) fn definition(&mut self) -> Result<Arc<WorkflowDefinition>, CliError> {
         let definition = match &mut self.source {
             Source::Run(run_id, reader) => reader.read_run(run_id)?.definition()?,
             Source::File(path) => WorkflowDefinition::decode(&self.document)
@@ -55,7 +57,7 @@ impl WorkflowSource {
     }
 
     /// Where its step runs may be, where it is in the store.
-    pub(in crate::cli) const fn reader(&mut self) -> Option<&mut StoreReader> {
+    pub(crate) const fn reader(&mut self) -> Option<&mut StoreReader> {
         match &mut self.source {
             Source::Run(_, reader) => Some(reader),
             Source::File(_) => None,
@@ -63,12 +65,12 @@ impl WorkflowSource {
     }
 
     /// The transcript.
-    pub(in crate::cli) fn into_source(self) -> Source {
+    pub(crate) fn into_source(self) -> Source {
         self.source
     }
 
     /// Hands on each entry in order, decoded.
-    pub(in crate::cli) fn each_entry(
+    pub(crate) fn each_entry(
         &mut self,
         mut take: impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
@@ -98,7 +100,7 @@ impl WorkflowSource {
     }
 
     /// The view of it, and the hash of its last entry.
-    pub(in crate::cli) fn view(&mut self) -> Result<(WorkflowView, Digest), CliError> {
+    pub(crate) fn view(&mut self) -> Result<(WorkflowView, Digest), CliError> {
         let mut view = WorkflowView::default();
         let mut head = Digest::ZERO;
         self.each_entry(|hash, action, event| {
@@ -126,10 +128,7 @@ fn header_of(path: &Path) -> Result<Option<(String, RunId)>, CliError> {
 }
 
 /// The view of a stored workflow.
-pub(in crate::cli) fn view_of(
-    reader: &mut StoreReader,
-    run_id: &RunId,
-) -> Result<WorkflowView, CliError> {
+pub(crate) fn view_of(reader: &mut StoreReader, run_id: &RunId) -> Result<WorkflowView, CliError> {
     let mut view = WorkflowView::default();
     each_entry(reader, run_id, |_, action, event| {
         view.take(action, event);
@@ -139,7 +138,7 @@ pub(in crate::cli) fn view_of(
 }
 
 /// The workflow that a stored one was forked from, as its first entry says; nothing more of it is read.
-pub(in crate::cli) fn fork_parent(
+pub(crate) fn fork_parent(
     reader: &mut StoreReader,
     run_id: &RunId,
 ) -> Result<Option<ParentRun>, StoreError> {
@@ -154,7 +153,7 @@ pub(in crate::cli) fn fork_parent(
 }
 
 /// Hands on each entry of a stored workflow in order, decoded.
-pub(in crate::cli) fn each_entry(
+pub(crate) fn each_entry(
     reader: &mut StoreReader,
     run_id: &RunId,
     mut take: impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,

@@ -2,8 +2,8 @@
 
 /// Where something is drawn in a tree.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct Branch {
-    pub(in crate::cli) depth: usize,
+pub(crate) struct Branch {
+    pub(crate) depth: usize,
     /// The text before its mark: the lines of those above it that have more below them.
     indent: String,
     is_last: bool,
@@ -11,7 +11,7 @@ pub(in crate::cli) struct Branch {
 
 impl Branch {
     /// The first line of a tree.
-    pub(in crate::cli) fn root() -> Self {
+    pub(crate) fn root() -> Self {
         Self {
             is_last: true,
             ..Self::default()
@@ -19,7 +19,7 @@ impl Branch {
     }
 
     /// The text before its first line.
-    pub(in crate::cli) fn mark(&self) -> String {
+    pub(crate) fn mark(&self) -> String {
         let mark = match (self.depth, self.is_last) {
             (0, _) => "",
             (_, true) => "└─ ",
@@ -29,13 +29,13 @@ impl Branch {
     }
 
     /// The text before its further lines; `has_more` where something is drawn below it.
-    pub(in crate::cli) fn further(&self, has_more: bool) -> String {
+    pub(crate) fn further(&self, has_more: bool) -> String {
         let own = if has_more { "│  " } else { "   " };
         format!("{}{}{own}", self.indent, self.line())
     }
 
     /// That of something below it.
-    pub(in crate::cli) fn below(&self, is_last: bool) -> Self {
+    pub(crate) fn below(&self, is_last: bool) -> Self {
         Self {
             depth: self.depth.saturating_add(1),
             indent: format!("{}{}", self.indent, self.line()),

@@ -1,23 +1,23 @@
 //! A command that a person types next. Knows the quotes of a shell and that a command is never broken over lines; not what it does.
 
-use crate::message::escaped_line;
+use monolith_core::message::escaped_line;
 
 /// Stands for a space at which no line is broken, until the text is written: what is copied from a terminal is the command. No other
 /// text has it, since [`escape`](super::escape) writes it out.
-pub(in crate::cli::ui) const KEPT: char = '\u{1f}';
+pub(in crate::ui) const KEPT: char = '\u{1f}';
 
 /// The command, with spaces at which no line is broken. Only a [`Screen`](super::screen::Screen) may write it.
-pub(in crate::cli) fn command(words: &str) -> String {
+pub(crate) fn command(words: &str) -> String {
     words.replace(' ', "\u{1f}")
 }
 
 /// The text with plain spaces, for a reader that breaks lines itself.
-pub(in crate::cli) fn unkept(text: &str) -> String {
+pub(crate) fn unkept(text: &str) -> String {
     text.replace(KEPT, " ")
 }
 
 /// A word as a POSIX shell reads it back: in quotes where it needs them.
-pub(in crate::cli) fn shell_word(word: &str) -> String {
+pub(crate) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
@@ -27,7 +27,7 @@ pub(in crate::cli) fn shell_word(word: &str) -> String {
 }
 
 /// A word of a command that is typed next; `…` in the place of one that cannot be typed as it is printed.
-pub(in crate::cli) fn typed_word(text: &str) -> String {
+pub(crate) fn typed_word(text: &str) -> String {
     if escaped_line(text) == text {
         shell_word(text)
     } else {
@@ -36,7 +36,7 @@ pub(in crate::cli) fn typed_word(text: &str) -> String {
 }
 
 /// An option and its value, as they are typed behind other words.
-pub(in crate::cli) fn typed_again(typed: &str) -> String {
+pub(crate) fn typed_again(typed: &str) -> String {
     match typed.split_once(' ') {
         Some((option, value)) => format!(" {option} {}", typed_word(value)),
         None => format!(" {typed}"),

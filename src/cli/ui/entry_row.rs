@@ -4,15 +4,15 @@ use super::escape::line;
 use super::narration::{Transition, numbered, started_beside};
 use super::numbers::{counted, seconds};
 use super::screen::{Screen, Style};
-use crate::kernel::{Action, EntryKind, EventKind, State};
-use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
-use crate::view::{Entry, RunView, Step};
+use monolith_core::kernel::{Action, EntryKind, EventKind, State};
+use monolith_core::message::{Digest, EnvelopeStatus, ToolOutcome};
+use monolith_core::view::{Entry, RunView, Step};
 
 /// The cells of a terminal that shows every column of a row.
 const FULL_WIDTH: usize = 100;
 
 /// What happened in one entry, as one line.
-pub(in crate::cli) struct EntryRow {
+pub(crate) struct EntryRow {
     at_ms: u64,
     detail: String,
     failed: bool,
@@ -29,7 +29,7 @@ pub(in crate::cli) struct EntryRow {
 
 impl EntryRow {
     /// The row of the entry that `view` took last, in that step.
-    pub(in crate::cli) fn of(view: &RunView, entry: Entry<'_>, step: Step) -> Self {
+    pub(crate) fn of(view: &RunView, entry: Entry<'_>, step: Step) -> Self {
         let action = entry.action;
         let transition = Transition::of(view, entry);
         let transition = transition.filter(|_| action.kind == EntryKind::Transition);
@@ -52,12 +52,12 @@ impl EntryRow {
     }
 
     /// The row for people.
-    pub(in crate::cli) fn line(&self, screen: Screen) -> String {
+    pub(crate) fn line(&self, screen: Screen) -> String {
         self.line_with(screen, &self.detail)
     }
 
     /// The same with the number of the predicate that decided.
-    pub(in crate::cli) fn numbered_line(&self, screen: Screen) -> String {
+    pub(crate) fn numbered_line(&self, screen: Screen) -> String {
         self.line_with(screen, &numbered(self.rule, &self.detail))
     }
 
@@ -87,27 +87,27 @@ impl EntryRow {
     }
 
     /// Where the machine went, and why, without when.
-    pub(in crate::cli) fn decision(&self) -> String {
+    pub(crate) fn decision(&self) -> String {
         format!("{:>4}  {:<24}  {}", self.seq, self.states(), self.detail)
     }
 
     /// Whether a request or a call failed in it, or something was refused.
-    pub(in crate::cli) const fn failed(&self) -> bool {
+    pub(crate) const fn failed(&self) -> bool {
         self.failed
     }
 
     /// Whether it holds a warning: a tag of the model was ignored, or taken although it is not closed.
-    pub(in crate::cli) const fn warned(&self) -> bool {
+    pub(crate) const fn warned(&self) -> bool {
         self.warned
     }
 
     /// The number of the entry.
-    pub(in crate::cli) const fn seq(&self) -> u64 {
+    pub(crate) const fn seq(&self) -> u64 {
         self.seq
     }
 
     /// Whether it is the last of its run.
-    pub(in crate::cli) fn is_seal(&self) -> bool {
+    pub(crate) fn is_seal(&self) -> bool {
         self.kind == EntryKind::Seal
     }
 

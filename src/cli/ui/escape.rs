@@ -4,31 +4,31 @@
 use std::fmt::Write as _;
 
 use super::command::KEPT;
-use crate::message::{escaped, escaped_line, is_invisible};
+use monolith_core::message::{escaped, escaped_line, is_invisible};
 
 /// One line: line feeds and tabs are escaped too.
-pub(in crate::cli) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     escaped_line(text)
 }
 
 /// Several lines: line feeds and tabs stay.
-pub(in crate::cli) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
 /// What to do next: the commands in it stay unbroken.
-pub(in crate::cli) fn help(text: &str) -> String {
+pub(crate) fn help(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t' | KEPT))
 }
 
 /// JSON text, which stays the same JSON: what is unsafe is written as JSON itself escapes it.
-pub(in crate::cli) fn json(text: &str) -> String {
+pub(crate) fn json(text: &str) -> String {
     json_but(text, is_invisible)
 }
 
 /// JSON text as the same JSON, in which what steers a terminal or turns a line round is escaped: DEL, C1 and the controls of
 /// direction. JSON itself escapes the other control characters.
-pub(in crate::cli) fn piped_json(text: &str) -> String {
+pub(crate) fn piped_json(text: &str) -> String {
     let steers = |c: char| {
         matches!(
             c,
@@ -60,7 +60,7 @@ fn json_but(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
 }
 
 /// One line of at most `most` characters; what is left out is marked.
-pub(in crate::cli) fn brief(text: &str, most: usize) -> String {
+pub(crate) fn brief(text: &str, most: usize) -> String {
     let mut short: String = text.chars().take(most).collect();
     if text.chars().nth(most).is_some() {
         short.push('…');
@@ -69,12 +69,12 @@ pub(in crate::cli) fn brief(text: &str, most: usize) -> String {
 }
 
 /// The same of a text of several lines, whose breaks are blanks.
-pub(in crate::cli) fn flowing(text: &str, most: usize) -> String {
+pub(crate) fn flowing(text: &str, most: usize) -> String {
     brief(&unbroken(text), most)
 }
 
 /// The same between quotation marks, those in the text escaped.
-pub(in crate::cli) fn quoted(text: &str, most: usize) -> String {
+pub(crate) fn quoted(text: &str, most: usize) -> String {
     let text = unbroken(text);
     let mut short: String = text.chars().take(most).collect();
     if text.chars().nth(most).is_some() {
@@ -92,7 +92,7 @@ fn unbroken(text: &str) -> String {
 }
 
 /// Whether a text holds characters that a terminal does not show.
-pub(in crate::cli) fn hides(text: &str) -> bool {
+pub(crate) fn hides(text: &str) -> bool {
     text.chars()
         .any(|c| !matches!(c, '\n' | '\r' | '\t') && is_invisible(c))
 }

@@ -7,7 +7,7 @@ use miette::{Diagnostic, ReportHandler};
 use super::escape;
 
 /// A fault and what to do next, ready for a stream. The message is one line: what it quotes begins none of its own.
-pub(in crate::cli::ui) fn rendered(message: &str, help: Option<String>, color: bool) -> String {
+pub(in crate::ui) fn rendered(message: &str, help: Option<String>, color: bool) -> String {
     let shown = Shown {
         message: escape::line(message),
         help: help.map(|help| escape::help(&help)),

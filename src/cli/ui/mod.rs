@@ -2,18 +2,18 @@
 //!
 //! Knows how things look. It knows no file, no key, no store and no command.
 
-pub(in crate::cli) mod branch;
-pub(in crate::cli) mod command;
-pub(in crate::cli) mod departed;
-pub(in crate::cli) mod entry_row;
-pub(in crate::cli) mod escape;
+pub(crate) mod branch;
+pub(crate) mod command;
+pub(crate) mod departed;
+pub(crate) mod entry_row;
+pub(crate) mod escape;
 mod fault;
-pub(in crate::cli) mod narration;
-pub(in crate::cli) mod numbers;
-pub(in crate::cli) mod progress;
-pub(in crate::cli) mod runs_progress;
-pub(in crate::cli) mod screen;
-pub(in crate::cli) mod streamed;
-pub(in crate::cli) mod when;
-pub(in crate::cli) mod whole;
-pub(in crate::cli) mod wrap;
+pub(crate) mod narration;
+pub(crate) mod numbers;
+pub(crate) mod progress;
+pub(crate) mod runs_progress;
+pub(crate) mod screen;
+pub(crate) mod streamed;
+pub(crate) mod when;
+pub(crate) mod whole;
+pub(crate) mod wrap;

@@ -2,33 +2,33 @@
 
 use super::escape::{brief, line};
 use super::numbers::{counted, grouped, seconds};
-use crate::contract::{ExecutionContract, FlowAction, TextProfile, ToolPolicy};
-use crate::kernel::{
+use monolith_core::contract::{ExecutionContract, FlowAction, TextProfile, ToolPolicy};
+use monolith_core::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, EventKind, InferenceFailed, InferenceReturned,
     Interrupter, LostEffect, Predicate, PredicateName, State,
 };
-use crate::message::{EnvelopeStatus, InputAnswer, InputExchange, ToolInvocation};
-use crate::telemetry::words_of_note;
-use crate::view::{CallEnd, Entry, ReportFault, RequestPurpose, RunView};
+use monolith_core::message::{EnvelopeStatus, InputAnswer, InputExchange, ToolInvocation};
+use monolith_core::view::{CallEnd, Entry, ReportFault, RequestPurpose, RunView};
+use monolith_host::telemetry::words_of_note;
 
 /// The most tags that a line names.
 const MOST_WARNINGS: usize = 4;
 
 /// A transition of the machine in words. Everything in it is escaped.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::cli) struct Transition {
+pub(crate) struct Transition {
     /// Milliseconds since the run began.
-    pub(in crate::cli) at_ms: u64,
-    pub(in crate::cli) from: State,
-    pub(in crate::cli) to: State,
-    pub(in crate::cli) detail: String,
+    pub(crate) at_ms: u64,
+    pub(crate) from: State,
+    pub(crate) to: State,
+    pub(crate) detail: String,
     /// The number of the predicate that decided, where the detail begins with its words.
-    pub(in crate::cli) rule: Option<u8>,
+    pub(crate) rule: Option<u8>,
 }
 
 impl Transition {
     /// The transition that the entry is, where it is one, or the calls that it starts beside; `view` has taken it already.
-    pub(in crate::cli) fn of(view: &RunView, entry: Entry<'_>) -> Option<Self> {
+    pub(crate) fn of(view: &RunView, entry: Entry<'_>) -> Option<Self> {
         let action = entry.action;
         let detail = match action.kind {
             EntryKind::Transition => detail(view, entry),
@@ -47,12 +47,12 @@ impl Transition {
     }
 
     /// The line as a run shows it.
-    pub(in crate::cli) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         self.line_with(&self.detail)
     }
 
     /// The same with the number of the predicate that decided.
-    pub(in crate::cli) fn numbered_line(&self) -> String {
+    pub(crate) fn numbered_line(&self) -> String {
         self.line_with(&numbered(self.rule, &self.detail))
     }
 
@@ -67,7 +67,7 @@ impl Transition {
 }
 
 /// A detail behind the number of the predicate whose words it begins with.
-pub(in crate::cli::ui) fn numbered(rule: Option<u8>, detail: &str) -> String {
+pub(in crate::ui) fn numbered(rule: Option<u8>, detail: &str) -> String {
     match rule {
         Some(number) => format!("predicate {number}: {detail}"),
         None => detail.to_owned(),
@@ -220,7 +220,7 @@ fn results(view: &RunView) -> Vec<String> {
 }
 
 /// The calls that an entry starts which is no transition; `None` if it starts none.
-pub(in crate::cli::ui) fn started_beside(view: &RunView, action: &Action) -> Option<String> {
+pub(in crate::ui) fn started_beside(view: &RunView, action: &Action) -> Option<String> {
     let started = started(view, action);
     (action.kind == EntryKind::Noted && !started.is_empty()).then_some(started)
 }
@@ -320,7 +320,7 @@ fn fault(failed: &InferenceFailed) -> String {
 }
 
 /// What a server asked for during a call, and what it got.
-pub(in crate::cli) fn exchange(exchange: &InputExchange) -> String {
+pub(crate) fn exchange(exchange: &InputExchange) -> String {
     let asked = format!("its server asked {:?}", brief(&exchange.message, 120));
     let at = exchange.url.as_deref();
     let at = at.map_or_else(String::new, |url| format!(" at {}", brief(url, 200)));
@@ -334,7 +334,7 @@ pub(in crate::cli) fn exchange(exchange: &InputExchange) -> String {
 }
 
 /// How a call ended.
-pub(in crate::cli) fn call_end(end: &CallEnd) -> String {
+pub(crate) fn call_end(end: &CallEnd) -> String {
     match end {
         CallEnd::Returned(result) => {
             let status = match (result.status, &result.error) {
@@ -406,7 +406,7 @@ fn next_request(contract: &ExecutionContract, action: &Action) -> String {
 }
 
 /// `provider/model` of a target; of a model that is named by a path, the last part of the path.
-pub(in crate::cli) fn target_name(contract: &ExecutionContract, target: u32) -> String {
+pub(crate) fn target_name(contract: &ExecutionContract, target: u32) -> String {
     let index = usize::try_from(target).unwrap_or(usize::MAX);
     contract.targets.get(index).map_or_else(String::new, |t| {
         let last = t.model.rsplit('/').next().unwrap_or_default();

@@ -1,14 +1,14 @@
 //! Numbers for people.
 
-use crate::message::noun_for;
+use monolith_core::message::noun_for;
 
 /// Milliseconds as seconds with three decimals.
-pub(in crate::cli) fn seconds(ms: u64) -> String {
+pub(crate) fn seconds(ms: u64) -> String {
     format!("{}.{:03}s", ms / 1000, ms % 1000)
 }
 
 /// Millionths of a dollar as dollars, to a hundredth of a cent, upwards.
-pub(in crate::cli) fn dollars(micro_usd: u64) -> String {
+pub(crate) fn dollars(micro_usd: u64) -> String {
     let hundredths = micro_usd.div_ceil(100);
     format!(
         "${}.{:04}",
@@ -18,7 +18,7 @@ pub(in crate::cli) fn dollars(micro_usd: u64) -> String {
 }
 
 /// A number with its thousands apart.
-pub(in crate::cli) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -31,7 +31,7 @@ pub(in crate::cli) fn grouped(number: u64) -> String {
 }
 
 /// A number and its noun: `1 call`, `2 calls`, `1,024 entries`.
-pub(in crate::cli) fn counted(number: impl TryInto<u64>, noun: &str) -> String {
+pub(crate) fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     format!("{} {}", grouped(number), noun_for(number, noun))
 }

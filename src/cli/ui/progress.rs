@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 
 /// A line on stderr that shows how much of a file is here; nothing if no person watches.
 #[derive(Debug)]
-pub(in crate::cli) struct Progress {
+pub(crate) struct Progress {
     began: Instant,
     drawn: Option<Instant>,
     /// Bytes that were here at the beginning.
@@ -27,7 +27,7 @@ pub(in crate::cli) struct Progress {
 
 impl Progress {
     /// The line of a file of so many bytes.
-    pub(in crate::cli) fn new(screen: Screen, what: String, total: u64) -> Self {
+    pub(crate) fn new(screen: Screen, what: String, total: u64) -> Self {
         Self {
             began: Instant::now(),
             drawn: None,
@@ -39,7 +39,7 @@ impl Progress {
     }
 
     /// So many bytes are here.
-    pub(in crate::cli) fn at(&mut self, have: u64) {
+    pub(crate) fn at(&mut self, have: u64) {
         let first = *self.first.get_or_insert(have);
         let due = self
             .drawn
@@ -66,7 +66,7 @@ impl Drop for Progress {
 }
 
 /// Shows of each large file that is read how far that has come.
-pub(in crate::cli) fn watched(screen: Screen) -> impl Fn(&Path, u64, u64) + Send + Sync + 'static {
+pub(crate) fn watched(screen: Screen) -> impl Fn(&Path, u64, u64) + Send + Sync + 'static {
     let shown: Mutex<Option<(PathBuf, Progress)>> = Mutex::default();
     move |path, have, total| {
         let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);

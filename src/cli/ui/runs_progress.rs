@@ -13,7 +13,7 @@ const MOST_PARTS: u8 = 6;
 
 /// The line of many runs on stderr; nothing outside a terminal.
 #[derive(Debug)]
-pub(in crate::cli) struct RunsProgress {
+pub(crate) struct RunsProgress {
     began: Instant,
     /// How many runs came to each outcome.
     by_outcome: BTreeMap<String, usize>,
@@ -31,17 +31,17 @@ pub(in crate::cli) struct RunsProgress {
 
 /// What goes on at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct RunsNow {
+pub(crate) struct RunsNow {
     /// What the process was asked for, such as `stopping`.
-    pub(in crate::cli) ending: Option<&'static str>,
+    pub(crate) ending: Option<&'static str>,
     /// Runs that have not begun, where that is known.
-    pub(in crate::cli) left: Option<usize>,
-    pub(in crate::cli) running: usize,
-    pub(in crate::cli) waiting_requests: usize,
+    pub(crate) left: Option<usize>,
+    pub(crate) running: usize,
+    pub(crate) waiting_requests: usize,
 }
 
 impl RunsProgress {
-    pub(in crate::cli) fn new(screen: Screen) -> Self {
+    pub(crate) fn new(screen: Screen) -> Self {
         Self {
             began: Instant::now(),
             by_outcome: BTreeMap::new(),
@@ -55,31 +55,31 @@ impl RunsProgress {
     }
 
     /// A run has ended with that outcome.
-    pub(in crate::cli) fn ended(&mut self, outcome: &str, entries: u64) {
+    pub(crate) fn ended(&mut self, outcome: &str, entries: u64) {
         count(&mut self.by_outcome, outcome);
         self.entries = self.entries.saturating_add(entries);
     }
 
     /// A run had ended before with that outcome.
-    pub(in crate::cli) fn had_ended(&mut self, outcome: &str) {
+    pub(crate) fn had_ended(&mut self, outcome: &str) {
         count(&mut self.by_outcome, outcome);
         self.recorded = self.recorded.saturating_add(1);
     }
 
     /// A run is left without an end, in that state.
-    pub(in crate::cli) fn left(&mut self, label: &str, entries: u64) {
+    pub(crate) fn left(&mut self, label: &str, entries: u64) {
         count(&mut self.without_end, label);
         self.entries = self.entries.saturating_add(entries);
     }
 
     /// A run is left that waits for an approval.
-    pub(in crate::cli) fn waits(&mut self, entries: u64) {
+    pub(crate) fn waits(&mut self, entries: u64) {
         self.waiting = self.waiting.saturating_add(1);
         self.entries = self.entries.saturating_add(entries);
     }
 
     /// Draws the line.
-    pub(in crate::cli) fn show(&self, now: RunsNow) {
+    pub(crate) fn show(&self, now: RunsNow) {
         if !self.screen.redraws() {
             return;
         }
@@ -92,14 +92,14 @@ impl RunsProgress {
     }
 
     /// Wipes the line: something else is about to be written.
-    pub(in crate::cli) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if self.drawn.take() {
             self.screen.write_err(WIPE);
         }
     }
 
     /// Leaves in the place of the line what all runs came to.
-    pub(in crate::cli) fn sum_up(&self) {
+    pub(crate) fn sum_up(&self) {
         self.clear();
         let has_runs = !self.by_outcome.is_empty() || !self.without_end.is_empty();
         let has_runs = has_runs || self.waiting > 0;
@@ -190,7 +190,7 @@ impl Drop for RunsProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::Environment;
+    use monolith_host::driver::Environment;
 
     #[test]
     fn the_line_counts_runs_by_what_they_came_to() {

@@ -7,7 +7,7 @@ use super::command::KEPT;
 use super::whole::Whole;
 use super::wrap::wrapped;
 use super::{escape, fault};
-use crate::driver::Environment;
+use monolith_host::driver::Environment;
 
 /// Where output goes, and what it may look like there.
 ///
@@ -15,7 +15,7 @@ use crate::driver::Environment;
 /// people has no line that is wider than their terminal. The answer, and what is copied from a terminal into a file or a program, keeps
 /// its lines.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct Screen {
+pub(crate) struct Screen {
     err: Stream,
     out: Stream,
     quiet: bool,
@@ -37,7 +37,7 @@ struct Stream {
 
 /// How a piece of text stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Style {
+pub(crate) enum Style {
     Bad,
     Bold,
     Dim,
@@ -46,7 +46,7 @@ pub(in crate::cli) enum Style {
 
 impl Screen {
     /// What the process has.
-    pub(in crate::cli) fn of_process(environment: &Environment) -> Self {
+    pub(crate) fn of_process(environment: &Environment) -> Self {
         let is_dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
         let plain = is_dumb || environment.get("NO_COLOR").is_some();
         let stream = |is_err, is_terminal| Stream {
@@ -63,7 +63,7 @@ impl Screen {
     }
 
     /// The same for a caller who wants to see errors alone.
-    pub(in crate::cli) const fn quieted(self) -> Self {
+    pub(crate) const fn quieted(self) -> Self {
         Self {
             quiet: true,
             ..self
@@ -71,66 +71,66 @@ impl Screen {
     }
 
     /// How many cells a line of stderr has, 2 at least; 80 where that is not known, and no end in a pipe.
-    pub(in crate::cli) fn width(self) -> usize {
+    pub(crate) fn width(self) -> usize {
         self.err.width()
     }
 
     /// How many cells a line of stdout has.
-    pub(in crate::cli) fn width_out(self) -> usize {
+    pub(crate) fn width_out(self) -> usize {
         self.out.width()
     }
 
     /// Whether somebody watches stderr.
-    pub(in crate::cli) const fn is_watched(self) -> bool {
+    pub(crate) const fn is_watched(self) -> bool {
         self.err.is_terminal && !self.quiet
     }
 
     /// Whether a line of stderr may be drawn again in its place, for somebody who watches.
-    pub(in crate::cli) const fn redraws(self) -> bool {
+    pub(crate) const fn redraws(self) -> bool {
         self.is_watched() && self.err.redraws
     }
 
     /// Text for stderr in that style, where colours are wanted there.
-    pub(in crate::cli) fn paint(self, style: Style, text: &str) -> String {
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
         self.err.paint(style, text)
     }
 
     /// Text for stdout in that style, where colours are wanted there.
-    pub(in crate::cli) fn paint_out(self, style: Style, text: &str) -> String {
+    pub(crate) fn paint_out(self, style: Style, text: &str) -> String {
         self.out.paint(style, text)
     }
 
     /// Writes a line for people who watch; nothing if none do. `line` is escaped already.
-    pub(in crate::cli) fn note(self, line: &str) {
+    pub(crate) fn note(self, line: &str) {
         if self.is_watched() {
             self.write_err(&format!("{line}\n"));
         }
     }
 
     /// Writes a line to stderr unless the caller wants to see errors alone. `line` is escaped already.
-    pub(in crate::cli) fn remark(self, line: &str) {
+    pub(crate) fn remark(self, line: &str) {
         if !self.quiet {
             self.write_err(&format!("{line}\n"));
         }
     }
 
     /// Writes text for people to stderr. A stderr that cannot be written leaves no reader.
-    pub(in crate::cli) fn write_err(self, text: &str) {
+    pub(crate) fn write_err(self, text: &str) {
         drop(self.err.write(&self.err.fitted(text)));
     }
 
     /// Shows a fault, and what to do next where that is known.
-    pub(in crate::cli) fn fault(self, message: &str, next: Option<String>) {
+    pub(crate) fn fault(self, message: &str, next: Option<String>) {
         self.write_err(&fault::rendered(message, next, self.err.color));
     }
 
     /// Writes text for people to stdout. A reader that has gone away has what it wanted.
-    pub(in crate::cli) fn out(self, text: &str) -> io::Result<()> {
+    pub(crate) fn out(self, text: &str) -> io::Result<()> {
         self.out_whole(&self.out.fitted(text))
     }
 
     /// Writes to stdout as it is: what is copied from there must be what it was.
-    pub(in crate::cli) fn out_whole(self, text: &str) -> io::Result<()> {
+    pub(crate) fn out_whole(self, text: &str) -> io::Result<()> {
         match self.out.write(text) {
             Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
@@ -138,7 +138,7 @@ impl Screen {
     }
 
     /// Writes text that comes from a model to stdout: as it is into a pipe, escaped onto a terminal.
-    pub(in crate::cli) fn out_foreign(self, text: &str) -> io::Result<()> {
+    pub(crate) fn out_foreign(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
             self.out_whole(&escape::text(text))
         } else {
@@ -147,7 +147,7 @@ impl Screen {
     }
 
     /// Writes one JSON document and a line feed to stdout.
-    pub(in crate::cli) fn out_json(self, document: &impl serde::Serialize) -> io::Result<()> {
+    pub(crate) fn out_json(self, document: &impl serde::Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(document).map_err(io::Error::from)?;
         text.push('\n');
         self.out_json_text(&text)
@@ -155,7 +155,7 @@ impl Screen {
 
     /// Writes JSON text to stdout as the same JSON: without unsafe characters onto a terminal; into a pipe, which may end at one,
     /// without control characters and directions.
-    pub(in crate::cli) fn out_json_text(self, text: &str) -> io::Result<()> {
+    pub(crate) fn out_json_text(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
             self.out_whole(&escape::json(text))
         } else {
@@ -164,7 +164,7 @@ impl Screen {
     }
 
     /// [`Self::out_json_text`] for a reader who must have it: one that has gone away is an error.
-    pub(in crate::cli) fn out_json_read(self, text: &str) -> io::Result<()> {
+    pub(crate) fn out_json_read(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
             self.out.write(&escape::json(text))
         } else {
@@ -173,14 +173,14 @@ impl Screen {
     }
 
     /// Whether stdout is a terminal.
-    pub(in crate::cli) const fn is_shown(self) -> bool {
+    pub(crate) const fn is_shown(self) -> bool {
         self.out.is_terminal
     }
 }
 
 /// The cells of a line of help, at most so many: those of a terminal that a stream of the process is, else what `COLUMNS` says. The
 /// parser of the command line breaks its own lines at the same cell.
-pub(in crate::cli) fn help_width(most: usize) -> usize {
+pub(crate) fn help_width(most: usize) -> usize {
     #[cfg(unix)]
     let columns = {
         use rustix::termios::tcgetwinsize;

@@ -3,12 +3,12 @@
 
 use super::escape;
 use super::screen::{Screen, Style};
-use crate::message::InferenceSeq;
-use crate::view::RunView;
+use monolith_core::message::InferenceSeq;
+use monolith_core::view::RunView;
 
 /// The text that was shown last.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Streamed {
+pub(crate) struct Streamed {
     inference: Option<InferenceSeq>,
     /// Whether the cursor stands behind it.
     open: bool,
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Streamed {
 
 impl Streamed {
     /// Shows the next piece of a response.
-    pub(in crate::cli) fn add(&mut self, screen: Screen, inference: InferenceSeq, piece: &str) {
+    pub(crate) fn add(&mut self, screen: Screen, inference: InferenceSeq, piece: &str) {
         if self.inference != Some(inference) {
             self.close(screen);
             self.inference = Some(inference);
@@ -30,19 +30,19 @@ impl Streamed {
     }
 
     /// Ends the line that is begun.
-    pub(in crate::cli) fn close(&mut self, screen: Screen) {
+    pub(crate) fn close(&mut self, screen: Screen) {
         if std::mem::take(&mut self.open) {
             drop(screen.out_whole("\n"));
         }
     }
 
     /// Whether a line is begun and not ended.
-    pub(in crate::cli) const fn is_open(&self) -> bool {
+    pub(crate) const fn is_open(&self) -> bool {
         self.open
     }
 
     /// Marks what was shown of an attempt whose message is in no conversation.
-    pub(in crate::cli) fn judge(&mut self, screen: Screen, view: &RunView) {
+    pub(crate) fn judge(&mut self, screen: Screen, view: &RunView) {
         let Some(inference) = self.inference.filter(|_| !self.text.is_empty()) else {
             return;
         };
@@ -53,7 +53,7 @@ impl Streamed {
     }
 
     /// Marks what was shown of an attempt that has no end when the run is left: a resume asks again.
-    pub(in crate::cli) fn leave(&mut self, screen: Screen, view: &RunView) {
+    pub(crate) fn leave(&mut self, screen: Screen, view: &RunView) {
         let Some(inference) = self.inference.filter(|_| !self.text.is_empty()) else {
             return;
         };
@@ -74,7 +74,7 @@ impl Streamed {
     }
 
     /// Whether that text is what was shown last.
-    pub(in crate::cli) fn is(&self, answer: &str) -> bool {
+    pub(crate) fn is(&self, answer: &str) -> bool {
         !self.text.is_empty() && self.text.trim_end() == answer.trim_end()
     }
 }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
 /// A moment in the past, as a person names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum When {
+pub(crate) enum When {
     /// A moment, in milliseconds since 1970-01-01 UTC.
     At(u64),
     /// So many milliseconds before now.
@@ -15,7 +15,7 @@ pub(in crate::cli) enum When {
 
 impl When {
     /// The moment, in milliseconds since 1970-01-01 UTC.
-    pub(in crate::cli) const fn unix_ms(self, now_unix_ms: u64) -> u64 {
+    pub(crate) const fn unix_ms(self, now_unix_ms: u64) -> u64 {
         match self {
             Self::At(unix_ms) => unix_ms,
             Self::Ago(ms) => now_unix_ms.saturating_sub(ms),
@@ -27,7 +27,7 @@ impl When {
 ///
 /// # Errors
 /// What would have been understood.
-pub(in crate::cli) fn parse(text: &str) -> Result<When, String> {
+pub(crate) fn parse(text: &str) -> Result<When, String> {
     let at = || {
         let civil = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
         let stamp = text.parse::<Timestamp>().ok();

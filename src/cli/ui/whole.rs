@@ -7,7 +7,7 @@ use std::io;
 
 /// A stream of the process that waits for its reader. It keeps nothing back, so there is nothing to flush.
 #[derive(Debug)]
-pub(in crate::cli) struct Whole<S>(pub(in crate::cli) S);
+pub(crate) struct Whole<S>(pub(crate) S);
 
 #[cfg(unix)]
 impl<S: std::os::fd::AsFd> io::Write for Whole<S> {

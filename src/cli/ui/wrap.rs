@@ -19,7 +19,7 @@ const HASH: usize = 32;
 const TAB: usize = 8;
 
 /// The text in lines of at most `width` cells, but for a command, a hash or a key that is longer.
-pub(in crate::cli) fn wrapped(text: &str, width: usize) -> String {
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = match line.strip_suffix('\n') {
@@ -38,7 +38,7 @@ pub(in crate::cli) fn wrapped(text: &str, width: usize) -> String {
 
 /// The same of one text whose every character counts: no space of it is left out, and it is broken at the last cell only. `indent` is
 /// where it begins.
-pub(in crate::cli) fn filled(text: &str, indent: usize, width: usize) -> String {
+pub(crate) fn filled(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     let mut broken = Broken {
         at: indent,
@@ -51,7 +51,7 @@ pub(in crate::cli) fn filled(text: &str, indent: usize, width: usize) -> String 
 }
 
 /// As much of a line as fits into so many cells.
-pub(in crate::cli) fn cut(line: &str, width: usize) -> String {
+pub(crate) fn cut(line: &str, width: usize) -> String {
     let mut at = 0;
     let fits = line.chars().take_while(|c| {
         at = after(at, *c);
@@ -61,7 +61,7 @@ pub(in crate::cli) fn cut(line: &str, width: usize) -> String {
 }
 
 /// The line with no more than so many cells; what is left out is marked.
-pub(in crate::cli) fn shortened(line: &str, width: usize) -> String {
+pub(crate) fn shortened(line: &str, width: usize) -> String {
     if cells(line) <= width {
         return line.to_owned();
     }
@@ -69,7 +69,7 @@ pub(in crate::cli) fn shortened(line: &str, width: usize) -> String {
 }
 
 /// How many cells a line takes.
-pub(in crate::cli) fn cells(line: &str) -> usize {
+pub(crate) fn cells(line: &str) -> usize {
     let mut at = 0;
     for piece in pieces(line) {
         if let Piece::Text(c) = piece {
@@ -270,7 +270,7 @@ fn indent(line: &str, width: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::ui::command::command;
+    use crate::ui::command::command;
 
     fn check(text: &str, width: usize, expect: &str) {
         let shown = wrapped(text, width);

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::live_target::LiveTarget;
-use crate::conformance::CaseError;
-use crate::contract::{ContractSpec, ProviderType};
-use crate::kernel::AgentOutcome;
+use crate::CaseError;
+use monolith_core::contract::{ContractSpec, ProviderType};
+use monolith_core::kernel::AgentOutcome;
 
 const FILE: &str = "live/cases.yaml";
 const TEXT: &str = include_str!("cases.yaml");
@@ -120,7 +120,7 @@ fn lay_over(under: &mut Value, over: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::RedactionKey;
+    use monolith_core::session::RedactionKey;
 
     #[test]
     fn every_case_gives_a_contract_file_without_fault() {

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::server_traits::ServerTraits;
-use crate::conformance::JudgedCall;
-use crate::conformance::metrics::Metrics;
+use crate::JudgedCall;
+use crate::metrics::Metrics;
 
 /// What a real endpoint came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct LiveReport {
+pub struct LiveReport {
     /// One for each run, in the order in which they were driven.
     pub records: Vec<LiveRecord>,
     /// One for each case.
@@ -21,7 +21,7 @@ pub(crate) struct LiveReport {
 
 /// One run of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct LiveRecord {
+pub struct LiveRecord {
     /// The name of the run in the store.
     pub id: String,
     /// The case.
@@ -45,7 +45,7 @@ pub(crate) struct LiveRecord {
 /// What the end of a run is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum LiveStatus {
+pub enum LiveStatus {
     /// The case is about this end.
     Reached,
     /// The contract allows it; the model or the server fell short.
@@ -58,7 +58,7 @@ pub(crate) enum LiveStatus {
 
 /// One case over all its runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct LiveRow {
+pub struct LiveRow {
     /// Its number and name.
     pub case: String,
     /// What it does, as a sentence.
@@ -80,7 +80,7 @@ pub(crate) struct LiveRow {
 impl LiveReport {
     /// Whether every run is proven and ended as its contract allows.
     #[must_use]
-    pub(crate) fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         let good = |record: &LiveRecord| {
             matches!(record.status, LiveStatus::Reached | LiveStatus::Allowed)
         };
@@ -89,7 +89,7 @@ impl LiveReport {
 
     /// Whether not one run got past preflight.
     #[must_use]
-    pub(crate) fn is_unavailable(&self) -> bool {
+    pub fn is_unavailable(&self) -> bool {
         let mut records = self.records.iter();
         records.all(|record| record.status == LiveStatus::Unavailable)
     }

@@ -1,11 +1,11 @@
 //! The endpoint that the live cases ask.
 
-use crate::contract::ProviderType;
-use crate::session::RedactionKey;
+use monolith_core::contract::ProviderType;
+use monolith_core::session::RedactionKey;
 
 /// The endpoint that is asked, and how long.
 #[derive(Clone, Debug)]
-pub(crate) struct LiveTarget {
+pub struct LiveTarget {
     /// The variable that holds the key, where one is needed.
     pub api_key_env: Option<String>,
     /// The address below which the protocol's paths lie.

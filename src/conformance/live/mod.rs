@@ -17,7 +17,7 @@ mod run_live;
 mod server_traits;
 mod watcher;
 
-pub(crate) use live_report::{LiveRecord, LiveReport, LiveRow};
-pub(crate) use live_target::LiveTarget;
-pub(crate) use run_live::{LiveError, run_live};
-pub(crate) use server_traits::{Agreement, ServerTraits, Share};
+pub use live_report::{LiveRecord, LiveReport, LiveRow};
+pub use live_target::LiveTarget;
+pub use run_live::{LiveError, run_live};
+pub use server_traits::{Agreement, ServerTraits, Share};

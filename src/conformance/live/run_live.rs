@@ -11,20 +11,20 @@ use super::live_report::{LiveRecord, LiveReport, LiveRow, LiveStatus};
 use super::live_target::LiveTarget;
 use super::server_traits::{Agreement, ServerTraits};
 use super::watcher::{FirstMessage, Watcher};
-use crate::conformance::metrics::{RunFacts, Spread, Tally};
-use crate::conformance::{CaseError, JudgedCall};
-use crate::contract::ToolPolicy;
-use crate::driver::{
+use crate::metrics::{RunFacts, Spread, Tally};
+use crate::{CaseError, JudgedCall};
+use monolith_core::contract::ToolPolicy;
+use monolith_core::kernel::{AgentOutcome, Outcome};
+use monolith_core::message::{Digest, ObjectText, ProviderFaultClass};
+use monolith_core::replay::{BlobSource, Replayer};
+use monolith_host::driver::{
     DriverError, Environment, Finished, RunRequest, drive, prepare, random_run_id,
 };
-use crate::kernel::{AgentOutcome, Outcome};
-use crate::message::{Digest, ObjectText, ProviderFaultClass};
-use crate::replay::{BlobSource, Replayer};
-use crate::store::{Store, StoreError, StoreReader};
+use monolith_host::store::{Store, StoreError, StoreReader};
 
 /// Why an endpoint could not be asked at all. A server that is not there is none of these: its runs end typed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LiveError {
+pub enum LiveError {
     /// monolith: a case that it carries is faulty, or the caller's endpoint cannot stand in a contract.
     #[error(transparent)]
     Case(#[from] CaseError),
@@ -41,7 +41,7 @@ pub(crate) enum LiveError {
 ///
 /// # Errors
 /// [`LiveError`] with the first run that could not be begun or read back.
-pub(crate) async fn run_live(
+pub async fn run_live(
     target: &LiveTarget,
     runs: usize,
     workspace: &Path,

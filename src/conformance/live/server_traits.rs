@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::conformance::metrics::Spread;
-use crate::message::ProviderFaultClass;
+use crate::metrics::Spread;
+use monolith_core::message::ProviderFaultClass;
 
 /// What the responses of a server show of the server. Nothing here is a verdict on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct ServerTraits {
+pub struct ServerTraits {
     /// Responses to requests that asked for a call, and how many brought one, whole or not: is `required` obeyed? A message that
     /// the output limit cut before a call counts in neither.
     pub required: Share,
@@ -30,7 +30,7 @@ pub(crate) struct ServerTraits {
 
 /// So many of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Share {
+pub struct Share {
     /// How many there were.
     pub of: u64,
     /// In how many it held.
@@ -40,7 +40,7 @@ pub(crate) struct Share {
 /// Whether two ways to the same message agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Agreement {
+pub enum Agreement {
     /// There was nothing to compare.
     #[default]
     Unknown,

@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 
 use super::server_traits::Share;
-use crate::contract::ExecutionContract;
-use crate::driver::{Observer, Unobserved};
-use crate::kernel::{EffectRecord, EntryDraft, EventKind, InferenceFailed, InferenceReturned, Run};
-use crate::message::{
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{
+    EffectRecord, EntryDraft, EventKind, InferenceFailed, InferenceReturned, Run,
+};
+use monolith_core::message::{
     Digest, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFaultClass, RunId,
     StopReason, ToolOutcome,
 };
-use crate::session::Control;
-use crate::transcript::SealedEntry;
+use monolith_core::session::Control;
+use monolith_core::transcript::SealedEntry;
+use monolith_host::driver::{Observer, Unobserved};
 
 /// Sees the entries of one run and notes what they show of the server.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::RecordedResponse;
-use crate::adapter::{Decoded, ResponseMeta};
-use crate::message::{AdapterStatus, FailureCode, ObjectText};
+use monolith_core::adapter::{Decoded, ResponseMeta};
+use monolith_core::message::{AdapterStatus, FailureCode, ObjectText};
 
 /// What the adapter made of one recorded response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

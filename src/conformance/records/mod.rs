@@ -15,7 +15,8 @@ mod verdict_table;
 
 pub(crate) use judge::{JudgedCall, JudgedRecord, RecordStatus};
 pub use lines::RecordLines;
-pub(crate) use lines::RecordsReadError;
+pub use lines::RecordsReadError;
+pub use recorded_response::RecordFault;
+pub(crate) use recorded_response::RecordRule;
 pub use recorded_response::RecordedResponse;
-pub(crate) use recorded_response::{RecordFault, RecordRule};
-pub(crate) use verdict_table::{VerdictRow, VerdictTable};
+pub use verdict_table::{VerdictRow, VerdictTable};

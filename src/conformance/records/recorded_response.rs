@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::adapter::Adapter;
+use monolith_core::adapter::Adapter;
 
 /// One response as somebody recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]

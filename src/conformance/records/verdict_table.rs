@@ -8,11 +8,11 @@ use super::{JudgedRecord, RecordStatus};
 
 /// How many records of each protocol got which verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct VerdictTable(BTreeMap<(String, RecordStatus, Option<&'static str>), u64>);
+pub struct VerdictTable(BTreeMap<(String, RecordStatus, Option<&'static str>), u64>);
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct VerdictRow {
+pub struct VerdictRow {
     /// The protocol.
     pub proto: String,
     /// The verdict.
@@ -25,7 +25,7 @@ pub(crate) struct VerdictRow {
 
 impl VerdictTable {
     /// Counts one record.
-    pub(crate) fn count(&mut self, record: &JudgedRecord) {
+    pub fn count(&mut self, record: &JudgedRecord) {
         let key = (record.protocol.clone(), record.status, record.failure_code);
         let count = self.0.entry(key).or_default();
         *count = count.saturating_add(1);
@@ -33,7 +33,7 @@ impl VerdictTable {
 
     /// The rows, by protocol, verdict and code.
     #[must_use]
-    pub(crate) fn rows(&self) -> Vec<VerdictRow> {
+    pub fn rows(&self) -> Vec<VerdictRow> {
         let row = |((proto, status, failure_code), records): (&(String, _, _), &u64)| VerdictRow {
             proto: proto.clone(),
             status: *status,

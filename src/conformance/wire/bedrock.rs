@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::{arguments, id};
-use crate::conformance::script::{MessageText, StopText, UsageText};
+use crate::script::{MessageText, StopText, UsageText};
 
 pub(super) fn body(message: &MessageText, usage: Option<UsageText>, _: &str) -> Value {
     let mut content = Vec::new();

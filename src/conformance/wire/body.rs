@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::text::written;
 use super::{anthropic, bedrock, gemini, local_hermes, ollama, openai_chat, openai_responses};
-use crate::adapter::Adapter;
-use crate::conformance::script::{MessageText, UsageText};
+use crate::script::{MessageText, UsageText};
+use monolith_core::adapter::Adapter;
 
 /// What writes a message, what it used, and the model that wrote it as the body of a response; a list holds a line each.
 type Dialect = fn(&MessageText, Option<UsageText>, &str) -> Value;
@@ -26,7 +26,7 @@ const DIALECTS: [(&str, Dialect); 8] = [
 ///
 /// # Errors
 /// The protocol has no dialect here, or its text profile no way to write calls.
-pub(in crate::conformance) fn body(
+pub(crate) fn body(
     adapter: Adapter,
     message: &MessageText,
     usage: Option<UsageText>,
@@ -53,8 +53,8 @@ mod tests {
 
     #[test]
     fn every_adapter_has_a_dialect_that_it_reads_back() {
-        use crate::adapter::{Decoded, ResponseMeta};
-        use crate::conformance::script::{ArgumentsText, CallText, StopText};
+        use crate::script::{ArgumentsText, CallText, StopText};
+        use monolith_core::adapter::{Decoded, ResponseMeta};
         let message = MessageText {
             content: "Let me look.".to_owned(),
             calls: vec![CallText {

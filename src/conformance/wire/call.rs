@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::conformance::script::CallText;
+use crate::script::CallText;
 
 /// The arguments as a value, their text where they are none.
 pub(super) fn arguments(call: &CallText) -> Value {

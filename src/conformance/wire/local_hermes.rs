@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::text::tagged;
-use crate::conformance::script::{MessageText, StopText, UsageText};
+use crate::script::{MessageText, StopText, UsageText};
 
 /// A line for the text, and one that ends it.
 pub(super) fn body(message: &MessageText, usage: Option<UsageText>, _: &str) -> Value {

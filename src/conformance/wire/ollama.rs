@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::arguments;
-use crate::conformance::script::{MessageText, StopText, UsageText};
+use crate::script::{MessageText, StopText, UsageText};
 
 pub(super) fn body(message: &MessageText, usage: Option<UsageText>, model: &str) -> Value {
     let calls: Vec<Value> = message

@@ -1,6 +1,6 @@
 //! Calls as models write them into their text, for each text profile.
 
-use crate::conformance::script::{CallText, MessageText};
+use crate::script::{CallText, MessageText};
 
 /// What writes calls into text.
 type Family = fn(&[CallText]) -> String;
@@ -53,7 +53,7 @@ fn object(call: &CallText, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::script::ArgumentsText;
+    use crate::script::ArgumentsText;
 
     fn check(version: &str, expect: Result<&str, &str>) {
         let message = MessageText {

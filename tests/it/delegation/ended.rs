@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{asks, named, prompt};
 use crate::fixture::Fixture;
 use crate::verifier::forge::forged;
-use monolith::{Counters, StoreReader};
+use monolith_core::kernel::Counters;
+use monolith_host::store::StoreReader;
 
 impl Fixture {
     /// An agent `worker` whose second answer does not come, below `middle`, below `lead`.

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{asks, lead, named, prompt, shown};
 use crate::fixture::Fixture;
-use monolith::{EventKind, StoreReader};
+use monolith_core::kernel::EventKind;
+use monolith_host::store::StoreReader;
 
 /// The lead calls that agent, sees that its run ended so, and goes on.
 fn lead_sees_failure(fixture: &Fixture, agent: &str, class: &str) {

@@ -1,6 +1,6 @@
 //! A parent that lies about a run below it, or about what that might be: its own transcript holds, and the tree does not.
 
-use monolith::{CallSeq, RunId};
+use monolith_core::message::{CallSeq, RunId};
 use serde_json::{Value, json};
 
 use super::asks;

@@ -13,7 +13,10 @@ mod seen;
 mod servers;
 mod tree;
 
-use monolith::{ChildEnd, EventKind, ExecutionContract, RunId, StoreReader};
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{ChildEnd, EventKind};
+use monolith_core::message::RunId;
+use monolith_host::store::StoreReader;
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;

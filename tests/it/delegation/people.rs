@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use monolith::StoreReader;
+use monolith_host::store::StoreReader;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 

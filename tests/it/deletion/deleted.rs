@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use monolith::SecretKey;
+use monolith_core::transcript::SecretKey;
 
 use super::{TEXT, end};
 use crate::fixture::{Fixture, says};

@@ -10,7 +10,7 @@ use std::fs;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use monolith::SecretKey;
+use monolith_core::transcript::SecretKey;
 use rusqlite::Connection;
 
 use crate::fixture::{Fixture, calls, says};

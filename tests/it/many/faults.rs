@@ -95,7 +95,8 @@ fn a_reader_that_does_not_read_keeps_no_signal_from_being_heard() {
     model.has(2);
     let has_ended = || {
         let reader = StoreReader::open(&fixture.path("home/runs.db"));
-        let rows = reader.and_then(|reader| reader.list_runs(9, monolith::RunFilter::Sealed));
+        let rows =
+            reader.and_then(|reader| reader.list_runs(9, monolith_host::store::RunFilter::Sealed));
         rows.is_ok_and(|rows| rows.len() == 1)
     };
     while !has_ended() {
@@ -119,7 +120,7 @@ fn a_list_whose_results_nobody_reads_any_more_is_suspended() {
     let open = || {
         let reader = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
         reader
-            .list_runs(999, monolith::RunFilter::All)
+            .list_runs(999, monolith_host::store::RunFilter::All)
             .unwrap()
             .len()
     };

@@ -35,7 +35,9 @@ fn the_rest_of_a_list_is_named_where_its_reader_has_gone() {
     );
     // It is the first that has not begun.
     let begun = StoreReader::open(&fixture.path("home/runs.db")).unwrap();
-    let begun = begun.list_runs(999, monolith::RunFilter::All).unwrap();
+    let begun = begun
+        .list_runs(999, monolith_host::store::RunFilter::All)
+        .unwrap();
     assert_eq!(from, (begun.len() + 1).to_string(), "{}", left.err);
 }
 

@@ -12,14 +12,14 @@ use super::edits::{Edits, Mutant, edited};
 
 /// The modules that decide, and those that show what was decided.
 const MODULES: [&str; 8] = [
-    "adapter",
-    "contract",
-    "kernel",
-    "message",
-    "session",
-    "telemetry",
-    "transcript",
-    "view",
+    "core/adapter",
+    "core/contract",
+    "core/kernel",
+    "core/message",
+    "core/session",
+    "core/transcript",
+    "core/view",
+    "host/telemetry",
 ];
 /// How often the compiler may find mutants that do not compile.
 const ROUNDS: usize = 40;
@@ -52,7 +52,11 @@ impl Copy {
             }
             std::os::unix::fs::symlink(&path, folder.join(name)).unwrap();
         }
-        fs::write(folder.join("Cargo.toml"), without_lints(root)).unwrap();
+        fs::write(
+            folder.join("Cargo.toml"),
+            without_lints(&root.join("Cargo.toml")),
+        )
+        .unwrap();
         for path in rust_files(&root.join("src")) {
             let to = folder.join(path.strip_prefix(root).unwrap());
             fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -65,7 +69,11 @@ impl Copy {
         {
             let to = folder.join(path.strip_prefix(root).unwrap());
             fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::copy(&path, to).unwrap();
+            if path.ends_with("Cargo.toml") {
+                fs::write(to, without_lints(&path)).unwrap();
+            } else {
+                fs::copy(&path, to).unwrap();
+            }
         }
         let copy = Self {
             folder,
@@ -74,14 +82,18 @@ impl Copy {
             left_out: BTreeMap::new(),
         };
         let src = copy.folder.join("src");
-        fs::write(src.join("mutants.rs"), include_str!("switches.rs")).unwrap();
+        fs::write(src.join("core/mutants.rs"), include_str!("switches.rs")).unwrap();
         fs::write(src.join("conformance/search.rs"), include_str!("search.rs")).unwrap();
         append(
-            &src.join("lib.rs"),
-            "\n#[allow(missing_docs)]\nmod mutants;\n",
+            &src.join("core/lib.rs"),
+            "\n#[allow(missing_docs)]\npub mod mutants;\n",
         );
         append(
-            &src.join("conformance/mod.rs"),
+            &src.join("host/lib.rs"),
+            "\npub use monolith_core::mutants;\n",
+        );
+        append(
+            &src.join("conformance/lib.rs"),
             "\n#[cfg(test)]\nmod search;\n",
         );
         copy
@@ -123,6 +135,7 @@ impl Copy {
             let output = Command::new(env!("CARGO"))
                 .args([
                     "test",
+                    "--package=monolith-conformance",
                     "--lib",
                     "--no-run",
                     "--locked",
@@ -141,7 +154,7 @@ impl Copy {
             for line in lines {
                 if output.status.success()
                     && line["reason"] == "compiler-artifact"
-                    && line["target"]["name"] == "monolith"
+                    && line["target"]["name"] == "monolith_conformance"
                     && let Some(program) = line["executable"].as_str()
                 {
                     return program.into();
@@ -202,13 +215,13 @@ fn append(path: &Path, text: &str) {
 }
 
 /// The manifest: what clippy would find in a mutant is no matter.
-fn without_lints(root: &Path) -> String {
-    let text = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+fn without_lints(manifest: &Path) -> String {
+    let text = fs::read_to_string(manifest).unwrap();
     let mut within = false;
     let mut kept = String::new();
     for line in text.lines() {
         if line.starts_with('[') {
-            within = line.starts_with("[lints");
+            within = line.starts_with("[lints") || line.starts_with("[workspace.lints");
         }
         if !within {
             kept.push_str(line);

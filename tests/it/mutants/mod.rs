@@ -26,7 +26,7 @@ use super::corpus::root;
 fn a_switch_is_laid_around_code_without_breaking_its_syntax() {
     let none = BTreeSet::new();
     let mut all = 0;
-    for path in rust_files(&root().join("src/kernel")) {
+    for path in rust_files(&root().join("src/core/kernel")) {
         let text = std::fs::read_to_string(&path).unwrap();
         let (mutants, unconst) = Edits::of(&text, &none).mutants();
         all += mutants.len();
@@ -54,7 +54,7 @@ fn each_case_has_a_change_that_it_does_not_survive() {
     let status = Command::new(program)
         .args([
             "--exact",
-            "conformance::search::each_case_has_a_mutant_that_it_does_not_survive",
+            "search::each_case_has_a_mutant_that_it_does_not_survive",
         ])
         .current_dir(folder.join("copy"))
         .env("MONOLITH_MUTANTS_OUT", &out)

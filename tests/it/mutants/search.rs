@@ -13,7 +13,7 @@ use super::case_row::{Tried, attempt, row_of};
 use super::expect::Expect;
 use super::metrics::Tally;
 use super::source::Corpus;
-use crate::mutants;
+use monolith_core::mutants;
 
 /// How long a case may take under a mutant.
 const PATIENCE: Duration = Duration::from_secs(60);

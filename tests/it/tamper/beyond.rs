@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signer as _, SigningKey};
-use monolith::{Durability, Store};
+use monolith_host::store::{Durability, Store};
 use sha2::Digest as _;
 
 use super::*;
@@ -294,14 +294,19 @@ fn t15_killed_mid_append_fail() {
             .unwrap()
             .reader()
             .unwrap();
-        for row in reader.list_runs(9, monolith::RunFilter::All).unwrap() {
+        for row in reader
+            .list_runs(9, monolith_host::store::RunFilter::All)
+            .unwrap()
+        {
             let report = reader.verify_run(&row.run_id, true).unwrap();
             assert_eq!(report.first_bad, None, "cut at {cut}: {}", row.run_id);
             if row.run_id == run_id("r-4") {
                 lengths.insert(row.length);
             }
         }
-        let log = reader.verify_log(&monolith::Trust::default()).unwrap();
+        let log = reader
+            .verify_log(&monolith_core::transcript::Trust::default())
+            .unwrap();
         assert_eq!(log.first_bad, None, "cut at {cut}");
     }
     assert!(lengths.len() > 2, "{lengths:?}");

@@ -5,8 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use monolith::door::{Chain, Checkpoint, Link, Tombstone, tombstone_line};
-use monolith::{Digest, LineVerifier, PublicKey, SecretKey, Trust, VerifyOptions, checkpoint_line};
+use monolith_core::message::Digest;
+use monolith_core::transcript::{Chain, Checkpoint, Link, Tombstone, tombstone_line};
+use monolith_core::transcript::{
+    LineVerifier, PublicKey, SecretKey, Trust, VerifyOptions, checkpoint_line,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -85,7 +88,7 @@ fn whole_anew() -> Vec<u8> {
     let chain = chained_anew(&mut lines);
     let header: Value = serde_json::from_slice(&lines[0]).unwrap();
     let run_id = header["run_id"].as_str().unwrap().to_owned();
-    let run_id = monolith::RunId::try_from(run_id).unwrap();
+    let run_id = monolith_core::message::RunId::try_from(run_id).unwrap();
     let blob: Value = serde_json::from_slice(&lines.pop().unwrap()).unwrap();
     let stone = Tombstone {
         run_id: run_id.clone(),

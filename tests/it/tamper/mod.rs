@@ -8,8 +8,9 @@ mod noted;
 
 use std::path::PathBuf;
 
-use monolith::door::{Chain, Checkpoint, Link, LogLeaf};
-use monolith::{Digest, RunId, SecretKey};
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::SecretKey;
+use monolith_core::transcript::{Chain, Checkpoint, Link, LogLeaf};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ const AIM_LINES: usize = 400;
 pub fn module_roots(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.sources() {
-        if !path.ends_with("/mod.rs") && path != "src/lib.rs" {
+        if !path.ends_with("/mod.rs") && !path.ends_with("/lib.rs") {
             continue;
         }
         for line in SourceFile::read(path, text).logic {

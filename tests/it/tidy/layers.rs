@@ -92,28 +92,24 @@ mod tests {
     fn a_layer_names_only_itself_and_lower_ones() {
         let ui = "src/cli/ui/a.rs";
         check_file(ui, "use super::escape::e;", 0);
-        check_file(ui, "use crate::view::RunView;", 0);
-        check_file(ui, "use crate::cli::context::app::App;", 1);
-        check_file(ui, "fn f() { crate::cli::commands::one::r() }", 1);
+        check_file(ui, "use monolith_core::view::RunView;", 0);
+        check_file(ui, "use crate::context::app::App;", 1);
+        check_file(ui, "fn f() { crate::commands::one::r() }", 1);
         check_file(ui, "use super::super::program::main;", 1);
         let context = "src/cli/context/a.rs";
-        check_file(context, "use crate::cli::ui::escape::e;", 0);
-        check_file(context, "use crate::cli::commands::one::r;", 1);
+        check_file(context, "use crate::ui::escape::e;", 0);
+        check_file(context, "use crate::commands::one::r;", 1);
         let command = "src/cli/commands/two/a.rs";
-        check_file(
-            command,
-            "use crate::cli::{context::app::App, ui::escape};",
-            0,
-        );
-        check_file(command, "use crate::cli::program::main;", 1);
+        check_file(command, "use crate::{context::app::App, ui::escape};", 0);
+        check_file(command, "use crate::program::main;", 1);
         check_file("src/cli/program.rs", "use super::commands::one::r;", 0);
     }
 
     #[test]
     fn a_command_knows_no_file_of_another_one() {
         let command = "src/cli/commands/two/a.rs";
-        check_file(command, "use crate::cli::commands::one::r;", 0);
-        check_file(command, "use crate::cli::commands::one::run::r;", 1);
+        check_file(command, "use crate::commands::one::r;", 0);
+        check_file(command, "use crate::commands::one::run::r;", 1);
         check_file(command, "use super::super::one::run::r;", 1);
         check_file("src/cli/commands/one/a.rs", "use super::run::r;", 0);
         check_file(

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta, Type};
 
-use super::tree::Tree;
+use super::tree::{Tree, folder_of, place_of};
 
 /// A Rust file: what it names and what it defines, tests included.
 #[derive(Debug, Default)]
@@ -106,9 +106,14 @@ impl SourceFile {
             ..Self::default()
         };
         file.visit_file(&code);
+        let is_use = |item: &Item| matches!(item, Item::Use(_));
         let is_logic = |item: &&Item| match item {
-            Item::Use(_) => false,
-            Item::Mod(module) => module.content.is_some(),
+            Item::Use(_) | Item::ExternCrate(_) => false,
+            // A group of the facade holds nothing but re-exports.
+            Item::Mod(module) => {
+                let content = module.content.as_ref();
+                content.is_some_and(|(_, items)| !items.iter().all(is_use))
+            }
             _ => true,
         };
         let logic = code.items.iter().filter(is_logic);
@@ -121,11 +126,14 @@ impl SourceFile {
         file
     }
 
-    /// Where the file stands in the tree of modules, from the root of the crate.
+    /// The file's place in one tree of modules that spans the crates: `core` and `host` add no level to it.
     pub fn module(&self) -> Vec<String> {
-        let path = self.path.strip_prefix("src/").unwrap_or(&self.path);
+        let path = place_of(&self.path).unwrap_or(&self.path);
         let path = path.trim_end_matches(".rs");
-        let path = path.strip_suffix("/mod").unwrap_or(path);
+        let path = ["/mod", "/lib"]
+            .iter()
+            .find_map(|root| path.strip_suffix(root))
+            .unwrap_or(path);
         let parts = path.split('/').filter(|_| path != "lib");
         parts.map(str::to_owned).collect()
     }
@@ -244,6 +252,7 @@ fn plain(ident: &Ident) -> String {
 impl SourceFile {
     fn name(&mut self, mut segments: Vec<String>, form: Form, at: LineColumn) {
         let at = self.text.unwrap_or(at);
+        self.span_crates(&mut segments);
         let around = self
             .inner_modules
             .iter()
@@ -262,6 +271,25 @@ impl SourceFile {
             line: at.line,
             test,
         });
+    }
+
+    /// Turns a path through a member crate into one from the root of the tree that spans the crates.
+    fn span_crates(&self, segments: &mut Vec<String>) {
+        let whole = ["cli", "conformance", "service"];
+        let Some(first) = segments.first_mut() else {
+            return;
+        };
+        let inner = match first.as_str() {
+            "crate" => folder_of(&self.path).filter(|own| whole.contains(own)),
+            other => match other.strip_prefix("monolith_") {
+                Some("core" | "host") => None,
+                Some(member) => whole.iter().copied().find(|name| *name == member),
+                None => return,
+            },
+        };
+        let inner = inner.map(str::to_owned);
+        "crate".clone_into(first);
+        segments.splice(1..1, inner);
     }
 
     fn walk(&mut self, tokens: TokenStream, prefix: &[String], mut using: bool) {

@@ -122,9 +122,17 @@ impl Tree {
     }
 }
 
-/// The folder of `src/` in which a file lies.
+/// The path of a source file below `src/`, without the folder of a crate that consists of modules of the table.
+pub fn place_of(path: &str) -> Option<&str> {
+    let place = path.strip_prefix("src/")?;
+    let layered = ["core/", "host/"];
+    let inner = layered.iter().find_map(|name| place.strip_prefix(name));
+    Some(inner.unwrap_or(place))
+}
+
+/// The module of the table in which a source file lies: a folder of `src/core` or `src/host`, or another crate of `src/`.
 pub fn folder_of(path: &str) -> Option<&str> {
-    Some(path.strip_prefix("src/")?.split_once('/')?.0)
+    Some(place_of(path)?.split_once('/')?.0)
 }
 
 /// Whether the path ends in one of these extensions.

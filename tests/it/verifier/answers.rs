@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signer as _, SigningKey};
-use monolith::SecretKey;
+use monolith_core::transcript::SecretKey;
 use serde_json::{Value, json};
 
 use super::damage::Case;

@@ -1,6 +1,6 @@
 //! The seal's checkpoint counts and hashes those before it: none of them can be left out, added, doubled or moved.
 
-use monolith::door::Checkpoint;
+use monolith_core::transcript::Checkpoint;
 
 use super::damage::{Case, lines};
 use super::signed::{checkpoint, entries, key, line, seal_after, stranger};
@@ -43,7 +43,7 @@ fn cases(bytes: &[u8]) -> Vec<Case> {
     let hash = end.trim_end();
     let mut stated = |what: &str, last: &str| {
         let note = key().sign_text(&format!("{start}\n{last}")).unwrap();
-        let note = monolith::checkpoint_line(&note.to_string()).into_bytes();
+        let note = monolith_core::transcript::checkpoint_line(&note.to_string()).into_bytes();
         put(what, &[&two, &three, &note], at + 2);
     };
     stated("no such line", "");
@@ -90,7 +90,7 @@ fn cases(bytes: &[u8]) -> Vec<Case> {
     );
     let early = format!("{}checkpoints 0 {hash}\n", second.text());
     let early = key().sign_text(&early).unwrap().to_string();
-    let early = monolith::checkpoint_line(&early).into_bytes();
+    let early = monolith_core::transcript::checkpoint_line(&early).into_bytes();
     put("the line before the seal", &[&early, &three, &seal], at);
     cases
 }

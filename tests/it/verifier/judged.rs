@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use ed25519_dalek::{Signer as _, SigningKey};
-use monolith::door::{TreeHead, tombstone_line};
-use monolith::{
-    Digest, KeyRing, LineVerifier, Note, Pin, SecretKey, Trust, VerifyOptions, checkpoint_line,
+use monolith_core::message::Digest;
+use monolith_core::transcript::{
+    KeyRing, LineVerifier, Note, Pin, SecretKey, Trust, VerifyOptions, checkpoint_line,
 };
+use monolith_core::transcript::{TreeHead, tombstone_line};
 use serde_json::{Value, json};
 
 use super::damage::lines;

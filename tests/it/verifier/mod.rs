@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use monolith::{LineVerifier, PublicKey, Trust, VerifyOptions};
+use monolith_core::transcript::{LineVerifier, PublicKey, Trust, VerifyOptions};
 
 use crate::fixture::bound;
 

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use monolith::door::{Tombstone, tombstone_line};
-use monolith::{SecretKey, checkpoint_line};
+use monolith_core::transcript::{SecretKey, checkpoint_line};
+use monolith_core::transcript::{Tombstone, tombstone_line};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};

@@ -1,5 +1,8 @@
-use monolith::door::{Checkpoint, Tombstone, tombstone_line};
-use monolith::{Digest, EarlierCheckpoints, LineReader, Record, RunId, SecretKey, checkpoint_line};
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{Checkpoint, Tombstone, tombstone_line};
+use monolith_core::transcript::{
+    EarlierCheckpoints, LineReader, Record, SecretKey, checkpoint_line,
+};
 
 use super::damage::{Case, lines};
 

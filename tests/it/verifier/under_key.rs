@@ -1,7 +1,7 @@
 //! Signed files in every odd form, under the key that signed them: no verifier takes what another refuses.
 
-use monolith::checkpoint_line;
-use monolith::door::tombstone_line;
+use monolith_core::transcript::checkpoint_line;
+use monolith_core::transcript::tombstone_line;
 
 use super::damage::{Case, lines};
 use super::signed::{self, checkpoint, entries, key, line, seal_after};

@@ -5,7 +5,7 @@ use std::ops::{Add, Mul};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signature, SigningKey, Verifier as _};
-use monolith::checkpoint_line;
+use monolith_core::transcript::checkpoint_line;
 use sha2::{Digest as _, Sha512};
 
 use super::damage::{Case, lines};

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use monolith::{RunFilter, RunId, StoreReader};
+use monolith_core::message::RunId;
+use monolith_host::store::{RunFilter, StoreReader};
 use serde_json::{Value, json};
 
 use crate::fixture::{text, wanted_kills};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum AgentCommand {
+pub(crate) enum AgentCommand {
     /// List the registered agents, and what has become of their files
     List(ListAgentsArgs),
     /// Print an agent as JSON: its profile, and what has become of its file
@@ -26,52 +26,52 @@ pub(in crate::cli) enum AgentCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ListAgentsArgs {
+pub(crate) struct ListAgentsArgs {
     /// Print one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ShowAgentArgs {
+pub(crate) struct ShowAgentArgs {
     /// The agent's id
     #[arg(value_name = "ID")]
-    pub(in crate::cli) id: String,
+    pub(crate) id: String,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ValidateAgentArgs {
+pub(crate) struct ValidateAgentArgs {
     /// The profile, or a .ai file
     #[arg(value_name = "FILE")]
-    pub(in crate::cli) file: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct AddAgentArgs {
+pub(crate) struct AddAgentArgs {
     /// The profile, or a .ai file
     #[arg(value_name = "FILE")]
-    pub(in crate::cli) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Take it in the place of the agent of that id
     #[arg(long)]
-    pub(in crate::cli) update: bool,
+    pub(crate) update: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct RemoveAgentArgs {
+pub(crate) struct RemoveAgentArgs {
     /// The agent's id
     #[arg(value_name = "ID")]
-    pub(in crate::cli) id: String,
+    pub(crate) id: String,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct SelectAgentArgs {
+pub(crate) struct SelectAgentArgs {
     /// The task
     #[arg(value_name = "TASK")]
-    pub(in crate::cli) task: String,
+    pub(crate) task: String,
     /// Show every score with what it is made of
     #[arg(long)]
-    pub(in crate::cli) explain: bool,
+    pub(crate) explain: bool,
     /// Print one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }

@@ -4,5 +4,5 @@ mod args;
 mod render;
 mod run;
 
-pub(in crate::cli) use self::args::AgentCommand;
-pub(in crate::cli) use self::run::{agent, note_left_out};
+pub(crate) use self::args::AgentCommand;
+pub(crate) use self::run::{agent, note_left_out};

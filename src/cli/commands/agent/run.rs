@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use super::args::{AddAgentArgs, AgentCommand, SelectAgentArgs};
 use super::render;
-use crate::agent::select;
-use crate::cli::commands::contract::judge_terms;
-use crate::cli::commands::drive::argument;
-use crate::cli::context::agents::{Agents, ProfileNow, agent_id};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{AgentFault, CliError};
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::typed_word;
-use crate::cli::ui::escape::line;
-use crate::contract::{AgentProfile, agent_profile_schema};
+use crate::commands::contract::judge_terms;
+use crate::commands::drive::argument;
+use crate::context::agents::{Agents, ProfileNow, agent_id};
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{AgentFault, CliError};
+use crate::context::exit::Exit;
+use crate::ui::command::typed_word;
+use crate::ui::escape::line;
+use monolith_core::agent::select;
+use monolith_core::contract::{AgentProfile, agent_profile_schema};
 
 /// A model in the place of those that a profile leaves to each run. It is not asked.
 const STAND_IN: [&str; 2] = [
@@ -23,7 +23,7 @@ const STAND_IN: [&str; 2] = [
 ];
 
 /// `monolith agent`.
-pub(in crate::cli) fn agent(app: &App, command: AgentCommand) -> Result<Exit, CliError> {
+pub(crate) fn agent(app: &App, command: AgentCommand) -> Result<Exit, CliError> {
     match command {
         AgentCommand::List(args) => {
             let agents = Agents::of(app)?;
@@ -110,7 +110,7 @@ fn selected(app: &App, args: SelectAgentArgs) -> Result<(), CliError> {
 }
 
 /// Names the agents that could not be considered.
-pub(in crate::cli) fn note_left_out(app: &App, agents: &Agents) {
+pub(crate) fn note_left_out(app: &App, agents: &Agents) {
     for agent in agents.all() {
         let why = match &agent.profile {
             ProfileNow::AsRegistered(_) => continue,

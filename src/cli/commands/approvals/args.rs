@@ -3,8 +3,8 @@
 use clap::Args;
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ApprovalsArgs {
+pub(crate) struct ApprovalsArgs {
     /// Print one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }

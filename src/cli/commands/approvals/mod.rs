@@ -5,5 +5,5 @@ mod render;
 mod run;
 mod waiting;
 
-pub(in crate::cli) use self::args::ApprovalsArgs;
-pub(in crate::cli) use self::run::approvals;
+pub(crate) use self::args::ApprovalsArgs;
+pub(crate) use self::run::approvals;

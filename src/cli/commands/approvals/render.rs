@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::waiting::Waiting;
-use crate::cli::commands::drive::answering;
-use crate::cli::context::app::App;
-use crate::cli::ui::escape::{brief, hides, line};
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::Style;
-use crate::cli::ui::wrap::{cells, shortened};
-use crate::message::utc;
+use crate::commands::drive::answering;
+use crate::context::app::App;
+use crate::ui::escape::{brief, hides, line};
+use crate::ui::numbers::counted;
+use crate::ui::screen::Style;
+use crate::ui::wrap::{cells, shortened};
+use monolith_core::message::utc;
 
 /// The most characters of arguments that are looked at: `approve` shows them whole.
 const ARGUMENT_CHARS: usize = 400;

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::args::ApprovalsArgs;
 use super::render::listed;
 use super::waiting::Waiting;
-use crate::cli::commands::list::{name_damaged, waiting_runs};
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::line;
+use crate::commands::list::{name_damaged, waiting_runs};
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::ui::escape::line;
 
 #[derive(Serialize)]
 struct Inbox {
@@ -17,7 +17,7 @@ struct Inbox {
 }
 
 /// `monolith approvals`.
-pub(in crate::cli) fn approvals(app: &App, args: &ApprovalsArgs) -> Result<Exit, CliError> {
+pub(crate) fn approvals(app: &App, args: &ApprovalsArgs) -> Result<Exit, CliError> {
     let (runs, damaged) = waiting_runs(app)?;
     let path = app.store_path()?;
     let mut found = Vec::new();

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::cli::context::approval::ApprovalStatus;
-use crate::cli::context::error::CliError;
-use crate::cli::context::waiting_call::WaitingCall;
-use crate::kernel::CallOrder;
-use crate::message::{CallSeq, Digest, RunId};
-use crate::store::StoreReader;
+use crate::context::approval::ApprovalStatus;
+use crate::context::error::CliError;
+use crate::context::waiting_call::WaitingCall;
+use monolith_core::kernel::CallOrder;
+use monolith_core::message::{CallSeq, Digest, RunId};
+use monolith_host::store::StoreReader;
 
 /// A call that waits, as it is listed.
 #[derive(Serialize)]

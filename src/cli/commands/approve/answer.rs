@@ -5,15 +5,15 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::args::ApproveArgs;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::form;
-use crate::cli::context::waiting_call::WaitingCall;
-use crate::driver::KeyFolder;
-use crate::kernel::{Approval, MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
-use crate::message::ObjectText;
-use crate::store::Answer;
-use crate::transcript::SecretKey;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::form;
+use crate::context::waiting_call::WaitingCall;
+use monolith_core::kernel::{Approval, MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
+use monolith_core::message::ObjectText;
+use monolith_core::transcript::SecretKey;
+use monolith_host::driver::KeyFolder;
+use monolith_host::store::Answer;
 
 /// An answer that cannot be given, in words.
 pub(super) enum NoAnswer {

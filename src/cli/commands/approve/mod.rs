@@ -4,5 +4,5 @@ mod answer;
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::{ApproveArgs, DenyArgs};
-pub(in crate::cli) use self::run::approve;
+pub(crate) use self::args::{ApproveArgs, DenyArgs};
+pub(crate) use self::run::approve;

@@ -4,28 +4,28 @@ use std::path::Path;
 
 use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
-use crate::cli::commands::drive::{agreed, answering, shown};
-use crate::cli::commands::list::waiting_runs;
-use crate::cli::context::app::App;
-use crate::cli::context::approval::verdict;
-use crate::cli::context::ask;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::run_status::is_driven;
-use crate::cli::context::runtime::runtime;
-use crate::cli::context::source::Source;
-use crate::cli::context::waiting_call::WaitingCall;
-use crate::cli::ui::command::typed_word;
-use crate::cli::ui::escape::{json, line};
-use crate::kernel::CallOrder;
-use crate::message::RunId;
-use crate::store::{Answer, StoreError, StoreReader};
+use crate::commands::drive::{agreed, answering, shown};
+use crate::commands::list::waiting_runs;
+use crate::context::app::App;
+use crate::context::approval::verdict;
+use crate::context::ask;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::run_status::is_driven;
+use crate::context::runtime::runtime;
+use crate::context::source::Source;
+use crate::context::waiting_call::WaitingCall;
+use crate::ui::command::typed_word;
+use crate::ui::escape::{json, line};
+use monolith_core::kernel::CallOrder;
+use monolith_core::message::RunId;
+use monolith_host::store::{Answer, StoreError, StoreReader};
 
 /// Fewer digits of a hash could be another one's, too.
 const LEAST_DIGITS: usize = 8;
 
 /// Shows the call that a run waits with, and leaves the answer for the process that drives the run.
-pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, CliError> {
+pub(crate) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, CliError> {
     let Source::Run(run_id, reader) = app.run(&args.run)? else {
         let asked = args.run.clone();
         return Err(StoreError::NoSuchRun { asked }.into());

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::commands::drive::RecordingArgs;
-use crate::cli::context::knobs::KnobArgs;
+use crate::commands::drive::RecordingArgs;
+use crate::context::knobs::KnobArgs;
 
 #[derive(Debug, Args)]
 #[command(
@@ -13,24 +13,24 @@ use crate::cli::context::knobs::KnobArgs;
 the conversation goes on. \
 /help lists the commands."
 )]
-pub(in crate::cli) struct ChatArgs {
+pub(crate) struct ChatArgs {
     /// The contract file (else agent.yaml)
     ///
     /// By default it is agent.yaml or agent.yml of this folder.
     #[arg(value_name = "CONTRACT")]
-    pub(in crate::cli) contract: Option<PathBuf>,
+    pub(crate) contract: Option<PathBuf>,
     /// Go on from the end of that run
     ///
     /// Its contract is made again from the file that it was begun with. Where CONTRACT is given too, that file is taken as it is now.
     #[arg(long, value_name = "RUN")]
-    pub(in crate::cli) run: Option<String>,
+    pub(crate) run: Option<String>,
     /// Change a value, such as max_turns=3
     ///
     /// Change a value of the file by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(in crate::cli) sets: Vec<String>,
+    pub(crate) sets: Vec<String>,
     #[command(flatten)]
-    pub(in crate::cli) knobs: KnobArgs,
+    pub(crate) knobs: KnobArgs,
     #[command(flatten)]
-    pub(in crate::cli) recording: RecordingArgs,
+    pub(crate) recording: RecordingArgs,
 }

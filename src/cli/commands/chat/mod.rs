@@ -8,5 +8,5 @@ mod turn;
 mod used;
 mod wish;
 
-pub(in crate::cli) use self::args::ChatArgs;
-pub(in crate::cli) use self::run::chat;
+pub(crate) use self::args::ChatArgs;
+pub(crate) use self::run::chat;

@@ -8,8 +8,8 @@ use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
 use tokio::runtime::Runtime;
 
-use crate::cli::context::error::{CliError, InputFault, SystemFault};
-use crate::cli::context::signals::{Signal, Signals};
+use crate::context::error::{CliError, InputFault, SystemFault};
+use crate::context::signals::{Signal, Signals};
 
 const PROMPT: &str = "> ";
 
@@ -17,7 +17,7 @@ const PROMPT: &str = "> ";
 const INTERRUPTS: usize = 2;
 
 /// Reads lines from the terminal, or from a pipe.
-pub(in crate::cli) struct Prompt {
+pub(crate) struct Prompt {
     /// None while a line is read, and once the process is to end.
     editor: Option<DefaultEditor>,
     /// From the beginning of the conversation on: what came during an answer is heard at the next line.
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Prompt {
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Typed {
+pub(crate) enum Typed {
     Line(String),
     /// A second interrupt came while nothing was asked: the conversation ends.
     Interrupted,
@@ -41,7 +41,7 @@ pub(in crate::cli) enum Typed {
 }
 
 impl Prompt {
-    pub(in crate::cli) fn new(runtime: &Runtime) -> Result<Self, CliError> {
+    pub(crate) fn new(runtime: &Runtime) -> Result<Self, CliError> {
         // The prompt is for the person: where stdout is a file or a pipe, it goes to the terminal by another way.
         let behavior = if io::stdin().is_terminal() && !io::stdout().is_terminal() {
             Behavior::PreferTerm
@@ -61,7 +61,7 @@ impl Prompt {
     }
 
     /// Waits for the next line, while what runs on the runtime goes on. A process that is asked to end leaves the terminal as it was.
-    pub(in crate::cli) fn read(&mut self, runtime: &Runtime) -> Result<Typed, CliError> {
+    pub(crate) fn read(&mut self, runtime: &Runtime) -> Result<Typed, CliError> {
         let Some(mut editor) = self.editor.take() else {
             return Ok(Typed::End);
         };

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::turn::Turn;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::counted;
-use crate::contract::{ContractSpec, ExecutionContract};
+use crate::ui::escape::{brief, line};
+use crate::ui::numbers::counted;
+use monolith_core::contract::{ContractSpec, ExecutionContract};
 
 pub(super) const HELP: &str = "\
 /show    the last run

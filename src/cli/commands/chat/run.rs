@@ -13,30 +13,30 @@ use super::render::{HELP, opening_text, tools_text, undone_text};
 use super::turn::Turn;
 use super::used::Used;
 use super::wish::Wish;
-use crate::cli::commands::continuation::{Next, drive_next};
-use crate::cli::commands::contract::preview_on;
-use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::drive::RunInput;
-use crate::cli::commands::drive::{Broken, Ended, Job, Live, TypedAt, drive_job, report_message};
-use crate::cli::commands::drive::{keepable, offer_models};
-use crate::cli::commands::replay::fork_point;
-use crate::cli::commands::show::ShowArgs;
-use crate::cli::commands::show::show;
-use crate::cli::context::agent::Placeholders;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::{CliError, ContractFault, InputFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::interrupts;
-use crate::cli::context::runtime::runtime;
-use crate::cli::context::source::Source;
-use crate::cli::ui::command::typed_word;
-use crate::cli::ui::escape::brief;
-use crate::contract::ExecutionContract;
-use crate::message::{Role, RunId};
-use crate::replay::Fork;
-use crate::store::{Durability, Invocation, StoreError};
-use crate::tools::ServerKeeper;
+use crate::commands::continuation::{Next, drive_next};
+use crate::commands::contract::preview_on;
+use crate::commands::drive::LeavingArgs;
+use crate::commands::drive::RunInput;
+use crate::commands::drive::{Broken, Ended, Job, Live, TypedAt, drive_job, report_message};
+use crate::commands::drive::{keepable, offer_models};
+use crate::commands::replay::fork_point;
+use crate::commands::show::ShowArgs;
+use crate::commands::show::show;
+use crate::context::agent::Placeholders;
+use crate::context::app::App;
+use crate::context::contract_file::{ContractFile, look_for_agent_file};
+use crate::context::error::{CliError, ContractFault, InputFault};
+use crate::context::exit::Exit;
+use crate::context::interrupts;
+use crate::context::runtime::runtime;
+use crate::context::source::Source;
+use crate::ui::command::typed_word;
+use crate::ui::escape::brief;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::message::{Role, RunId};
+use monolith_core::replay::Fork;
+use monolith_host::store::{Durability, Invocation, StoreError};
+use monolith_host::tools::ServerKeeper;
 
 /// How long tool servers have for their end where the process was asked to end.
 const AT_ONCE: Duration = Duration::from_millis(500);
@@ -73,7 +73,7 @@ struct Chat<'h> {
 }
 
 /// `monolith chat`.
-pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
+pub(crate) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
     keepable(app, None)?;
     let mut chat = Chat {
         app,

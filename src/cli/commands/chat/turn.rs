@@ -1,7 +1,7 @@
 //! One turn of a conversation: the run that it was. Does not know the turns beside it.
 
-use crate::message::{Digest, RunId};
-use crate::telemetry::AgentResult;
+use monolith_core::message::{Digest, RunId};
+use monolith_host::telemetry::AgentResult;
 
 /// A run that the next one may go on from.
 #[derive(Debug)]

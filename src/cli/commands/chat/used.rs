@@ -1,7 +1,7 @@
 //! What a conversation has used so far, summed over its runs, and as a line.
 
-use crate::cli::ui::numbers::{counted, grouped, seconds};
-use crate::telemetry::{AgentResult, cost};
+use crate::ui::numbers::{counted, grouped, seconds};
+use monolith_host::telemetry::{AgentResult, cost};
 
 /// What all runs of a conversation used, those that were taken back too.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Used {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::ResultCounters;
+    use monolith_host::telemetry::ResultCounters;
 
     #[test]
     fn what_was_used_adds_up() {

@@ -12,8 +12,8 @@ monolith completions zsh  > ~/.zfunc/_monolith\n\
 monolith completions fish > ~/.config/fish/completions/monolith.fish\n\
 monolith completions powershell >> $PROFILE"
 )]
-pub(in crate::cli) struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
-    pub(in crate::cli) shell: Shell,
+    pub(crate) shell: Shell,
 }

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::CompletionsArgs;
-pub(in crate::cli) use self::run::completions;
+pub(crate) use self::args::CompletionsArgs;
+pub(crate) use self::run::completions;

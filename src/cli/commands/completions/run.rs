@@ -1,12 +1,12 @@
 //! `monolith completions`: the script that completes commands in a shell, made from the command line itself.
 
 use super::args::CompletionsArgs;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
 
 /// `monolith completions`; `program` is the whole command line.
-pub(in crate::cli) fn completions(
+pub(crate) fn completions(
     app: &App,
     args: &CompletionsArgs,
     mut program: clap::Command,

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::ConfigCommand;
-pub(in crate::cli) use self::run::config;
+pub(crate) use self::args::ConfigCommand;
+pub(crate) use self::run::config;

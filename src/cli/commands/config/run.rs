@@ -6,15 +6,15 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::args::{ConfigCommand, ShowConfigArgs};
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::secrets::without_secrets;
-use crate::cli::ui::escape::line;
-use crate::config::ShownValue;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::secrets::without_secrets;
+use crate::ui::escape::line;
+use monolith_host::config::ShownValue;
 
 /// `monolith config`.
-pub(in crate::cli) fn config(app: &App, command: &ConfigCommand) -> Result<Exit, CliError> {
+pub(crate) fn config(app: &App, command: &ConfigCommand) -> Result<Exit, CliError> {
     match command {
         ConfigCommand::Show(args) => show(app, args),
     }

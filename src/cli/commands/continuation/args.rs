@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
-use crate::cli::commands::run::FrontArgs;
-use crate::cli::commands::values::run_id;
-use crate::cli::context::knobs::KnobArgs;
-use crate::message::RunId;
+use crate::commands::drive::{LeavingArgs, RecordingArgs};
+use crate::commands::run::FrontArgs;
+use crate::commands::values::run_id;
+use crate::context::knobs::KnobArgs;
+use monolith_core::message::RunId;
 
 #[derive(Debug, Args)]
 #[command(
@@ -17,15 +17,15 @@ use crate::message::RunId;
 own. Its contract is made again from the file that the run was begun with, with the changes that you give; a file that has changed \
 is refused."
 )]
-pub(in crate::cli) struct ContinueArgs {
+pub(crate) struct ContinueArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
-    pub(in crate::cli) run: String,
+    pub(crate) run: String,
     /// What you say now, @FILE, or - for standard input
     ///
     /// Where nothing is given it is read from standard input.
     #[arg(value_name = "MESSAGE")]
-    pub(in crate::cli) message: Option<String>,
+    pub(crate) message: Option<String>,
     /// The same as an option: the text, @FILE, or - for standard input
     #[arg(
         long,
@@ -33,35 +33,35 @@ pub(in crate::cli) struct ContinueArgs {
         value_name = "TEXT|@FILE|-",
         conflicts_with = "message"
     )]
-    pub(in crate::cli) task: Option<String>,
+    pub(crate) task: Option<String>,
     /// Continue under this contract file instead
     ///
     /// The file is taken as it is now, whatever the run was begun with.
     #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) contract: Option<PathBuf>,
+    pub(crate) contract: Option<PathBuf>,
     /// Change a value, such as max_turns=3
     ///
     /// It comes after the changes that the run was begun with, and may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(in crate::cli) sets: Vec<String>,
+    pub(crate) sets: Vec<String>,
     #[command(flatten)]
-    pub(in crate::cli) front: FrontArgs,
+    pub(crate) front: FrontArgs,
     #[command(flatten)]
-    pub(in crate::cli) knobs: KnobArgs,
+    pub(crate) knobs: KnobArgs,
     /// As `contract check --start-servers`: ask no model
     #[arg(long, hide_short_help = true, conflicts_with = "run_id")]
-    pub(in crate::cli) dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Of `run` alone: a run that is continued has a conversation
     #[arg(long, hide = true, value_name = "FILE")]
-    pub(in crate::cli) load: Option<PathBuf>,
+    pub(crate) load: Option<PathBuf>,
     /// Print the result as one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
     /// The new run's name; a random one by default
     #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id)]
-    pub(in crate::cli) run_id: Option<RunId>,
+    pub(crate) run_id: Option<RunId>,
     #[command(flatten)]
-    pub(in crate::cli) recording: RecordingArgs,
+    pub(crate) recording: RecordingArgs,
     #[command(flatten)]
-    pub(in crate::cli) leaving: LeavingArgs,
+    pub(crate) leaving: LeavingArgs,
 }

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::ContinueArgs;
-pub(in crate::cli) use self::run::{Next, continue_run, drive_next};
+pub(crate) use self::args::ContinueArgs;
+pub(crate) use self::run::{Next, continue_run, drive_next};

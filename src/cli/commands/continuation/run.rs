@@ -6,53 +6,51 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ContinueArgs;
-use crate::cli::commands::contract::{check_file, refuse_file};
-use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::drive::offer_models;
-use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
-use crate::cli::commands::drive::{
-    argument, keepable, piped_task, proof_rule, task_of, unkeepable,
-};
-use crate::cli::commands::replay::fork_point;
-use crate::cli::context::app::App;
-use crate::cli::context::as_typed::as_typed;
-use crate::cli::context::begun_below::not_continued;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, ContractFault, InputFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::secrets::without_secrets;
-use crate::cli::context::source::Source;
-use crate::cli::ui::command::typed_again;
-use crate::contract::ContractSpec;
-use crate::driver::{self, Continuation};
-use crate::message::{AgentMessage, Digest, Role, RunId};
-use crate::replay::Fork;
-use crate::store::{Durability, NEWEST, StoreError};
+use crate::commands::contract::{check_file, refuse_file};
+use crate::commands::drive::LeavingArgs;
+use crate::commands::drive::offer_models;
+use crate::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
+use crate::commands::drive::{argument, keepable, piped_task, proof_rule, task_of, unkeepable};
+use crate::commands::replay::fork_point;
+use crate::context::app::App;
+use crate::context::as_typed::as_typed;
+use crate::context::begun_below::not_continued;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, ContractFault, InputFault};
+use crate::context::exit::Exit;
+use crate::context::secrets::without_secrets;
+use crate::context::source::Source;
+use crate::ui::command::typed_again;
+use monolith_core::contract::ContractSpec;
+use monolith_core::message::{AgentMessage, Digest, Role, RunId};
+use monolith_core::replay::Fork;
+use monolith_host::driver::{self, Continuation};
+use monolith_host::store::{Durability, NEWEST, StoreError};
 
 /// A run that is to go on from the end of another one.
 #[derive(Debug)]
-pub(in crate::cli) struct Next {
-    pub(in crate::cli) durability: Durability,
-    pub(in crate::cli) file: ContractFile,
+pub(crate) struct Next {
+    pub(crate) durability: Durability,
+    pub(crate) file: ContractFile,
     /// Its last entry, where that is known: a run of its name that ends otherwise is another run.
-    pub(in crate::cli) head: Option<Digest>,
-    pub(in crate::cli) leaving: LeavingArgs,
-    pub(in crate::cli) message: String,
+    pub(crate) head: Option<Digest>,
+    pub(crate) leaving: LeavingArgs,
+    pub(crate) message: String,
     /// The name of the other run, in full.
-    pub(in crate::cli) run: String,
-    pub(in crate::cli) run_id: Option<RunId>,
+    pub(crate) run: String,
+    pub(crate) run_id: Option<RunId>,
     /// Whether the file must give the contract of the other run.
-    pub(in crate::cli) same_contract: bool,
+    pub(crate) same_contract: bool,
     /// Whether it is stated first what the contract of the other run demands of each run.
-    pub(in crate::cli) states_proof: bool,
+    pub(crate) states_proof: bool,
     /// The file without what the command line changes of it now, where it changes something.
-    pub(in crate::cli) without_changes: Option<ContractFile>,
+    pub(crate) without_changes: Option<ContractFile>,
     /// What the caller may do where the file has changed.
-    pub(in crate::cli) way_on: String,
+    pub(crate) way_on: String,
 }
 
 /// `monolith continue`.
-pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, CliError> {
+pub(crate) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, CliError> {
     let json = args.json;
     if args.dry_run {
         return match read_for_dry_run(app, args) {
@@ -150,11 +148,7 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, CliError> {
 }
 
 /// Begins the run that goes on from the other one, and brings it to its end, on that runtime or on one of its own.
-pub(in crate::cli) fn drive_next(
-    app: &App,
-    on: Option<&Runtime>,
-    next: Next,
-) -> Result<Ended, Broken> {
+pub(crate) fn drive_next(app: &App, on: Option<&Runtime>, next: Next) -> Result<Ended, Broken> {
     let (contract, point, first) = fork_point(app, &next.run, Fork::at_end)?;
     if next.head.is_some_and(|head| head != point.head) {
         return Err(CliError::from(InputFault::AnotherRun { run: next.run }).into());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum ContractCommand {
+pub(crate) enum ContractCommand {
     /// Find what is wrong with a contract file
     Check(ContractCheckArgs),
     /// Print the contract with every default filled in
@@ -24,66 +24,66 @@ pub(in crate::cli) enum ContractCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ContractSchemaArgs {
+pub(crate) struct ContractSchemaArgs {
     /// Print that of NAME.pins.json instead
     ///
     /// Print the JSON Schema of the file that `contract pin` writes beside a contract file.
     #[arg(long)]
-    pub(in crate::cli) pins: bool,
+    pub(crate) pins: bool,
     /// Print that of a workflow's file instead
     #[arg(long, conflicts_with = "pins")]
-    pub(in crate::cli) workflow: bool,
+    pub(crate) workflow: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ContractArgs {
+pub(crate) struct ContractArgs {
     /// The contract file (else agent.yaml)
     ///
     /// YAML or JSON; by default agent.yaml or agent.yml of this folder.
     #[arg(value_name = "FILE")]
-    pub(in crate::cli) file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Change a value, such as max_turns=3
     ///
     /// Change a value of the file by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(in crate::cli) sets: Vec<String>,
+    pub(crate) sets: Vec<String>,
     /// Start the tool servers, to see what they offer
     ///
     /// What they offer is pinned in the contract, so the hash is then that of a run.
     #[arg(long)]
-    pub(in crate::cli) start_servers: bool,
+    pub(crate) start_servers: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ContractShowArgs {
+pub(crate) struct ContractShowArgs {
     #[command(flatten)]
-    pub(in crate::cli) contract: ContractArgs,
+    pub(crate) contract: ContractArgs,
     /// Print the JSON document
     ///
     /// It is the one of which the hash is made. In a pipe it is printed without this option, too.
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
     /// Print it as YAML, for people
     ///
     /// As on a terminal, also in a pipe: monolith contract show FILE --yaml | less
     #[arg(long, conflicts_with = "json")]
-    pub(in crate::cli) yaml: bool,
+    pub(crate) yaml: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ContractCheckArgs {
+pub(crate) struct ContractCheckArgs {
     #[command(flatten)]
-    pub(in crate::cli) contract: ContractArgs,
+    pub(crate) contract: ContractArgs,
     /// Print one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ContractPinArgs {
+pub(crate) struct ContractPinArgs {
     /// The contract file (else agent.yaml)
     ///
     /// YAML or JSON; by default agent.yaml or agent.yml of this folder. Its tool servers are started.
     #[arg(value_name = "FILE")]
-    pub(in crate::cli) file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 }

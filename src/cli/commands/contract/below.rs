@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::check_report::{CheckedBelow, FaultBelow, down, is_up};
 use super::failures::known_failures;
 use super::preview::preview_of_possible;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::contract::{ContractSpec, DelegationGrant, Delegator, ExecutionContract};
-use crate::driver::{DriverError, Reach, unset_by_itself, unset_keys};
-use crate::kernel::CheckName;
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::CliError;
+use monolith_core::contract::{ContractSpec, DelegationGrant, Delegator, ExecutionContract};
+use monolith_core::kernel::CheckName;
+use monolith_host::driver::{DriverError, Reach, unset_by_itself, unset_keys};
 
 /// How many files of agents are judged.
 const MOST_BELOW: usize = 256;

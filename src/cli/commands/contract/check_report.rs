@@ -5,33 +5,33 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::dry_precheck::dry_precheck;
-use crate::adapter::Adapter;
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::secrets;
-use crate::cli::context::trust::ReachedBelow;
-use crate::contract::{
+use crate::context::error::{CliError, ContractFault};
+use crate::context::exit::Exit;
+use crate::context::secrets;
+use crate::context::trust::ReachedBelow;
+use monolith_core::adapter::Adapter;
+use monolith_core::contract::{
     TermFault, contract_warnings, gate_awaits_tools, structure_faults, unknown_windows,
 };
-use crate::driver::{Preview, Reach};
-use crate::kernel::{BringUpFault, Check, CheckName};
-use crate::message::Digest;
+use monolith_core::kernel::{BringUpFault, Check, CheckName};
+use monolith_core::message::Digest;
+use monolith_host::driver::{Preview, Reach};
 
 /// What `monolith contract check --json` prints.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct CheckReport {
+pub(crate) struct CheckReport {
     /// Whether a run would pass every check that can be made without a model, and each was made.
-    pub(in crate::cli) ok: bool,
+    pub(crate) ok: bool,
     /// The exit code of the command.
-    pub(in crate::cli) exit_code: u8,
+    pub(crate) exit_code: u8,
     /// The contract; `None` if the file gives none.
     contract_id: Option<String>,
     contract_hash: Option<Digest>,
     /// The checks of PRECHECK but for the last, in their order; empty if there is no contract.
-    pub(in crate::cli) checks: Vec<Checked>,
+    pub(crate) checks: Vec<Checked>,
     /// Checks that the runs of agents which may be called would fail.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::cli) checks_below: Vec<CheckedBelow>,
+    pub(crate) checks_below: Vec<CheckedBelow>,
     /// What is wrong with the file, in its order.
     errors: Vec<Wrong>,
     /// What a run reaches: commands, hosts, variables, folders; `None` if there is no contract.
@@ -39,7 +39,7 @@ pub(in crate::cli) struct CheckReport {
     reaches: Option<Reach>,
     /// What each agent reaches that may be called, and each that those may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::cli) agents_below: Vec<ReachedBelow>,
+    pub(crate) agents_below: Vec<ReachedBelow>,
     /// Which file each value is from that the contract's own does not hold.
     origins: BTreeMap<String, String>,
     /// Tool servers that were not started, whose pins the contract lacks.
@@ -49,35 +49,35 @@ pub(in crate::cli) struct CheckReport {
     server_faults: Vec<BringUpFault>,
     /// The same of the agents that may be called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::cli) server_faults_below: Vec<FaultBelow>,
+    pub(crate) server_faults_below: Vec<FaultBelow>,
     /// For each target that has one, the parameters that its protocol has no field for.
-    pub(in crate::cli) unsent: Vec<Unsent>,
+    pub(crate) unsent: Vec<Unsent>,
     /// Places of secrets that are too short or too plain to be taken out.
     unmatched: Vec<String>,
     /// What a contract may say and is hardly meant.
-    pub(in crate::cli) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Parameters of a target that no request to it carries.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct Unsent {
-    pub(in crate::cli) target: usize,
+pub(crate) struct Unsent {
+    pub(crate) target: usize,
     /// Keys of its `sampling`.
-    pub(in crate::cli) keys: Vec<&'static str>,
+    pub(crate) keys: Vec<&'static str>,
 }
 
 /// One check.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct Checked {
+pub(crate) struct Checked {
     pub(super) name: CheckName,
     /// `None` if it could not be made.
-    pub(in crate::cli) ok: Option<bool>,
-    pub(in crate::cli) detail: String,
+    pub(crate) ok: Option<bool>,
+    pub(crate) detail: String,
 }
 
 /// A check that an agent's run would fail.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct CheckedBelow {
+pub(crate) struct CheckedBelow {
     pub(super) name: CheckName,
     pub(super) detail: String,
     /// The agent's file, as messages call it.
@@ -89,7 +89,7 @@ pub(in crate::cli) struct CheckedBelow {
 
 /// What did not come up of an agent's servers, or what is wrong with the tools of one.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct FaultBelow {
+pub(crate) struct FaultBelow {
     pub(super) detail: String,
     /// The agent's file, as messages call it.
     pub(super) file: String,
@@ -119,7 +119,7 @@ struct Wrong {
 
 impl CheckReport {
     /// Of a contract that could be made.
-    pub(in crate::cli) fn of(
+    pub(crate) fn of(
         preview: &Preview,
         agents_below: Vec<ReachedBelow>,
         unmet: &[CliError],
@@ -172,7 +172,7 @@ impl CheckReport {
     }
 
     /// Of a file that gives no contract.
-    pub(in crate::cli) fn refused(fault: &CliError) -> Self {
+    pub(crate) fn refused(fault: &CliError) -> Self {
         Self {
             ok: false,
             exit_code: Exit::from(fault).0,
@@ -348,7 +348,7 @@ fn shown(text: &str) -> String {
 }
 
 /// The exit code of a run that fails this check (semantics §3).
-pub(in crate::cli) const fn code_of(check: CheckName) -> Exit {
+pub(crate) const fn code_of(check: CheckName) -> Exit {
     match check {
         CheckName::Tools | CheckName::Backend => Exit::SETUP,
         CheckName::Structure

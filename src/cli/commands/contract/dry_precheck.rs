@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::cli::ui::numbers::grouped;
-use crate::contract::{ExecutionContract, way_without_tools};
-use crate::driver::Preview;
-use crate::kernel::{
+use crate::ui::numbers::grouped;
+use monolith_core::contract::{ExecutionContract, way_without_tools};
+use monolith_core::kernel::{
     Check, CheckName, Effect, Event, EventKind, Fold, OutcomeCode, Probed, ProbedTarget, Run,
     RunStarted,
 };
-use crate::message::RunId;
+use monolith_core::message::RunId;
+use monolith_host::driver::Preview;
 
 /// What the beginning of a run comes to, as the machine itself decides it. No model is asked.
 #[derive(Default)]

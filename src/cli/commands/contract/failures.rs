@@ -2,18 +2,18 @@
 
 use super::check_report::{awaits_window, down_detail, not_known};
 use super::dry_precheck::dry_precheck;
-use crate::driver::Preview;
-use crate::kernel::CheckName;
+use monolith_core::kernel::CheckName;
+use monolith_host::driver::Preview;
 
 /// The checks that fail, and why; not those that fail for a context window that is not known, which is unmet already.
-pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
+pub(crate) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
     let failed = dry_precheck(preview).checks.into_iter();
     let failed = failed.filter(|check| !check.ok && !awaits_window(preview, check));
     failed.map(|check| (check.name, check.detail)).collect()
 }
 
 /// The checks that fail whatever servers offer that were not started, and why.
-pub(in crate::cli) fn known_failures(preview: &Preview) -> Vec<(CheckName, String)> {
+pub(crate) fn known_failures(preview: &Preview) -> Vec<(CheckName, String)> {
     let failed = dry_precheck(preview)
         .checks
         .into_iter()

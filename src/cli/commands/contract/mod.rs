@@ -11,9 +11,9 @@ mod refused;
 mod run;
 mod workflow;
 
-pub(in crate::cli) use self::args::ContractCommand;
-pub(in crate::cli) use self::check_report::code_of;
-pub(in crate::cli) use self::failures::{failures, known_failures};
-pub(in crate::cli) use self::preview::{preview_of, preview_on, report_gaps, report_warnings};
-pub(in crate::cli) use self::refused::refuse_file;
-pub(in crate::cli) use self::run::{check_file, contract, judge, judge_terms};
+pub(crate) use self::args::ContractCommand;
+pub(crate) use self::check_report::code_of;
+pub(crate) use self::failures::{failures, known_failures};
+pub(crate) use self::preview::{preview_of, preview_on, report_gaps, report_warnings};
+pub(crate) use self::refused::refuse_file;
+pub(crate) use self::run::{check_file, contract, judge, judge_terms};

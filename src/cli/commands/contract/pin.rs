@@ -7,16 +7,16 @@ use std::path::Path;
 
 use super::args::ContractPinArgs;
 use super::preview::{preview_of, report_gaps, report_warnings};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::{CliError, ContractFault, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::trusted::Trusted;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::screen::Style;
-use crate::contract::{ContractSpec, PinnedOffers, tool_warnings, with_pins};
-use crate::message::Digest;
-use crate::store::NewFile;
+use crate::context::app::App;
+use crate::context::contract_file::{ContractFile, look_for_agent_file};
+use crate::context::error::{CliError, ContractFault, SystemFault};
+use crate::context::exit::Exit;
+use crate::context::trusted::Trusted;
+use crate::ui::escape::line;
+use crate::ui::screen::Style;
+use monolith_core::contract::{ContractSpec, PinnedOffers, tool_warnings, with_pins};
+use monolith_core::message::Digest;
+use monolith_host::store::NewFile;
 
 /// The mode of the file beside the contract where there is none yet.
 const MODE: u32 = 0o644;

@@ -4,19 +4,19 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::check_report::is_up;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::cli::context::runtime::runtime;
-use crate::cli::ui::escape::{brief, line};
-use crate::contract::ContractSpec;
-use crate::driver::{self, Preview, ServersToStart};
-use crate::message::AgentMessage;
-use crate::session::RedactionKey;
-use crate::telemetry::with_short_log;
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::CliError;
+use crate::context::runtime::runtime;
+use crate::ui::escape::{brief, line};
+use monolith_core::contract::ContractSpec;
+use monolith_core::message::AgentMessage;
+use monolith_core::session::RedactionKey;
+use monolith_host::driver::{self, Preview, ServersToStart};
+use monolith_host::telemetry::with_short_log;
 
 /// What a contract file comes to.
-pub(in crate::cli) fn preview_of(
+pub(crate) fn preview_of(
     app: &App,
     file: &ContractFile,
     spec: ContractSpec,
@@ -38,7 +38,7 @@ pub(super) fn preview_of_possible(
 }
 
 /// The same on a runtime that others use, too.
-pub(in crate::cli) fn preview_on(
+pub(crate) fn preview_on(
     runtime: &Runtime,
     app: &App,
     file: &ContractFile,
@@ -68,7 +68,7 @@ fn preview_with(
 }
 
 /// What a contract may say and is hardly meant.
-pub(in crate::cli) fn report_warnings(app: &App, warnings: &[String]) {
+pub(crate) fn report_warnings(app: &App, warnings: &[String]) {
     for warning in warnings {
         app.screen
             .write_err(&format!("warning: {}\n", line(warning)));
@@ -76,7 +76,7 @@ pub(in crate::cli) fn report_warnings(app: &App, warnings: &[String]) {
 }
 
 /// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
-pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
+pub(crate) fn report_gaps(app: &App, preview: &Preview) {
     for clamped in &preview.clamped {
         app.screen.write_err(&format!("note: {}\n", line(clamped)));
     }

@@ -1,16 +1,12 @@
 //! The report of a file that gives no contract.
 
 use super::check_report::CheckReport;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
 
 /// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
-pub(in crate::cli) fn refuse_file(
-    app: &App,
-    fault: CliError,
-    json: bool,
-) -> Result<Exit, CliError> {
+pub(crate) fn refuse_file(app: &App, fault: CliError, json: bool) -> Result<Exit, CliError> {
     if json {
         app.screen.out_json(&CheckReport::refused(&fault))?;
     }

@@ -14,25 +14,25 @@ use super::preview::{
     preview_of, preview_of_possible, report_gaps, report_server, report_warnings,
 };
 use super::workflow::check_workflow;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::reach::variables;
-use crate::cli::context::secrets;
-use crate::cli::context::trust::{ReachedBelow, listed_whole, reached_below};
-use crate::cli::ui::escape::{line, text};
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::Style;
-use crate::contract::{
+use crate::context::app::App;
+use crate::context::contract_file::{ContractFile, look_for_agent_file};
+use crate::context::error::{CliError, ContractFault};
+use crate::context::exit::Exit;
+use crate::context::reach::variables;
+use crate::context::secrets;
+use crate::context::trust::{ReachedBelow, listed_whole, reached_below};
+use crate::ui::escape::{line, text};
+use crate::ui::numbers::counted;
+use crate::ui::screen::Style;
+use monolith_core::contract::{
     ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
 };
-use crate::driver::{Preview, Unmatched, unset_by_itself};
-use crate::kernel::CheckName;
-use crate::message::AgentMessage;
+use monolith_core::kernel::CheckName;
+use monolith_core::message::AgentMessage;
+use monolith_host::driver::{Preview, Unmatched, unset_by_itself};
 
 /// `monolith contract`.
-pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, CliError> {
+pub(crate) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, CliError> {
     match command {
         ContractCommand::Check(args) => check(app, args),
         ContractCommand::Show(args) => {
@@ -122,7 +122,7 @@ fn read(
 }
 
 /// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
-pub(in crate::cli) fn judge(
+pub(crate) fn judge(
     app: &App,
     file: &ContractFile,
     spec: ContractSpec,
@@ -135,7 +135,7 @@ pub(in crate::cli) fn judge(
 }
 
 /// What is wrong with the terms themselves of a contract, whatever models and servers there are; nothing is started.
-pub(in crate::cli) fn judge_terms(
+pub(crate) fn judge_terms(
     app: &App,
     file: &ContractFile,
     spec: ContractSpec,
@@ -173,7 +173,7 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
 
 /// What a dry run says of a file that was read: what `contract check --start-servers` does, with the keys that a run needs, the conversation
 /// that it begins with, and those other faults of it.
-pub(in crate::cli) fn check_file(
+pub(crate) fn check_file(
     app: &App,
     file: &ContractFile,
     (spec, saved, others): (&ContractSpec, Vec<AgentMessage>, Vec<CliError>),

@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use super::args::ContractArgs;
 use super::refused::refuse_file;
-use crate::cli::commands::workflow::{CheckedStep, as_written, checked_steps};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::runtime::runtime;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::Style;
-use crate::driver::ServersToStart;
-use crate::message::Digest;
+use crate::commands::workflow::{CheckedStep, as_written, checked_steps};
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::runtime::runtime;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::screen::Style;
+use monolith_core::message::Digest;
+use monolith_host::driver::ServersToStart;
 
 /// What `monolith contract check --json` prints of a workflow's file.
 #[derive(Serialize)]

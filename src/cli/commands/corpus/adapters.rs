@@ -2,12 +2,12 @@
 
 use super::args::CorpusAdaptersArgs;
 use super::render::verdicts_text;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, CorpusFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::numbers::counted;
-use crate::conformance::{RecordFault, RecordLines, RecordsReadError, VerdictTable};
-use crate::store::open_given;
+use crate::context::app::App;
+use crate::context::error::{CliError, CorpusFault};
+use crate::context::exit::Exit;
+use crate::ui::numbers::counted;
+use monolith_conformance::{RecordFault, RecordLines, RecordsReadError, VerdictTable};
+use monolith_host::store::open_given;
 
 /// How many records are judged between two updates of the screen.
 const STRIDE: usize = 64;
@@ -15,7 +15,7 @@ const STRIDE: usize = 64;
 const SHOWN_FAULTS: usize = 20;
 
 /// `monolith corpus adapters`: the rows are written as they come, so memory does not grow with the file.
-pub(in crate::cli) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
+pub(crate) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
     let screen = app.screen;
     let unreadable = |reason: String| CorpusFault::RecordsUnreadable {
         path: args.file.clone(),

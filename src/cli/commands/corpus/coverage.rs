@@ -2,13 +2,13 @@
 
 use super::args::CorpusCoverageArgs;
 use super::render::coverage_text;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, CorpusFault};
-use crate::cli::context::exit::Exit;
-use crate::conformance::{Corpus, Coverage};
+use crate::context::app::App;
+use crate::context::error::{CliError, CorpusFault};
+use crate::context::exit::Exit;
+use monolith_conformance::{Corpus, Coverage};
 
 /// `monolith corpus coverage`.
-pub(in crate::cli) fn coverage(app: &App, args: &CorpusCoverageArgs) -> Result<Exit, CliError> {
+pub(crate) fn coverage(app: &App, args: &CorpusCoverageArgs) -> Result<Exit, CliError> {
     let coverage = Corpus::built_in().coverage();
     let mut coverage = coverage.map_err(CorpusFault::Sentences)?;
     if let Some(filter) = &args.filter {

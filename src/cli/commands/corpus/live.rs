@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::args::CorpusRunArgs;
 use super::render::{live_text, record_text};
-use crate::cli::commands::internal::SLOW_TOOL;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, CorpusFault, StateFault, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::runtime::runtime;
-use crate::conformance::{LiveError, LiveRecord, LiveReport, LiveTarget, run_live};
-use crate::driver::random_run_id;
-use crate::store::{Durability, Store, private_folder, replace_own};
+use crate::commands::internal::SLOW_TOOL;
+use crate::context::app::App;
+use crate::context::error::{CliError, CorpusFault, StateFault, SystemFault};
+use crate::context::exit::Exit;
+use crate::context::runtime::runtime;
+use monolith_conformance::{LiveError, LiveRecord, LiveReport, LiveTarget, run_live};
+use monolith_host::driver::random_run_id;
+use monolith_host::store::{Durability, Store, private_folder, replace_own};
 
 /// More than any case lets through.
 const BIG_LINES: usize = 1000;
@@ -35,7 +35,7 @@ struct Endpoint<'r> {
 }
 
 /// `monolith corpus run --live URL`.
-pub(in crate::cli) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result<Exit, CliError> {
+pub(crate) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result<Exit, CliError> {
     let screen = app.screen;
     let endpoint = &args.endpoint;
     let model = endpoint.model.clone().unwrap_or_default();

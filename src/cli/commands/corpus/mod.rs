@@ -7,5 +7,5 @@ mod live;
 mod render;
 mod run;
 
-pub(in crate::cli) use self::args::CorpusCommand;
-pub(in crate::cli) use self::run::corpus;
+pub(crate) use self::args::CorpusCommand;
+pub(crate) use self::run::corpus;

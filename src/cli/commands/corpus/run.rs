@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::args::{CorpusCommand, CorpusRunArgs};
 use super::render::cases_text;
 use super::{adapters, coverage, live};
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, CorpusFault};
-use crate::cli::context::exit::Exit;
-use crate::conformance::{CaseRow, CorpusReport, CorpusTotals, Metrics, ProfileRow, run_corpus};
-use crate::contract::ModelProfile;
+use crate::context::app::App;
+use crate::context::error::{CliError, CorpusFault};
+use crate::context::exit::Exit;
+use monolith_conformance::{CaseRow, CorpusReport, CorpusTotals, Metrics, ProfileRow, run_corpus};
+use monolith_core::contract::ModelProfile;
 
 #[derive(Serialize)]
 struct Document<'r> {
@@ -31,7 +31,7 @@ struct Record<'r> {
 }
 
 /// `monolith corpus`.
-pub(in crate::cli) fn corpus(app: &App, command: &CorpusCommand) -> Result<Exit, CliError> {
+pub(crate) fn corpus(app: &App, command: &CorpusCommand) -> Result<Exit, CliError> {
     match command {
         CorpusCommand::Run(args) => run(app, args),
         CorpusCommand::Coverage(args) => coverage::coverage(app, args),

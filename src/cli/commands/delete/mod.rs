@@ -4,5 +4,5 @@ mod args;
 mod needed;
 mod run;
 
-pub(in crate::cli) use self::args::{DeleteArgs, PruneArgs};
-pub(in crate::cli) use self::run::{delete, prune};
+pub(crate) use self::args::{DeleteArgs, PruneArgs};
+pub(crate) use self::run::{delete, prune};

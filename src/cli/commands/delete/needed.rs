@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::context::error::CliError;
-use crate::cli::context::forks::ForkedWorkflow;
-use crate::message::RunId;
-use crate::store::{RemoveError, RunFilter, StoreReader};
+use crate::context::error::CliError;
+use crate::context::forks::ForkedWorkflow;
+use monolith_core::message::RunId;
+use monolith_host::store::{RemoveError, RunFilter, StoreReader};
 
 /// What a workflow that was forked needs of others.
 struct NeedsOfFork {

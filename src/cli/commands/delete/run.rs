@@ -5,21 +5,23 @@ use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
 use super::needed::NeededRuns;
-use crate::cli::commands::values::is_of_outcome;
-use crate::cli::context::app::App;
-use crate::cli::context::ask::confirm;
-use crate::cli::context::clock::unix_ms;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::message::{RunId, utc};
-use crate::store::{Removal, RemoveError, RunFilter, RunRow, StoreReader, remove, remove_kept};
-use crate::transcript::ParentFound;
+use crate::commands::values::is_of_outcome;
+use crate::context::app::App;
+use crate::context::ask::confirm;
+use crate::context::clock::unix_ms;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use monolith_core::message::{RunId, utc};
+use monolith_core::transcript::ParentFound;
+use monolith_host::store::{
+    Removal, RemoveError, RunFilter, RunRow, StoreReader, remove, remove_kept,
+};
 
 /// `monolith delete`.
-pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliError> {
+pub(crate) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliError> {
     let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
@@ -46,7 +48,7 @@ pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliEr
 }
 
 /// `monolith prune`: runs that have ended, never one that could go on.
-pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliError> {
+pub(crate) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliError> {
     let before = args.older_than.unix_ms(unix_ms());
     let old = |row: &RunRow| {
         let wanted = args.outcome.as_deref();

@@ -5,5 +5,5 @@ mod render;
 mod run;
 mod tamper;
 
-pub(in crate::cli) use self::args::DemoArgs;
-pub(in crate::cli) use self::run::demo;
+pub(crate) use self::args::DemoArgs;
+pub(crate) use self::run::demo;

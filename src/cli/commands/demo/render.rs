@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::cli::commands::drive::Ended;
-use crate::cli::commands::{replay, verify};
-use crate::cli::context::app::App;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::{command, shell_word};
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::cli::ui::screen::Screen;
-use crate::message::RunId;
-use crate::replay::ReplayReport;
-use crate::transcript::VerifyReport;
+use crate::commands::drive::Ended;
+use crate::commands::{replay, verify};
+use crate::context::app::App;
+use crate::context::exit::Exit;
+use crate::ui::command::{command, shell_word};
+use crate::ui::numbers::{counted, grouped};
+use crate::ui::screen::Screen;
+use monolith_core::message::RunId;
+use monolith_core::replay::ReplayReport;
+use monolith_core::transcript::VerifyReport;
 
 /// What the transcript proves, in three lines.
 pub(super) fn proof(

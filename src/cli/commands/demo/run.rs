@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use super::args::{DemoAct, DemoArgs};
 use super::render::{proof, what_next};
 use super::tamper::tamper;
-use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::drive::Live;
-use crate::cli::commands::drive::{Broken, Job, TypedAt, drive_job, report_end};
-use crate::cli::commands::verify;
-use crate::cli::context::app::{App, DEMO_PREFIX};
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::message::RunId;
-use crate::store::{Durability, private_folder, replace_own};
+use crate::commands::drive::LeavingArgs;
+use crate::commands::drive::Live;
+use crate::commands::drive::{Broken, Job, TypedAt, drive_job, report_end};
+use crate::commands::verify;
+use crate::context::app::{App, DEMO_PREFIX};
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::exit::Exit;
+use monolith_core::message::RunId;
+use monolith_host::store::{Durability, private_folder, replace_own};
 
 const CONTRACT: &str = "contracts/demo.yaml";
 
@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 4] = [
 ];
 
 /// `monolith demo`.
-pub(in crate::cli) fn demo(app: &App, args: &DemoArgs) -> Result<Exit, CliError> {
+pub(crate) fn demo(app: &App, args: &DemoArgs) -> Result<Exit, CliError> {
     match args.act {
         None => run(app),
         Some(DemoAct::Tamper) => tamper(app),

@@ -5,13 +5,13 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use super::render::{Changed, tamper_text};
-use crate::cli::commands::{export, verify};
-use crate::cli::context::app::{App, DEMO_PREFIX};
-use crate::cli::context::error::{CliError, StateFault, SystemFault, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::store::{NewFile, RunFilter};
-use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
+use crate::commands::{export, verify};
+use crate::context::app::{App, DEMO_PREFIX};
+use crate::context::error::{CliError, StateFault, SystemFault, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use monolith_core::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
+use monolith_host::store::{NewFile, RunFilter};
 
 /// How many runs are looked through for the last demo run.
 const MOST_RUNS: usize = 10_000;

@@ -5,17 +5,17 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::args::DoctorArgs;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, StateFault};
-use crate::cli::context::found::{other_server, running, ways_out};
-use crate::cli::context::keys::LOCAL_KEY;
-use crate::cli::context::permissions::Looser;
-use crate::cli::context::runtime::runtime;
-use crate::cli::ui::command::{command, typed_word};
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::contract::{ProviderType, recorded_url};
-use crate::driver::KeyFileError;
-use crate::store::{Exposure, RunFilter, StoreError, free_bytes, replace_own};
+use crate::context::app::App;
+use crate::context::error::{CliError, StateFault};
+use crate::context::found::{other_server, running, ways_out};
+use crate::context::keys::LOCAL_KEY;
+use crate::context::permissions::Looser;
+use crate::context::runtime::runtime;
+use crate::ui::command::{command, typed_word};
+use crate::ui::numbers::{counted, grouped};
+use monolith_core::contract::{ProviderType, recorded_url};
+use monolith_host::driver::KeyFileError;
+use monolith_host::store::{Exposure, RunFilter, StoreError, free_bytes, replace_own};
 
 mod answered;
 mod confinement;
@@ -45,22 +45,22 @@ const MOST_RUNS: usize = 100_000;
 
 /// What was found.
 #[derive(Debug)]
-pub(in crate::cli) struct Checkup {
+pub(crate) struct Checkup {
     /// What the contract needs that is named.
-    pub(in crate::cli::commands::doctor) needed: Vec<Finding>,
+    pub(in crate::commands::doctor) needed: Vec<Finding>,
     /// What any run needs, or may use.
-    pub(in crate::cli::commands::doctor) general: Vec<Finding>,
+    pub(in crate::commands::doctor) general: Vec<Finding>,
 }
 
 impl Checkup {
     /// All of it, what the contract needs first.
-    pub(in crate::cli::commands::doctor) fn findings(&self) -> impl Iterator<Item = &Finding> {
+    pub(in crate::commands::doctor) fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.needed.iter().chain(&self.general)
     }
 }
 
 /// Looks at everything, in the order in which it is needed.
-pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, CliError> {
+pub(crate) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, CliError> {
     let folder = app.models_folder()?;
     let state = folder.parent().unwrap_or(&folder);
     let mut found = vec![state_folder(state), store(app)];
@@ -269,7 +269,7 @@ fn clock(app: &App) -> Finding {
         ),
         None => ok(
             name,
-            crate::message::utc(u64::try_from(since.as_millis()).unwrap_or(0)) + " UTC",
+            monolith_core::message::utc(u64::try_from(since.as_millis()).unwrap_or(0)) + " UTC",
         ),
     }
 }

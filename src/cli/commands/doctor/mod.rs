@@ -5,5 +5,5 @@ mod checkup;
 mod render;
 mod run;
 
-pub(in crate::cli) use self::args::DoctorArgs;
-pub(in crate::cli) use self::run::doctor;
+pub(crate) use self::args::DoctorArgs;
+pub(crate) use self::run::doctor;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::message::RunId;
-use crate::telemetry::{AccountingLine, BillingFault, BillingFile, RecordedLines};
+use monolith_core::message::RunId;
+use monolith_host::telemetry::{AccountingLine, BillingFault, BillingFile, RecordedLines};
 
 /// The accounting file of a command. Clones are the same one.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Accounts(Arc<Mutex<Open>>);
+pub(crate) struct Accounts(Arc<Mutex<Open>>);
 
 #[derive(Debug)]
 struct Open {
@@ -21,20 +21,17 @@ struct Open {
 
 impl Accounts {
     /// Of one run.
-    pub(in crate::cli) fn new(file: BillingFile) -> Self {
+    pub(crate) fn new(file: BillingFile) -> Self {
         Self::opened(file, false, None)
     }
 
     /// Of runs that begin: [`Self::sync_all`] is the command's to call.
-    pub(in crate::cli) fn in_groups(file: BillingFile) -> Self {
+    pub(crate) fn in_groups(file: BillingFile) -> Self {
         Self::opened(file, true, None)
     }
 
     /// Of runs that are gone on with.
-    pub(in crate::cli) fn resuming(
-        file: BillingFile,
-        runs: impl IntoIterator<Item = RunId>,
-    ) -> Self {
+    pub(crate) fn resuming(file: BillingFile, runs: impl IntoIterator<Item = RunId>) -> Self {
         Self::opened(file, true, Some(RecordedLines::of(runs)))
     }
 
@@ -75,7 +72,7 @@ impl Accounts {
     }
 
     /// The lines of all runs survive the loss of power.
-    pub(in crate::cli) fn sync_all(&self) -> Result<(), BillingFault> {
+    pub(crate) fn sync_all(&self) -> Result<(), BillingFault> {
         let unsynced = self.open().file.unsynced();
         let Some(unsynced) = unsynced else {
             return Ok(());

@@ -12,14 +12,14 @@ use super::leaving::LeavingArgs;
 use super::live::Live;
 use super::question::{shown, shown_below};
 use super::unanswered::{answering, refused_now};
-use crate::cli::context::form::{Field, fields, whole};
+use crate::context::form::{Field, fields, whole};
 #[cfg(unix)]
-use crate::cli::ui::escape::brief;
-use crate::cli::ui::escape::line;
-use crate::kernel::{Approval, CallOrder};
-use crate::message::{ObjectText, RunId};
-use crate::session::Control;
-use crate::store::{Answer, Store};
+use crate::ui::escape::brief;
+use crate::ui::escape::line;
+use monolith_core::kernel::{Approval, CallOrder};
+use monolith_core::message::{ObjectText, RunId};
+use monolith_core::session::Control;
+use monolith_host::store::{Answer, Store};
 
 /// How much of what was typed before a question is shown.
 #[cfg(unix)]
@@ -30,7 +30,7 @@ const MAX_AHEAD: usize = 64 << 10;
 
 /// Brings the answers of people to the run that waits for them: from the person at the terminal, and from
 /// `monolith approve` in another process.
-pub(in crate::cli) struct Approver<'a> {
+pub(crate) struct Approver<'a> {
     /// The question that was asked last, by its number.
     asked: Option<u64>,
     /// The one that was answered last, and what was handed to the run: a machine that takes no such answer waits on.
@@ -365,7 +365,7 @@ impl Form {
 }
 
 /// Anything but yes is no.
-pub(in crate::cli) fn agreed(typed: &str) -> bool {
+pub(crate) fn agreed(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
 }
 

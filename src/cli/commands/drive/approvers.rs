@@ -9,12 +9,12 @@ use super::approval::Approver;
 use super::leaving::LeavingArgs;
 use super::live::Live;
 use super::unanswered::refused_now;
-use crate::driver::WaitsFor;
-use crate::session::Control;
-use crate::store::Store;
+use monolith_core::session::Control;
+use monolith_host::driver::WaitsFor;
+use monolith_host::store::Store;
 
 /// How often a tree is looked at.
-pub(in crate::cli) const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What is asked of a run of the tree.
 struct RunControl {
@@ -45,7 +45,7 @@ struct Place<'a> {
 }
 
 /// Brings answers to a run and to those below it.
-pub(in crate::cli) struct Approvers<'a> {
+pub(crate) struct Approvers<'a> {
     /// The run itself first.
     all: Vec<Place<'a>>,
     /// Whether a person may be asked here; else only what was left elsewhere is taken.
@@ -78,11 +78,7 @@ impl<'a> Approvers<'a> {
     }
 
     /// The same without questions at the terminal, and without waiting for a person: among many runs, and in a workflow.
-    pub(in crate::cli) fn among_many(
-        store: &'a Store,
-        live: &'a Live,
-        leaving: LeavingArgs,
-    ) -> Self {
+    pub(crate) fn among_many(store: &'a Store, live: &'a Live, leaving: LeavingArgs) -> Self {
         let leaving = LeavingArgs {
             no_wait: true,
             ..leaving
@@ -94,7 +90,7 @@ impl<'a> Approvers<'a> {
     }
 
     /// Hands the first run what it is asked for. A tree that is being left is looked at no more.
-    pub(in crate::cli) fn hand(&mut self, asked: Control, control: &mpsc::Sender<Control>) {
+    pub(crate) fn hand(&mut self, asked: Control, control: &mpsc::Sender<Control>) {
         let leaves = asked == Control::Suspend;
         // A full queue holds eight requests to end already.
         if control.try_send(asked).is_ok() && leaves {
@@ -104,7 +100,7 @@ impl<'a> Approvers<'a> {
 
     /// Called each [`LOOK_EVERY`]: asks about calls that wait and were not asked about yet, hands answers to the runs that wait for them,
     /// and returns what the first run is asked for: an answer, or, with `--no-wait`, to be left once all of the tree waits for a person.
-    pub(in crate::cli) async fn look(&mut self, all_wait_for: Option<WaitsFor>) -> Option<Control> {
+    pub(crate) async fn look(&mut self, all_wait_for: Option<WaitsFor>) -> Option<Control> {
         if self.was_left {
             return None;
         }
@@ -128,7 +124,7 @@ impl<'a> Approvers<'a> {
     }
 
     /// Whether a call of the tree waits for a person.
-    pub(in crate::cli) fn any_waits(&self) -> bool {
+    pub(crate) fn any_waits(&self) -> bool {
         self.all.iter().any(|place| place.run.question().is_some())
     }
 

@@ -1,18 +1,18 @@
 //! What a run waits for, in the words of the line that shows it. Shows nothing itself.
 
-use crate::cli::ui::escape::line;
-use crate::cli::ui::narration::target_name;
-use crate::contract::ExecutionContract;
-use crate::kernel::{Action, CallOrder, EffectRecord, State};
-use crate::message::RunId;
+use crate::ui::escape::line;
+use crate::ui::narration::target_name;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{Action, CallOrder, EffectRecord, State};
+use monolith_core::message::RunId;
 
 /// A call that waits for a person, or what its server asks for.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Question {
+pub(crate) struct Question {
     /// Which one of the run it is, from 1: a server may ask the same again.
-    pub(in crate::cli) number: u64,
-    pub(in crate::cli) order: CallOrder,
-    pub(in crate::cli) run_id: RunId,
+    pub(crate) number: u64,
+    pub(crate) order: CallOrder,
+    pub(crate) run_id: RunId,
 }
 
 /// While those calls run.

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::lost_calls::LostCalls;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::departed::agreeing;
-use crate::cli::context::error::CliError;
-use crate::cli::context::waiting_call::WaitingCall;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::contract::ValueOrigin;
-use crate::driver::DriverError;
-use crate::kernel::{AgentOutcome, ClosingReason, Counters, Run};
-use crate::telemetry::{AgentResult, AwaitedApproval, ExitTag, unseen_results};
-use crate::view::RunView;
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::departed::agreeing;
+use crate::context::error::CliError;
+use crate::context::waiting_call::WaitingCall;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use monolith_core::contract::ValueOrigin;
+use monolith_core::kernel::{AgentOutcome, ClosingReason, Counters, Run};
+use monolith_core::view::RunView;
+use monolith_host::driver::DriverError;
+use monolith_host::telemetry::{AgentResult, AwaitedApproval, ExitTag, unseen_results};
 
 /// A run that has ended, or was suspended.
 #[derive(Debug)]
-pub(in crate::cli) struct Ended {
-    pub(in crate::cli) result: AgentResult,
+pub(crate) struct Ended {
+    pub(crate) result: AgentResult,
     /// Where the contract file has what kept the run from its first request.
     pub(super) places: Vec<String>,
     /// Whether it has no end, and the next resume ends it.
@@ -30,16 +30,16 @@ pub(in crate::cli) struct Ended {
     /// The folder of its snapshots; `None` if none are kept, or its contract was not read.
     pub(super) sessions_dir: Option<PathBuf>,
     /// Whether the answer is on the screen already.
-    pub(in crate::cli) shown: bool,
+    pub(crate) shown: bool,
     /// Whether it was asked to stop while it was driven.
     pub(super) stopped: bool,
     /// The run as far as it came.
-    pub(in crate::cli) view: Box<RunView>,
+    pub(crate) view: Box<RunView>,
 }
 
 impl Ended {
     /// A run that is recorded to its end.
-    pub(in crate::cli) fn of(run: &Run, view: RunView) -> Self {
+    pub(crate) fn of(run: &Run, view: RunView) -> Self {
         Self {
             result: AgentResult::of_run(run, &view),
             is_spent: false,
@@ -69,12 +69,12 @@ impl Ended {
     }
 
     /// A recorded run that this process leaves as it is.
-    pub(in crate::cli) fn left(view: RunView) -> Self {
+    pub(crate) fn left(view: RunView) -> Self {
         Self::suspended(None, view)
     }
 
     /// With the first call that waits below it, and how many more do, where the run is left and waits for none itself.
-    pub(in crate::cli) fn naming_call_below(mut self, app: &App) -> Result<Self, CliError> {
+    pub(crate) fn naming_call_below(mut self, app: &App) -> Result<Self, CliError> {
         let result = &mut self.result;
         if let Some(run_id) = &result.run_id
             && !self.view.contract().agents.is_empty()
@@ -115,7 +115,7 @@ impl Ended {
     }
 
     /// The run, unless what would be reported of it is not the machine's state: that is no result.
-    pub(in crate::cli) fn agreeing(self) -> Result<Self, Broken> {
+    pub(crate) fn agreeing(self) -> Result<Self, Broken> {
         let asked = self.view.run_id().map(ToString::to_string);
         agreeing(&asked.unwrap_or_default(), &self.view)?;
         Ok(self)
@@ -139,19 +139,19 @@ impl Ended {
 
 /// A run that could not be brought to its end, and its result.
 #[derive(Debug)]
-pub(in crate::cli) struct Broken {
-    pub(in crate::cli) error: CliError,
-    pub(in crate::cli) result: Option<Box<AgentResult>>,
+pub(crate) struct Broken {
+    pub(crate) error: CliError,
+    pub(crate) result: Option<Box<AgentResult>>,
 }
 
 impl Broken {
     /// The same with the line of the contract file, if it is about a value of that.
-    pub(in crate::cli) fn located(self, file: &ContractFile) -> Self {
+    pub(crate) fn located(self, file: &ContractFile) -> Self {
         self.placed(|fault| file.located(fault))
     }
 
     /// The same of a run that is resumed with these changes; `once_ended` is the command that takes them once it has ended.
-    pub(in crate::cli) fn located_as_resumed(
+    pub(crate) fn located_as_resumed(
         self,
         file: &ContractFile,
         changes: &[String],
@@ -161,12 +161,7 @@ impl Broken {
     }
 
     /// The same of a run that continues another one; `way_on` is what the caller may do where the file has changed since.
-    pub(in crate::cli) fn located_as_changed(
-        self,
-        file: &ContractFile,
-        cwd: &Path,
-        way_on: &str,
-    ) -> Self {
+    pub(crate) fn located_as_changed(self, file: &ContractFile, cwd: &Path, way_on: &str) -> Self {
         self.placed(|fault| file.located_as_changed(fault, cwd, way_on))
     }
 

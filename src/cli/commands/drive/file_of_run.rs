@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::PROMPT_KEPT;
-use crate::cli::ui::command::typed_word;
-use crate::message::RunId;
-use crate::store::StoreReader;
+use crate::context::app::App;
+use crate::context::contract_file::PROMPT_KEPT;
+use crate::ui::command::typed_word;
+use monolith_core::message::RunId;
+use monolith_host::store::StoreReader;
 
 /// How overrides begin that a run of an agent records beside those that were typed.
 const OF_AGENT: [&str; 2] = ["profile.", "prompt.FORMAT="];

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{Prompt, look_for_agent_file};
-use crate::cli::context::error::{CliError, InputFault, STDIN};
-use crate::store::{is_handed_in, open_given};
+use crate::context::app::App;
+use crate::context::contract_file::{Prompt, look_for_agent_file};
+use crate::context::error::{CliError, InputFault, STDIN};
+use monolith_host::store::{is_handed_in, open_given};
 
 /// What the name of a contract file ends in.
 const CONTRACT_ENDINGS: [&str; 4] = ["yaml", "yml", "json", "ai"];
@@ -16,15 +16,15 @@ const MAX_TASK_BYTES: u64 = 2 << 20;
 
 /// Under which contract a run is begun, and what it is to do.
 #[derive(Debug)]
-pub(in crate::cli) struct RunInput {
-    pub(in crate::cli) named: NamedContract,
+pub(crate) struct RunInput {
+    pub(crate) named: NamedContract,
     /// `None` if the file or a pipe gives it.
-    pub(in crate::cli) task: Option<String>,
+    pub(crate) task: Option<String>,
 }
 
 /// Where the contract is.
 #[derive(Debug)]
-pub(in crate::cli) enum NamedContract {
+pub(crate) enum NamedContract {
     /// In a file; `None` if it is the folder's own.
     File(Option<PathBuf>),
     /// It is what follows from a system prompt.
@@ -33,7 +33,7 @@ pub(in crate::cli) enum NamedContract {
 
 impl NamedContract {
     /// The file that is named.
-    pub(in crate::cli) fn file(self) -> Option<PathBuf> {
+    pub(crate) fn file(self) -> Option<PathBuf> {
         match self {
             Self::File(path) => path,
             Self::Prompt(_) => None,
@@ -50,7 +50,7 @@ enum Named {
 impl RunInput {
     /// What the arguments come to. A contract is an existing .yaml, .yml, .json or .ai file; any other text is the task, and the
     /// contract then is the folder's own. Two texts are a system prompt and the task. What can only be a slip in the name of a file is refused: it would be the task of another agent.
-    pub(in crate::cli) fn of(
+    pub(crate) fn of(
         app: &App,
         given: Vec<OsString>,
         contract: Option<PathBuf>,
@@ -102,7 +102,7 @@ impl RunInput {
     }
 
     /// The task alone, where the arguments name no contract.
-    pub(in crate::cli) fn task_alone(
+    pub(crate) fn task_alone(
         app: &App,
         given: Vec<OsString>,
         task: Option<String>,
@@ -151,7 +151,7 @@ fn is_file_behind(cwd: &Path, word: &str) -> bool {
 
 /// A task as an argument: the text, `@FILE` for the text of a file, or `-` for standard input. Several words that begin with an `@` are a text,
 /// unless a file is called so.
-pub(in crate::cli) fn argument(app: &App, text: String) -> Result<String, CliError> {
+pub(crate) fn argument(app: &App, text: String) -> Result<String, CliError> {
     let file = text.strip_prefix('@');
     let is_text = file.is_some_and(|file| !is_word(file) && !app.cwd.join(file).is_file());
     if is_text {
@@ -162,7 +162,7 @@ pub(in crate::cli) fn argument(app: &App, text: String) -> Result<String, CliErr
 }
 
 /// A task as `--task` names it: the text, `@FILE`, or `-` for standard input.
-pub(in crate::cli) fn task_of(app: &App, given: String) -> Result<String, CliError> {
+pub(crate) fn task_of(app: &App, given: String) -> Result<String, CliError> {
     if given == "-" {
         return piped();
     }
@@ -175,13 +175,13 @@ pub(in crate::cli) fn task_of(app: &App, given: String) -> Result<String, CliErr
 }
 
 /// Whether [`task_of`] reads standard input for that.
-pub(in crate::cli) fn is_piped_task(given: &str) -> bool {
+pub(crate) fn is_piped_task(given: &str) -> bool {
     let path = given.strip_prefix('@').map(Path::new);
     given == "-" || path.is_some_and(is_handed_in)
 }
 
 /// The text of a piped standard input; `None` if it is a terminal, or empty.
-pub(in crate::cli) fn piped_task() -> Result<Option<String>, CliError> {
+pub(crate) fn piped_task() -> Result<Option<String>, CliError> {
     if io::stdin().is_terminal() {
         return Ok(None);
     }
@@ -189,7 +189,7 @@ pub(in crate::cli) fn piped_task() -> Result<Option<String>, CliError> {
 }
 
 /// Whether something stands in a piped standard input that will not be read. Waits for nothing, so what comes later is not seen.
-pub(in crate::cli) fn leaves_piped_input() -> bool {
+pub(crate) fn leaves_piped_input() -> bool {
     #[cfg(unix)]
     {
         let stdin = io::stdin();

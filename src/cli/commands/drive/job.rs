@@ -14,42 +14,42 @@ use super::approvers::Approvers;
 use super::ended::{Broken, Ended};
 use super::leaving::LeavingArgs;
 use super::live::Live;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::panics::caught;
-use crate::cli::context::runtime::runtime;
-use crate::cli::context::signals::{Signal, Signals};
-use crate::contract::ContractSpec;
-use crate::driver::{self, DriverError, Prepared, Waiting};
-use crate::kernel::OutcomeCode;
-use crate::message::{AgentMessage, RunId};
-use crate::session::Control;
-use crate::store::{Durability, Store};
-use crate::telemetry::AgentResult;
-use crate::view::RunView;
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::exit::Exit;
+use crate::context::panics::caught;
+use crate::context::runtime::runtime;
+use crate::context::signals::{Signal, Signals};
+use monolith_core::contract::ContractSpec;
+use monolith_core::kernel::OutcomeCode;
+use monolith_core::message::{AgentMessage, RunId};
+use monolith_core::session::Control;
+use monolith_core::view::RunView;
+use monolith_host::driver::{self, DriverError, Prepared, Waiting};
+use monolith_host::store::{Durability, Store};
+use monolith_host::telemetry::AgentResult;
 
 /// How often the screen may show that something is waited for.
 const TICK: Duration = Duration::from_millis(100);
 
 /// What is to be run, read and judged as far as the file goes.
 #[derive(Debug)]
-pub(in crate::cli) struct Job {
-    pub(in crate::cli) spec: ContractSpec,
-    pub(in crate::cli) file: ContractFile,
-    pub(in crate::cli) run_id: Option<RunId>,
+pub(crate) struct Job {
+    pub(crate) spec: ContractSpec,
+    pub(crate) file: ContractFile,
+    pub(crate) run_id: Option<RunId>,
     /// The conversation that the run begins with, before its task.
-    pub(in crate::cli) saved: Vec<AgentMessage>,
-    pub(in crate::cli) durability: Durability,
-    pub(in crate::cli) leaving: LeavingArgs,
+    pub(crate) saved: Vec<AgentMessage>,
+    pub(crate) durability: Durability,
+    pub(crate) leaving: LeavingArgs,
 }
 
 /// How long a finished run waits for file operations that it gave up.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Runs a job, on that runtime or on one of its own; a person who watches sees it happen.
-pub(in crate::cli) fn drive_job(
+pub(crate) fn drive_job(
     app: &App,
     on: Option<&Runtime>,
     job: Job,
@@ -105,7 +105,7 @@ impl Driven {
 }
 
 /// Prepares and drives, on that runtime or on one of its own; a person who watches sees it happen.
-pub(in crate::cli) fn drive_to_the_end(
+pub(crate) fn drive_to_the_end(
     on: Option<&Runtime>,
     store: &Store,
     live: &Live,
@@ -169,7 +169,7 @@ fn came_to(driven: Result<Driven, CliError>, live: &Live) -> Result<Ended, Broke
 }
 
 /// What a run came to that was driven to its end, or suspended.
-pub(in crate::cli) fn finished_run(live: &Live, finished: &driver::Finished) -> Ended {
+pub(crate) fn finished_run(live: &Live, finished: &driver::Finished) -> Ended {
     live.end(&finished.run);
     // A run that has ended has entries.
     let contract = || Arc::clone(finished.run.contract());
@@ -186,7 +186,7 @@ pub(in crate::cli) fn finished_run(live: &Live, finished: &driver::Finished) -> 
 }
 
 /// What a run came to that could not be driven on.
-pub(in crate::cli) fn broken_run(live: &Live, error: CliError) -> Broken {
+pub(crate) fn broken_run(live: &Live, error: CliError) -> Broken {
     let result = live.take_view().map(|view| {
         let exit = Exit::from(&error);
         AgentResult::cut_off(&view, exit.0, error.reason(), error.summary())
@@ -293,15 +293,15 @@ async fn until(moment: Option<Instant>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::source::{Recorded, Source};
-    use crate::cli::ui::screen::Screen;
-    use crate::driver::Observer as _;
-    use crate::kernel::{Effect, Fold, steps};
+    use crate::context::source::{Recorded, Source};
+    use crate::ui::screen::Screen;
+    use monolith_core::kernel::{Effect, Fold, steps};
+    use monolith_host::driver::Observer as _;
 
     fn golden() -> Recorded {
         let golden = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/replay/v1/core.valid_call.jsonl"
+            "/../../replay/v1/core.valid_call.jsonl"
         );
         Source::File(golden.into()).load().unwrap()
     }

@@ -7,17 +7,17 @@ use super::ended::Ended;
 use super::overwritten::overwritten;
 use super::own_file::{put, write};
 use super::snapshots;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::session_runs::SessionRuns;
-use crate::cli::ui::escape::line;
-use crate::message::RunId;
-use crate::store::{judge_folder, judge_new_folder, judge_regular};
-use crate::telemetry::{AgentResult, BillingFile, SessionSnapshot, SnapshotReason};
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::session_runs::SessionRuns;
+use crate::ui::escape::line;
+use monolith_core::message::RunId;
+use monolith_host::store::{judge_folder, judge_new_folder, judge_regular};
+use monolith_host::telemetry::{AgentResult, BillingFile, SessionSnapshot, SnapshotReason};
 
 /// Writes and shows what the options of the command ask for. Of a run that has not ended there is nothing to keep. What cannot be written
 /// keeps nothing else from being written.
-pub(in crate::cli) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
+pub(crate) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
     let kept = &app.accounting.kept;
     let (Some(run_id), Some(_)) = (ended.view.run_id(), ended.view.outcome()) else {
         return Ok(());
@@ -43,7 +43,7 @@ fn keep_run(app: &App, run_id: &RunId, sessions: Option<&Path>) -> Result<(), Cl
 
 /// The same of the run of a step, whose place is known: `WORKFLOW:STEP`. `sessions` is the folder of snapshots that the layers of its
 /// contract name.
-pub(in crate::cli) fn keep_step(
+pub(crate) fn keep_step(
     app: &App,
     (run_id, path): (&RunId, String),
     sessions: Option<&Path>,
@@ -97,7 +97,7 @@ fn all_of(app: &App, written: impl Iterator<Item = Result<(), CliError>>) -> Res
 
 /// Refuses a run of which the caller could not keep what the options and its layers ask for: it would be paid for first. All that is wrong
 /// is shown; `sessions` is the folder of snapshots that the layers of its contract name.
-pub(in crate::cli) fn keepable(app: &App, sessions: Option<&Path>) -> Result<(), CliError> {
+pub(crate) fn keepable(app: &App, sessions: Option<&Path>) -> Result<(), CliError> {
     let mut faults = unkeepable(app, sessions).into_iter();
     let first = faults.next();
     for other in faults {
@@ -107,7 +107,7 @@ pub(in crate::cli) fn keepable(app: &App, sessions: Option<&Path>) -> Result<(),
 }
 
 /// What can be known before a run of files that are to be kept and cannot be: they cannot be written, or hold something else.
-pub(in crate::cli) fn unkeepable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
+pub(crate) fn unkeepable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
     let overwritten = overwritten(app).err();
     let unwritable = unwritable(app, sessions).into_iter();
     overwritten.into_iter().chain(unwritable).collect()

@@ -7,18 +7,18 @@ const GRACE_SECONDS: u64 = 10;
 
 /// When a process leaves a run that it drives.
 #[derive(Clone, Copy, Debug, Args)]
-pub(in crate::cli) struct LeavingArgs {
+pub(crate) struct LeavingArgs {
     /// After SIGTERM: for what is in flight; 10
     #[arg(long, value_name = "SECONDS", hide_default_value = true, default_value_t = GRACE_SECONDS)]
-    pub(in crate::cli) grace: u64,
+    pub(crate) grace: u64,
     /// Suspend where all waits for approvals
     ///
     /// Once nothing else of it goes on. monolith approve answers, monolith resume goes on. With --contracts and --all it is always so.
     #[arg(long)]
-    pub(in crate::cli) no_wait: bool,
+    pub(crate) no_wait: bool,
     /// Whether the command has these options.
     #[arg(skip = true)]
-    pub(in crate::cli) is_offered: bool,
+    pub(crate) is_offered: bool,
 }
 
 impl Default for LeavingArgs {

@@ -15,25 +15,25 @@ use super::accounts::Accounts;
 use super::awaited::{Question, running};
 use super::cursor::Cursor;
 use super::snapshots::Snapshots;
-use crate::cli::context::app::{App, hint};
-use crate::cli::context::changes::Changes;
-use crate::cli::context::departed::warned;
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Recorded;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::seconds;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::cli::ui::streamed::Streamed;
-use crate::cli::ui::wrap::cut;
-use crate::contract::ExecutionContract;
-use crate::driver::{Observer, RunRequest};
-use crate::kernel::{CallOrder, EntryDraft, Run};
-use crate::message::{InferenceSeq, RunId, Scrubber};
-use crate::session::Control;
-use crate::store::Durability;
-use crate::telemetry::BillingFault;
-use crate::transcript::SealedEntry;
-use crate::view::RunView;
+use crate::context::app::{App, hint};
+use crate::context::changes::Changes;
+use crate::context::departed::warned;
+use crate::context::error::CliError;
+use crate::context::source::Recorded;
+use crate::ui::escape::{brief, line};
+use crate::ui::numbers::seconds;
+use crate::ui::screen::{Screen, Style};
+use crate::ui::streamed::Streamed;
+use crate::ui::wrap::cut;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{CallOrder, EntryDraft, Run};
+use monolith_core::message::{InferenceSeq, RunId, Scrubber};
+use monolith_core::session::Control;
+use monolith_core::transcript::SealedEntry;
+use monolith_core::view::RunView;
+use monolith_host::driver::{Observer, RunRequest};
+use monolith_host::store::Durability;
+use monolith_host::telemetry::BillingFault;
 
 /// How long nothing may happen before the screen shows what is waited for.
 const PATIENCE_MS: u128 = 1000;
@@ -45,7 +45,7 @@ const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧
 
 /// Follows a run while it is driven: lines on stderr for the person who watches, and the result in the end.
 #[derive(Clone)]
-pub(in crate::cli) struct Live(Arc<Mutex<Following>>);
+pub(crate) struct Live(Arc<Mutex<Following>>);
 
 struct Following {
     awaited: Option<CallOrder>,
@@ -90,13 +90,13 @@ struct Following {
 
 impl Live {
     /// Follows a run that is being prepared, without accounting for it anywhere.
-    pub(in crate::cli) fn new(screen: Screen) -> Self {
+    pub(crate) fn new(screen: Screen) -> Self {
         Self::following(screen, false, None)
     }
 
     /// Follows a run that is about to be driven, and accounts for what it asks for and calls. `sessions` is the folder of snapshots that the
     /// layers of its contract name.
-    pub(in crate::cli) fn accounting(
+    pub(crate) fn accounting(
         app: &App,
         sessions: Option<&Path>,
         durability: Durability,
@@ -112,11 +112,7 @@ impl Live {
     }
 
     /// Keeps snapshots of the run where the caller names a folder of them, else into `own`, that of the layers of its contract.
-    pub(in crate::cli) fn keeps_snapshots(
-        &self,
-        app: &App,
-        own: Option<&Path>,
-    ) -> Result<(), CliError> {
+    pub(crate) fn keeps_snapshots(&self, app: &App, own: Option<&Path>) -> Result<(), CliError> {
         self.lock().snapshots = Snapshots::of(app, own)?;
         Ok(())
     }
@@ -129,7 +125,7 @@ impl Live {
     }
 
     /// Follows one of many runs: a person watches all of them, not this one.
-    pub(in crate::cli) fn among_many(screen: Screen, accounts: Accounts) -> Self {
+    pub(crate) fn among_many(screen: Screen, accounts: Accounts) -> Self {
         Self::following(screen.quieted(), false, Some((accounts, 0)))
     }
 
@@ -168,13 +164,13 @@ impl Live {
     }
 
     /// Whether that text is on the screen already.
-    pub(in crate::cli) fn has_shown(&self, answer: &str) -> bool {
+    pub(crate) fn has_shown(&self, answer: &str) -> bool {
         let following = self.lock();
         following.streamed.as_ref().is_some_and(|s| s.is(answer))
     }
 
     /// The run is left: text of an attempt without an end counts for nothing.
-    pub(in crate::cli) fn left_text(&self) {
+    pub(crate) fn left_text(&self) {
         let mut following = self.lock();
         let following = &mut *following;
         if let (Some(streamed), Some(view)) = (&mut following.streamed, &following.view) {
@@ -183,7 +179,7 @@ impl Live {
     }
 
     /// The request of a run that is followed from its bring-up on: which tool servers are not up yet is shown.
-    pub(in crate::cli) fn preparing(&self, request: RunRequest) -> RunRequest {
+    pub(crate) fn preparing(&self, request: RunRequest) -> RunRequest {
         let mut following = self.lock();
         following.starting = request.spec.tools.servers.keys().cloned().collect();
         following.await_servers();
@@ -208,7 +204,7 @@ impl Live {
     }
 
     /// Removes secrets with `scrub` from everything that is shown of the run's files from now on.
-    pub(in crate::cli) fn without_secrets(&self, scrub: Arc<dyn Scrubber>) {
+    pub(crate) fn without_secrets(&self, scrub: Arc<dyn Scrubber>) {
         let mut following = self.lock();
         let changes = following.changes.take();
         following.changes = changes.map(|changes| changes.without_secrets(scrub));
@@ -220,13 +216,13 @@ impl Live {
     }
 
     /// Says which run was the first of the line that this one was forked along.
-    pub(in crate::cli) fn originating_from(&self, first: RunId) {
+    pub(crate) fn originating_from(&self, first: RunId) {
         self.lock().origin = Some(first);
     }
 
     /// Takes in what was recorded before this process: nothing of it is shown, and what of it is accounted for already is not
     /// accounted for again.
-    pub(in crate::cli) fn recall(
+    pub(crate) fn recall(
         &self,
         contract: &Arc<ExecutionContract>,
         entries: &[SealedEntry],
@@ -241,7 +237,7 @@ impl Live {
     }
 
     /// Called about ten times a second: shows what is waited for once that takes longer than a second.
-    pub(in crate::cli) fn tick(&self) {
+    pub(crate) fn tick(&self) {
         let mut following = self.lock();
         let waited = following.since.elapsed().as_millis();
         let free = following.streamed.as_ref().is_none_or(|s| !s.is_open());
@@ -252,7 +248,7 @@ impl Live {
     }
 
     /// Writes a line of monolith's own between those of the run.
-    pub(in crate::cli) fn note(&self, line: &str) {
+    pub(crate) fn note(&self, line: &str) {
         let mut following = self.lock();
         following.wipe();
         following.screen.note(line);
@@ -266,12 +262,12 @@ impl Live {
     }
 
     /// The run is asked to come to an end, or to be left: what is waited for is shown behind that word.
-    pub(in crate::cli) fn leaves(&self, word: &'static str) {
+    pub(crate) fn leaves(&self, word: &'static str) {
         self.lock().leaves = word;
     }
 
     /// What the run waits for a person with now, where it does.
-    pub(in crate::cli) fn question(&self) -> Option<Question> {
+    pub(crate) fn question(&self) -> Option<Question> {
         let following = self.lock();
         let run_id = following.view.as_ref().and_then(RunView::run_id);
         Some(Question {
@@ -282,34 +278,34 @@ impl Live {
     }
 
     /// Where it is looked up what a call of the run would change.
-    pub(in crate::cli) fn changes(&self) -> Option<Changes> {
+    pub(crate) fn changes(&self) -> Option<Changes> {
         self.lock().changes.clone()
     }
 
     /// Whether answers to calls that wait count only where an approver has signed them.
-    pub(in crate::cli) fn takes_signed_answers(&self) -> bool {
+    pub(crate) fn takes_signed_answers(&self) -> bool {
         let following = self.lock();
         let view = following.view.as_ref();
         view.is_some_and(|view| !view.contract().approvers.is_empty())
     }
 
     /// A command to type next.
-    pub(in crate::cli) fn hint(&self, words: &str) -> String {
+    pub(crate) fn hint(&self, words: &str) -> String {
         hint(self.lock().store.as_deref(), words)
     }
 
     /// Whether somebody watches.
-    pub(in crate::cli) fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         self.lock().screen.is_watched()
     }
 
     /// How many cells a line has.
-    pub(in crate::cli) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.lock().screen.width()
     }
 
     /// Puts a question to the person who watches. The line stays free for the answer until the next entry.
-    pub(in crate::cli) fn ask(&self, question: &str) {
+    pub(crate) fn ask(&self, question: &str) {
         let mut following = self.lock();
         following.wipe();
         following.waiting.clear();
@@ -320,12 +316,12 @@ impl Live {
     }
 
     /// A line was typed behind the question: the cursor stands in the next one.
-    pub(in crate::cli) fn was_typed(&self) {
+    pub(crate) fn was_typed(&self) {
         self.lock().cursor = Cursor::InAFreeLine;
     }
 
     /// The run has ended, or will not begin: nothing is waited for any longer.
-    pub(in crate::cli) fn rest(&self) {
+    pub(crate) fn rest(&self) {
         let mut following = self.lock();
         following.wipe();
         following.waiting.clear();
@@ -336,7 +332,7 @@ impl Live {
     }
 
     /// The run has come so far: what was shown is held against its machine.
-    pub(in crate::cli) fn end(&self, run: &Run) {
+    pub(crate) fn end(&self, run: &Run) {
         let mut following = self.lock();
         if let Some(view) = &mut following.view {
             view.end(run);
@@ -345,12 +341,12 @@ impl Live {
     }
 
     /// Whether there are entries of the run.
-    pub(in crate::cli) fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.lock().view.is_some()
     }
 
     /// Hands out the run as far as it has come: it is followed no further. None before entry 0.
-    pub(in crate::cli) fn take_view(&self) -> Option<RunView> {
+    pub(crate) fn take_view(&self) -> Option<RunView> {
         self.lock().view.take()
     }
 

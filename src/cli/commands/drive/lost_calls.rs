@@ -1,18 +1,18 @@
 //! What a person should know before a run is resumed: the calls whose result is lost, in the run and below it, and the runs below that
 //! it ends. Changes nothing.
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::next_resume::NextResume;
-use crate::cli::context::source::Source;
-use crate::cli::ui::escape::line;
-use crate::kernel::Run;
-use crate::message::RunId;
-use crate::view::RunView;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::next_resume::NextResume;
+use crate::context::source::Source;
+use crate::ui::escape::line;
+use monolith_core::kernel::Run;
+use monolith_core::message::RunId;
+use monolith_core::view::RunView;
 
 /// The calls of a run whose result is lost if no process drives it, and which a resume does not make again.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct LostCalls {
+pub(crate) struct LostCalls {
     names: Vec<String>,
     why: NotAgain,
 }
@@ -30,7 +30,7 @@ enum NotAgain {
 
 impl LostCalls {
     /// Of the run that `view` shows; `run` is its machine after the last entry. A resume `ends` it where a run above it ends.
-    pub(in crate::cli) fn of(view: &RunView, run: &Run, ends: bool) -> Self {
+    pub(crate) fn of(view: &RunView, run: &Run, ends: bool) -> Self {
         let lost = view.lost_calls(run, ends);
         let idempotent = &view.contract().idempotent;
         let why = if ends || run.ends_if_resumed() {
@@ -45,7 +45,7 @@ impl LostCalls {
     }
 
     /// What `resume` does about them; `None` if there are none.
-    pub(in crate::cli) fn words(&self) -> Option<String> {
+    pub(crate) fn words(&self) -> Option<String> {
         let [calls, tools, effects] = match self.names.len() {
             0 => return None,
             1 => ["the call", "its tool is", "its effect"],
@@ -71,12 +71,7 @@ impl LostCalls {
 
     /// What `resume` does about them and about those of the open runs below that run, a sentence for each run. What does not read is named
     /// by `verify`.
-    pub(in crate::cli) fn with_below(
-        &self,
-        app: &App,
-        view: &RunView,
-        run_id: &RunId,
-    ) -> Vec<String> {
+    pub(crate) fn with_below(&self, app: &App, view: &RunView, run_id: &RunId) -> Vec<String> {
         let mut said = Vec::from_iter(self.words());
         if !view.contract().agents.is_empty() {
             said.extend(resume_notes_below(app, run_id).unwrap_or_default());
@@ -87,10 +82,7 @@ impl LostCalls {
 
 /// What `resume` does about the lost calls of the open runs below that one, and which of those have used up their `max_resumes`, a sentence
 /// for each.
-pub(in crate::cli) fn resume_notes_below(
-    app: &App,
-    run_id: &RunId,
-) -> Result<Vec<String>, CliError> {
+pub(crate) fn resume_notes_below(app: &App, run_id: &RunId) -> Result<Vec<String>, CliError> {
     let Some(mut reader) = app.reader()? else {
         return Ok(Vec::new());
     };

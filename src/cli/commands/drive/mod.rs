@@ -28,27 +28,25 @@ mod unanswered;
 mod unproven;
 mod way_out;
 
-pub(in crate::cli) use self::accounts::Accounts;
-pub(in crate::cli) use self::approval::agreed;
-pub(in crate::cli) use self::approvers::{Approvers, LOOK_EVERY};
-pub(in crate::cli) use self::ended::{Broken, Ended};
-pub(in crate::cli) use self::input::{
+pub(crate) use self::accounts::Accounts;
+pub(crate) use self::approval::agreed;
+pub(crate) use self::approvers::{Approvers, LOOK_EVERY};
+pub(crate) use self::ended::{Broken, Ended};
+pub(crate) use self::input::{
     NamedContract, RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,
 };
-pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
-pub(in crate::cli) use self::kept::{keep, keep_step, keepable, unkeepable};
-pub(in crate::cli) use self::leaving::LeavingArgs;
-pub(in crate::cli) use self::live::Live;
-pub(in crate::cli) use self::lost_calls::{LostCalls, resume_notes_below};
-pub(in crate::cli) use self::not_begun::print_result;
-pub(in crate::cli) use self::offer::offer_models;
-pub(in crate::cli) use self::overwritten::overwritten;
-pub(in crate::cli) use self::question::shown;
-pub(in crate::cli) use self::recording::RecordingArgs;
-pub(in crate::cli) use self::report::{
-    held_back, report, report_end, report_message, with_withheld,
-};
-pub(in crate::cli) use self::typed_at::TypedAt;
-pub(in crate::cli) use self::unanswered::{answering, approve_hint, waits_unanswered};
-pub(in crate::cli) use self::unproven::proof_rule;
-pub(in crate::cli) use self::way_out::way_out;
+pub(crate) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
+pub(crate) use self::kept::{keep, keep_step, keepable, unkeepable};
+pub(crate) use self::leaving::LeavingArgs;
+pub(crate) use self::live::Live;
+pub(crate) use self::lost_calls::{LostCalls, resume_notes_below};
+pub(crate) use self::not_begun::print_result;
+pub(crate) use self::offer::offer_models;
+pub(crate) use self::overwritten::overwritten;
+pub(crate) use self::question::shown;
+pub(crate) use self::recording::RecordingArgs;
+pub(crate) use self::report::{held_back, report, report_end, report_message, with_withheld};
+pub(crate) use self::typed_at::TypedAt;
+pub(crate) use self::unanswered::{answering, approve_hint, waits_unanswered};
+pub(crate) use self::unproven::proof_rule;
+pub(crate) use self::way_out::way_out;

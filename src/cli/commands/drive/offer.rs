@@ -1,18 +1,18 @@
 //! The offer to fetch a known model that a contract names and that is not stored. Asks; `model pull` fetches.
 
-use crate::cli::commands::model::PullArgs;
-use crate::cli::commands::model::{Pulled, pull};
-use crate::cli::context::app::App;
-use crate::cli::context::ask::answer;
-use crate::cli::context::error::CliError;
-use crate::cli::ui::numbers::counted;
-use crate::contract::{ContractSpec, ProviderType};
-use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore};
+use crate::commands::model::PullArgs;
+use crate::commands::model::{Pulled, pull};
+use crate::context::app::App;
+use crate::context::ask::answer;
+use crate::context::error::CliError;
+use crate::ui::numbers::counted;
+use monolith_core::contract::{ContractSpec, ProviderType};
+use monolith_host::inference::{KNOWN_MODELS, KnownModel, ModelStore};
 
 /// Before a run: a known model that a target names and that is not stored here is offered to the person at the terminal,
 /// with its licence and size. Who declines gets the run all the same, which ends for the lack of it and names the command;
 /// so it does if no person can be asked.
-pub(in crate::cli) fn offer_models(app: &App, spec: &ContractSpec) -> Result<(), CliError> {
+pub(crate) fn offer_models(app: &App, spec: &ContractSpec) -> Result<(), CliError> {
     if !cfg!(feature = "local") || !app.screen.is_watched() {
         return Ok(());
     }

@@ -3,13 +3,13 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, InputFault};
-use crate::store::open_given;
-use crate::telemetry::{MOST_SAVED_BYTES, saved_conversation};
+use crate::context::app::App;
+use crate::context::error::{CliError, InputFault};
+use monolith_host::store::open_given;
+use monolith_host::telemetry::{MOST_SAVED_BYTES, saved_conversation};
 
 /// Refuses a conversation that is to be written over what is none: an agent's file, the accounting, the store.
-pub(in crate::cli) fn overwritten(app: &App) -> Result<(), CliError> {
+pub(crate) fn overwritten(app: &App) -> Result<(), CliError> {
     let Some(save) = &app.accounting.kept.save else {
         return Ok(());
     };

@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::store::{NewFile, PRIVATE};
+use crate::context::error::{CliError, SystemFault};
+use monolith_host::store::{NewFile, PRIVATE};
 
 /// Writes a file into a folder, which is made where it is not there.
 pub(super) fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), CliError> {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::cli::ui::escape::{hides, line};
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::wrap::filled;
-use crate::kernel::CallOrder;
-use crate::message::RunId;
-use crate::tools::FileChange;
+use crate::ui::escape::{hides, line};
+use crate::ui::numbers::counted;
+use crate::ui::wrap::filled;
+use monolith_core::kernel::CallOrder;
+use monolith_core::message::RunId;
+use monolith_host::tools::FileChange;
 
 /// The column that the arguments of a call stand in.
 const ARGUMENTS_AT: usize = 13;
@@ -32,7 +32,7 @@ pub(super) fn shown_below(run_id: &RunId, shown: &str) -> String {
 /// The whole call as a person judges it on a terminal of so many cells: the tool, every byte of its arguments with nothing in them
 /// that could hide or move another, how many bytes they are, what the call would change of files, and the hash that the answer is
 /// bound to.
-pub(in crate::cli) fn shown(
+pub(crate) fn shown(
     order: &CallOrder,
     width: usize,
     changes: Option<&Result<Vec<FileChange>, String>>,

@@ -7,22 +7,22 @@ use super::not_begun::{print_result, result_of};
 use super::typed_at::TypedAt;
 use super::unanswered::approve_hint;
 use super::way_out::way_out;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::{counted, seconds};
-use crate::cli::ui::screen::Style;
-use crate::kernel::AgentOutcome;
-use crate::message::RunId;
-use crate::telemetry::{AgentResult, AwaitedApproval, headline};
-use crate::view::RunView;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::ui::escape::line;
+use crate::ui::numbers::{counted, seconds};
+use crate::ui::screen::Style;
+use monolith_core::kernel::AgentOutcome;
+use monolith_core::message::RunId;
+use monolith_core::view::RunView;
+use monolith_host::telemetry::{AgentResult, AwaitedApproval, headline};
 
 /// Where what belongs to the end of a run begins.
 const INDENT: &str = "        ";
 
 /// Shows what a run came to.
-pub(in crate::cli) fn report(
+pub(crate) fn report(
     app: &App,
     json: bool,
     outcome: Result<Ended, Broken>,
@@ -93,7 +93,7 @@ fn end_line(ended: &Ended) -> Option<String> {
 }
 
 /// The end of one message of a chat: its answer where it is not on the screen yet, and how its run ended.
-pub(in crate::cli) fn report_message(
+pub(crate) fn report_message(
     app: &App,
     ended: &Ended,
     typed_at: TypedAt<'_>,
@@ -117,7 +117,7 @@ pub(in crate::cli) fn report_message(
 }
 
 /// The end of a run and what to type next: for a person who watches, and on failure for every caller.
-pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
+pub(crate) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
     let result = &ended.result;
     let Some(run_id) = &result.run_id else {
         return;
@@ -257,12 +257,12 @@ fn next_of_suspended(app: &App, waits_for: Option<&AwaitedApproval>, run_id: &Ru
 }
 
 /// The command that shows a run with the text that was held back.
-pub(in crate::cli) fn with_withheld(app: &App, name: &str) -> String {
+pub(crate) fn with_withheld(app: &App, name: &str) -> String {
     app.hint(&format!("show {name} --withheld"))
 }
 
 /// How much text the token gate held back, why, and what prints it: `show`; `None` if it held nothing back.
-pub(in crate::cli) fn held_back(view: &RunView, show: &str) -> Option<String> {
+pub(crate) fn held_back(view: &RunView, show: &str) -> Option<String> {
     let bytes = view.held_back_bytes();
     let (were, them) = if bytes == 1 {
         ("was", "it")

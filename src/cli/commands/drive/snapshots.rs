@@ -7,11 +7,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::own_file::put;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::session_runs::SessionRuns;
-use crate::message::RunId;
-use crate::telemetry::{SessionSnapshot, SnapshotReason};
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::session_runs::SessionRuns;
+use monolith_core::message::RunId;
+use monolith_host::telemetry::{SessionSnapshot, SnapshotReason};
 
 /// Where snapshots go, and of which run.
 #[derive(Clone, Debug)]

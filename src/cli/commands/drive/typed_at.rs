@@ -2,7 +2,7 @@
 
 /// Where a person types what comes next.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) enum TypedAt<'w> {
+pub(crate) enum TypedAt<'w> {
     Shell,
     /// In a conversation; the words with which another one goes on from it.
     Chat(&'w str),

@@ -3,19 +3,19 @@
 use std::fmt::Write as _;
 
 use super::live::Live;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::form::fields;
-use crate::cli::context::waiting_call::{WaitingCall, is_stuck};
-use crate::cli::ui::escape::line;
-use crate::driver::Reopened;
-use crate::kernel::{Approval, CallOrder};
-use crate::message::RunId;
-use crate::session::Control;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::form::fields;
+use crate::context::waiting_call::{WaitingCall, is_stuck};
+use crate::ui::escape::line;
+use monolith_core::kernel::{Approval, CallOrder};
+use monolith_core::message::RunId;
+use monolith_core::session::Control;
+use monolith_host::driver::Reopened;
 
 /// Whether a run, or each run below it that is open, waits for a person who has not answered: a process that goes on with it would only
 /// wait. Takes no answer.
-pub(in crate::cli) fn waits_unanswered(
+pub(crate) fn waits_unanswered(
     app: &App,
     live: &Live,
     run_id: &RunId,
@@ -54,7 +54,7 @@ fn waits(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliErro
 }
 
 /// The refusal of a question that ends with this process, where no one is waited for; `None` if the run can be left with it.
-pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
+pub(crate) fn refused_now(order: &CallOrder) -> Option<Control> {
     let approval = Approval::to(order.call, order.arguments_hash);
     let refused = order.asks_within_the_call();
     refused.then_some(Control::Deny(approval))
@@ -62,7 +62,7 @@ pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
 
 /// The command that answers the call which waits in that run, as it is to be typed: `approve` with the fields that a server's question needs,
 /// either verb with a key where only signed answers count.
-pub(in crate::cli) fn answering(verb: &str, run: &str, order: &CallOrder, signed: bool) -> String {
+pub(crate) fn answering(verb: &str, run: &str, order: &CallOrder, signed: bool) -> String {
     let mut command = format!("{verb} {run}");
     if verb == "approve" && order.input.is_some() {
         for field in fields(&order.invocation.arguments) {
@@ -76,7 +76,7 @@ pub(in crate::cli) fn answering(verb: &str, run: &str, order: &CallOrder, signed
 }
 
 /// The hint that allows the call which waits in a stored run, under that name of it; the plain command where the call cannot be read.
-pub(in crate::cli) fn approve_hint(app: &App, run_id: &RunId, name: &str) -> String {
+pub(crate) fn approve_hint(app: &App, run_id: &RunId, name: &str) -> String {
     let reader = app.reader().ok().flatten();
     let call = reader.and_then(|reader| WaitingCall::of(run_id, reader).ok().flatten());
     let command = match call {
@@ -88,7 +88,7 @@ pub(in crate::cli) fn approve_hint(app: &App, run_id: &RunId, name: &str) -> Str
 
 impl WaitingCall {
     /// The command that answers it, with that name of its run.
-    pub(in crate::cli) fn answering(&self, verb: &str, run: &str) -> String {
+    pub(crate) fn answering(&self, verb: &str, run: &str) -> String {
         let signed = !self.contract.approvers.is_empty();
         answering(verb, run, &self.order, signed)
     }

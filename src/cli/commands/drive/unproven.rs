@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use super::file_of_run::FileOfRun;
 use super::typed_at::TypedAt;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Recorded;
-use crate::cli::ui::escape::line;
-use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof, is_tool_step};
-use crate::kernel::{EventKind, OutcomeCode};
-use crate::message::RunId;
-use crate::telemetry::{has_server_log, remedy};
-use crate::view::{ApprovalEnd, Call, CallEnd, RunView};
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::source::Recorded;
+use crate::ui::escape::line;
+use monolith_core::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof, is_tool_step};
+use monolith_core::kernel::{EventKind, OutcomeCode};
+use monolith_core::message::RunId;
+use monolith_core::view::{ApprovalEnd, Call, CallEnd, RunView};
+use monolith_host::telemetry::{has_server_log, remedy};
 
 /// What the machine calls a tool that the contract does not offer.
 const NOT_FOUND: &str = "TOOL_NOT_FOUND: ";
@@ -244,7 +244,7 @@ pub(super) fn missing_proof(
 }
 
 /// What a contract demands of each run, if it demands a call.
-pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String> {
+pub(crate) fn proof_rule(contract: &ExecutionContract) -> Option<String> {
     if contract.tool_policy != ToolPolicy::Required {
         return None;
     }
@@ -267,7 +267,7 @@ pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Execution;
+    use monolith_core::view::Execution;
 
     #[test]
     fn a_call_without_a_result_has_help_of_its_own() {

@@ -8,19 +8,19 @@ use super::unproven::{
     accept_calls, is_unproven, missing_proof, not_executed, of_tool_step, unread_calls,
     wants_unknown_tool,
 };
-use crate::cli::context::app::App;
-use crate::cli::context::down_server::for_server;
-use crate::cli::context::source::Source;
-use crate::cli::context::unreached::unreached;
-use crate::cli::ui::escape::line;
-use crate::contract::way_without_tools;
-use crate::kernel::{AgentOutcome, OutcomeCode, Run};
-use crate::message::RunId;
-use crate::telemetry::{
+use crate::context::app::App;
+use crate::context::down_server::for_server;
+use crate::context::source::Source;
+use crate::context::unreached::unreached;
+use crate::ui::escape::line;
+use monolith_core::contract::way_without_tools;
+use monolith_core::kernel::{AgentOutcome, OutcomeCode, Run};
+use monolith_core::message::RunId;
+use monolith_core::view::{LastRequest, RunView};
+use monolith_host::telemetry::{
     CUT_AT_WINDOW, keyless, last_request, last_target, misled, played_out, refused_key_of, remedy,
     request_remedy, silent, went_away,
 };
-use crate::view::{LastRequest, RunView};
 
 /// Limits that are recommended are multiples of it where a run needs more than twice its limit.
 const STEP_OF_TOKENS: u64 = 1_000;
@@ -35,14 +35,14 @@ const CALLS_OF_TOOL: &str = "max_calls.per_tool.";
 const CONTINUE: &str = "continue RUN \"…\"";
 
 /// What may help after a run that failed.
-pub(in crate::cli) struct WayOut {
+pub(crate) struct WayOut {
     /// Whether the contract file is changed by it: a run then goes on under the file only where it is named.
     pub(super) changes_file: bool,
-    pub(in crate::cli) text: String,
+    pub(crate) text: String,
 }
 
 /// What may help after that run: what is recorded of it says more than its code alone. `None` if it did not fail.
-pub(in crate::cli) fn way_out(
+pub(crate) fn way_out(
     app: &App,
     view: &RunView,
     run_id: &RunId,

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::EraseArgs;
-pub(in crate::cli) use self::run::erase;
+pub(crate) use self::args::EraseArgs;
+pub(crate) use self::run::erase;

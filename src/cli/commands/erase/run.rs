@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::args::EraseArgs;
-use crate::cli::context::app::App;
-use crate::cli::context::ask::confirm;
-use crate::cli::context::clock::unix_ms;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::cli::ui::numbers::counted;
-use crate::message::{Digest, RunId};
-use crate::store::{
+use crate::context::app::App;
+use crate::context::ask::confirm;
+use crate::context::clock::unix_ms;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use crate::ui::numbers::counted;
+use monolith_core::message::{Digest, RunId};
+use monolith_host::store::{
     Elsewhere, Erasure, HeldIn, erase as erase_blob, erase_kept, kept_content, named_blob,
 };
 
 /// `monolith erase`.
-pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliError> {
+pub(crate) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliError> {
     let Source::Run(run_id, reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };

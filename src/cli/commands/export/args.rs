@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::context::error::{CliError, SystemFault};
 
 #[derive(Clone, Debug, Args)]
 #[command(
@@ -16,12 +16,12 @@ held back that a model writes before the call that its contract requires."
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
 )]
-pub(in crate::cli) struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// A run's name or its beginning, `last`, or a file
     ///
     /// A file is an exported transcript; of one, no jsonl is made.
     #[arg(value_name = "RUN|FILE")]
-    pub(in crate::cli) run: String,
+    pub(crate) run: String,
     /// jsonl, html, atif or cast
     ///
     /// jsonl: the transcript itself, one JSON document a line. html: one page that shows the run and verifies it in the
@@ -30,33 +30,33 @@ pub(in crate::cli) struct ExportArgs {
     ///
     /// Where it is not given the ending of FILE says it, else it is jsonl.
     #[arg(long, hide_possible_values = true, value_enum)]
-    pub(in crate::cli) format: Option<ExportFormat>,
+    pub(crate) format: Option<ExportFormat>,
     /// The file, with --tree the folder; stdout by default
     #[arg(short, long, value_name = "FILE")]
-    pub(in crate::cli) output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Replace the file that is there
     #[arg(long, requires = "output")]
-    pub(in crate::cli) force: bool,
+    pub(crate) force: bool,
     /// Also every run below it, each a file in a folder
     ///
     /// Those of agents and of steps. -o names the folder, and each file has the name of its run; pages have links to each other. `monolith import` takes the files of
     /// a tree in any order.
     #[arg(long, requires = "output")]
-    pub(in crate::cli) tree: bool,
+    pub(crate) tree: bool,
     /// Include the text that was held back
     ///
     /// What a model wrote while the token gate let it write nothing but calls. Only in jsonl and html.
     #[arg(long)]
-    pub(in crate::cli) withheld: bool,
+    pub(crate) withheld: bool,
     /// Also of a transcript that does not verify
     ///
     /// jsonl is written as it stands in any case.
     #[arg(long)]
-    pub(in crate::cli) force_unverified: bool,
+    pub(crate) force_unverified: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum ExportFormat {
+pub(crate) enum ExportFormat {
     /// One JSON document per line: the transcript itself
     Jsonl,
     /// One page that shows the run and verifies it in the browser, without network
@@ -94,7 +94,7 @@ impl ExportFormat {
     }
 
     /// Its name on the command line.
-    pub(in crate::cli) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
             Self::Html => "html",
@@ -110,7 +110,7 @@ impl ExportArgs {
     /// # Errors
     ///
     /// The two contradict each other, the ending stands for no form and none is named, or the form never holds the text that is asked for.
-    pub(in crate::cli) fn form(&self) -> Result<ExportFormat, CliError> {
+    pub(crate) fn form(&self) -> Result<ExportFormat, CliError> {
         // The files of a tree are named after their runs.
         let output = self.output.as_deref().filter(|_| !self.tree);
         let of_ending = output.and_then(ExportFormat::of_ending);

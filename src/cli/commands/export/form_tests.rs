@@ -1,8 +1,8 @@
 //! What other programs get to see of recorded runs, whole.
 
 use super::forms;
-use crate::cli::context::testing::{golden, masked};
-use crate::message::Digest;
+use crate::context::testing::{golden, masked};
+use monolith_core::message::Digest;
 
 #[test]
 fn a_cast_has_the_lines_of_the_run_and_its_end() {

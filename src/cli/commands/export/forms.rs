@@ -6,20 +6,20 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::html::{Folded, write_page};
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::source::{Source, each_line};
-use crate::cli::ui::escape::{brief, piped_json};
-use crate::cli::ui::narration::Transition;
-use crate::message::{Digest, RunId};
-use crate::store::ExportError;
-use crate::telemetry::{AtifTrajectory, sentence};
-use crate::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::source::{Source, each_line};
+use crate::ui::escape::{brief, piped_json};
+use crate::ui::narration::Transition;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
+use monolith_host::store::ExportError;
+use monolith_host::telemetry::{AtifTrajectory, sentence};
 
 /// Columns and rows of the recorded terminal.
 const CAST_SIZE: (usize, usize) = (120, 32);
 
 /// Writes a run of the store whose last entry is `head`, where that is known; returns how many texts behind the token gate were left out.
-pub(in crate::cli) fn write_to(
+pub(crate) fn write_to(
     source: Source,
     out: &mut dyn Write,
     withheld: WithheldBlobs,
@@ -38,7 +38,7 @@ pub(in crate::cli) fn write_to(
 }
 
 /// The page of a run, with the transcript in it; returns how many texts behind the token gate were left out.
-pub(in crate::cli) fn html(
+pub(crate) fn html(
     folded: Folded,
     source: Source,
     out: &mut dyn Write,
@@ -101,7 +101,7 @@ fn copy(
 }
 
 /// The trajectory of a run as one JSON document; `mark` says what does not hold of the run.
-pub(in crate::cli) fn atif(
+pub(crate) fn atif(
     mut source: Source,
     out: &mut dyn Write,
     mark: Option<&str>,
@@ -130,7 +130,7 @@ pub(in crate::cli) fn atif(
 
 /// The narrated run as an asciicast, version 2: a header, then one line of JSON for each piece of output. `mark` says what does not hold
 /// of the run. Nothing is written of one that cannot be read to its end.
-pub(in crate::cli) fn cast(
+pub(crate) fn cast(
     source: Source,
     out: &mut dyn Write,
     mark: Option<&str>,

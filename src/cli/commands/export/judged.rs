@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use super::args::{ExportArgs, ExportFormat};
 use super::html::Folded;
-use crate::agent::WorkflowFold;
-use crate::cli::commands::verify;
-use crate::cli::context::app::App;
-use crate::cli::context::departed::warned;
-use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::cli::ui::departed::departed;
-use crate::cli::ui::escape::line;
-use crate::contract::WorkflowOutcome;
-use crate::message::Digest;
-use crate::telemetry::{sentence, workflow_sentence};
-use crate::view::RunView;
+use crate::commands::verify;
+use crate::context::app::App;
+use crate::context::departed::warned;
+use crate::context::error::{CliError, SystemFault, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use crate::context::workflow_entries::WorkflowSource;
+use crate::ui::departed::departed;
+use crate::ui::escape::line;
+use monolith_core::agent::WorkflowFold;
+use monolith_core::contract::WorkflowOutcome;
+use monolith_core::message::Digest;
+use monolith_core::view::RunView;
+use monolith_host::telemetry::{sentence, workflow_sentence};
 
 /// What is known of a transcript before anything is made of it.
 pub(super) struct Judged {

@@ -10,6 +10,6 @@ mod one;
 mod run;
 mod tree;
 
-pub(in crate::cli) use self::args::ExportArgs;
-pub(in crate::cli) use self::forms::write_to;
-pub(in crate::cli) use self::run::export;
+pub(crate) use self::args::ExportArgs;
+pub(crate) use self::forms::write_to;
+pub(crate) use self::run::export;

@@ -7,14 +7,14 @@ use super::args::{ExportArgs, ExportFormat};
 use super::forms;
 use super::html::{AboutRun, Folded};
 use super::judged::Judged;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::whole::Whole;
-use crate::store::{ExportError, NewFile, PRIVATE};
-use crate::transcript::WithheldBlobs;
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::exit::Exit;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::whole::Whole;
+use monolith_core::transcript::WithheldBlobs;
+use monolith_host::store::{ExportError, NewFile, PRIVATE};
 
 /// How often a run in progress is judged again.
 const MOST_LOOKS: usize = 8;

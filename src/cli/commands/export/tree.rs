@@ -6,15 +6,15 @@ use std::fs;
 use super::args::{ExportArgs, ExportFormat};
 use super::html::AboutRun;
 use super::one::export_one;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::family::Family;
-use crate::cli::context::forks::ForkedWorkflow;
-use crate::cli::context::source::Source;
-use crate::cli::context::workflow_entries::view_of;
-use crate::message::RunId;
-use crate::store::{Lineage, StoreReader};
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::family::Family;
+use crate::context::forks::ForkedWorkflow;
+use crate::context::source::Source;
+use crate::context::workflow_entries::view_of;
+use monolith_core::message::RunId;
+use monolith_host::store::{Lineage, StoreReader};
 
 /// Exports the run and those below it; ends with the first code that is not 0.
 pub(super) fn export_tree(

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::ImportArgs;
-pub(in crate::cli) use self::run::import;
+pub(crate) use self::args::ImportArgs;
+pub(crate) use self::run::import;

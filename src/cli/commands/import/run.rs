@@ -4,21 +4,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::ImportArgs;
-use crate::cli::commands::verify::place;
-use crate::cli::context::app::App;
-use crate::cli::context::clock::unix_ms;
-use crate::cli::context::error::{Advice as _, CliError};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::each_line;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::store::{
+use crate::commands::verify::place;
+use crate::context::app::App;
+use crate::context::clock::unix_ms;
+use crate::context::error::{Advice as _, CliError};
+use crate::context::exit::Exit;
+use crate::context::source::each_line;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use monolith_core::transcript::Trust;
+use monolith_host::store::{
     Change, ImportError, ImportTerms, Imported, import as import_file, is_handed_in,
 };
-use crate::transcript::Trust;
 
 /// `monolith import`: file by file, so that one that cannot be taken keeps none of the others out.
-pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliError> {
+pub(crate) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliError> {
     let store = app.ready_store()?;
     let trust = app.trust(&args.keys, &[], &[])?;
     let mut exit = Exit::OK;

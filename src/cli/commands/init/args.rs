@@ -4,42 +4,42 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::context::found::{Places, base_url};
+use crate::context::found::{Places, base_url};
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct InitArgs {
+pub(crate) struct InitArgs {
     /// The contract file to write
     #[arg(value_name = "FILE", default_value = "agent.yaml", value_parser = file)]
-    pub(in crate::cli) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Take the first way that is found, unasked
     #[arg(long)]
-    pub(in crate::cli) yes: bool,
+    pub(crate) yes: bool,
     /// Replace the file that is there
     #[arg(long)]
-    pub(in crate::cli) force: bool,
+    pub(crate) force: bool,
     /// Take this way, such as ollama or openai
     ///
     /// One of llama-server, lm-studio, ollama, embedded, anthropic, openai, google, openrouter.
     #[arg(long = "use", value_name = "WAY")]
-    pub(in crate::cli) way: Option<String>,
+    pub(crate) way: Option<String>,
     /// Take this server, such as https://host/v1
     ///
     /// Any that speaks as OpenAI does.
     #[arg(long, value_name = "URL", value_parser = base_url, conflicts_with = "way")]
-    pub(in crate::cli) base_url: Option<String>,
+    pub(crate) base_url: Option<String>,
     /// The variable that holds that server's key
     ///
     /// Without it no key is sent.
     #[arg(long, value_name = "VAR", requires = "base_url")]
-    pub(in crate::cli) key_env: Option<String>,
+    pub(crate) key_env: Option<String>,
     /// Take this model
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) model: Option<String>,
+    pub(crate) model: Option<String>,
     /// What the agent is to do
     #[arg(long, value_name = "TEXT")]
-    pub(in crate::cli) task: Option<String>,
+    pub(crate) task: Option<String>,
     #[command(flatten)]
-    pub(in crate::cli) places: Places,
+    pub(crate) places: Places,
 }
 
 /// The name of the file; an address is none.

@@ -4,5 +4,5 @@ mod args;
 mod render;
 mod run;
 
-pub(in crate::cli) use self::args::InitArgs;
-pub(in crate::cli) use self::run::init;
+pub(crate) use self::args::InitArgs;
+pub(crate) use self::run::init;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::context::found::{CAUTIOUS_WINDOW, Calling, Choice};
-use crate::cli::ui::escape::line;
-use crate::contract::{ModelProfile, ProviderType, TextProfile};
+use crate::context::found::{CAUTIOUS_WINDOW, Calling, Choice};
+use crate::ui::escape::line;
+use monolith_core::contract::{ModelProfile, ProviderType, TextProfile};
 
 /// Tokens of an answer where the window is large enough.
 const ANSWER: u64 = 4096;
@@ -135,8 +135,8 @@ mod tests {
     use ProviderType::{Ollama, Openai};
 
     use super::*;
-    use crate::cli::context::testing::way;
-    use crate::contract::{ContractSpec, Setting};
+    use crate::context::testing::way;
+    use monolith_core::contract::{ContractSpec, Setting};
 
     #[test]
     fn what_is_written_is_a_contract_whatever_the_names() {

@@ -7,25 +7,25 @@ use std::time::Duration;
 
 use super::args::InitArgs;
 use super::render::contract_text;
-use crate::cli::commands::contract::code_of;
-use crate::cli::commands::contract::judge;
-use crate::cli::context::app::App;
-use crate::cli::context::ask::answer;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, ModelFault, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::found::{
+use crate::commands::contract::code_of;
+use crate::commands::contract::judge;
+use crate::context::app::App;
+use crate::context::ask::answer;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, ModelFault, SystemFault};
+use crate::context::exit::Exit;
+use crate::context::found::{
     Choice, Looked, NoWay, UNCHECKED, choices, endpoint, failing_at, other_profile, other_server,
     running,
 };
-use crate::cli::context::runtime::runtime;
-use crate::cli::context::trust::needs_trust;
-use crate::cli::context::trusted::Trusted;
-use crate::cli::ui::command::typed_word;
-use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, ProviderType, recorded_url};
-use crate::inference::{ModelStore, answer_at};
-use crate::store::NewFile;
+use crate::context::runtime::runtime;
+use crate::context::trust::needs_trust;
+use crate::context::trusted::Trusted;
+use crate::ui::command::typed_word;
+use crate::ui::escape::line;
+use monolith_core::contract::{ContractSpec, ProviderType, recorded_url};
+use monolith_host::inference::{ModelStore, answer_at};
+use monolith_host::store::NewFile;
 
 /// How long a server that is named, and is not what it was called, may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ const MOST_SHOWN: usize = 20;
 const MODE: u32 = 0o644;
 
 /// `monolith init`.
-pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
+pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
     let path = app.cwd.join(&args.file);
     if path.exists() && !args.force {
         return Err(SystemFault::FileExists {
@@ -232,7 +232,7 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::testing::way;
+    use crate::context::testing::way;
 
     #[test]
     fn a_model_that_is_named_is_taken_where_it_is_and_else_asked_of_the_hosted() {

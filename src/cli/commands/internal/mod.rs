@@ -6,8 +6,8 @@ mod template;
 #[cfg(feature = "local")]
 mod try_model;
 
-pub(in crate::cli) use self::slow_tool::{SLOW_TOOL, slow_tool};
+pub(crate) use self::slow_tool::{SLOW_TOOL, slow_tool};
 #[cfg(feature = "local")]
-pub(in crate::cli) use self::template::template;
+pub(crate) use self::template::template;
 #[cfg(feature = "local")]
-pub(in crate::cli) use self::try_model::{TryModelArgs, try_model};
+pub(crate) use self::try_model::{TryModelArgs, try_model};

@@ -4,12 +4,12 @@ use std::io::{BufRead as _, Read as _};
 
 use serde_json::{Value, json};
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
 
 /// The hidden command that is a tool server.
-pub(in crate::cli) const SLOW_TOOL: &str = "__slow-tool";
+pub(crate) const SLOW_TOOL: &str = "__slow-tool";
 
 /// The most of a line that is read.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -18,7 +18,7 @@ const METHOD_NOT_FOUND: i32 = -32601;
 
 /// `monolith __slow-tool`: an MCP server on the standard streams with one tool, `wait`, whose calls are never answered. It
 /// ends with its input.
-pub(in crate::cli) fn slow_tool(app: &App) -> Result<Exit, CliError> {
+pub(crate) fn slow_tool(app: &App) -> Result<Exit, CliError> {
     let mut input = std::io::stdin().lock();
     let mut line = Vec::new();
     loop {

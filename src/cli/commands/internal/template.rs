@@ -1,11 +1,11 @@
 //! The hidden process in which the chat template of a model's file runs.
 
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::inference::template_process;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use monolith_host::inference::template_process;
 
 /// `monolith __template`: the process in which the template of a model's file runs, from its input to its output.
-pub(in crate::cli) fn template() -> Result<Exit, CliError> {
+pub(crate) fn template() -> Result<Exit, CliError> {
     template_process(&mut std::io::stdin().lock(), &mut std::io::stdout().lock())?;
     Ok(Exit::OK)
 }

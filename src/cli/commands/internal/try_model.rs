@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::inference::trial_process;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use monolith_host::inference::trial_process;
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct TryModelArgs {
+pub(crate) struct TryModelArgs {
     /// The model's file
-    pub(in crate::cli) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Tokens of the context
-    pub(in crate::cli) context_window: u32,
+    pub(crate) context_window: u32,
 }
 
 /// `monolith __try-model`: the process in which a model's file is loaded that was never loaded before.
-pub(in crate::cli) fn try_model(args: &TryModelArgs) -> Result<Exit, CliError> {
+pub(crate) fn try_model(args: &TryModelArgs) -> Result<Exit, CliError> {
     let mut output = std::io::stdout().lock();
     trial_process(&args.file, args.context_window, &mut output)?;
     Ok(Exit::OK)

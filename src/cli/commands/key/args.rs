@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::context::keys::LOCAL_KEY;
+use crate::context::keys::LOCAL_KEY;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum KeyCommand {
+pub(crate) enum KeyCommand {
     /// Make a key, and print its public half
     Generate(KeyArgs),
     /// Print the public half of a key
@@ -21,15 +21,15 @@ pub(in crate::cli) enum KeyCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct CommitmentArgs {
+pub(crate) struct CommitmentArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
-    pub(in crate::cli) run: String,
+    pub(crate) run: String,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct KeyArgs {
+pub(crate) struct KeyArgs {
     /// The key's name
     #[arg(value_name = "NAME", default_value = LOCAL_KEY)]
-    pub(in crate::cli) name: String,
+    pub(crate) name: String,
 }

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::KeyCommand;
-pub(in crate::cli) use self::run::key;
+pub(crate) use self::args::KeyCommand;
+pub(crate) use self::run::key;

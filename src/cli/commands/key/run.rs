@@ -3,16 +3,16 @@
 use std::io::Read as _;
 
 use super::args::{CommitmentArgs, KeyCommand};
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
+use crate::context::app::App;
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::source::Source;
 
 /// The longest value that is committed to.
 const MAX_VALUE_BYTES: u64 = 16 << 20;
 
 /// `monolith key generate | show | rotate | commitment`.
-pub(in crate::cli) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliError> {
+pub(crate) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliError> {
     let keys = app.own_keys()?;
     let text = match command {
         KeyCommand::Generate(args) => format!("{}\n", keys.generate(&args.name)?.public()),

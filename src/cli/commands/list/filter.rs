@@ -1,13 +1,13 @@
 //! Which runs `list` is asked for. Judges a row or its outline; reads neither.
 
 use super::args::ListArgs;
-use crate::cli::commands::values::is_of_outcome;
-use crate::cli::context::clock::unix_ms;
-use crate::store::{RunFilter, RunRow};
-use crate::view::RunOutline;
+use crate::commands::values::is_of_outcome;
+use crate::context::clock::unix_ms;
+use monolith_core::view::RunOutline;
+use monolith_host::store::{RunFilter, RunRow};
 
 /// Which runs are asked for.
-pub(in crate::cli) struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     args: &'a ListArgs,
     since_unix_ms: u64,
     /// In lower case.
@@ -15,7 +15,7 @@ pub(in crate::cli) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub(in crate::cli) fn new(args: &'a ListArgs) -> Self {
+    pub(crate) fn new(args: &'a ListArgs) -> Self {
         Self {
             since_unix_ms: args.since.map_or(0, |since| since.unix_ms(unix_ms())),
             text: args.text.as_deref().map(str::to_lowercase),
@@ -24,12 +24,12 @@ impl<'a> Wanted<'a> {
     }
 
     /// Whether some runs may be left out.
-    pub(in crate::cli) fn is_narrow(&self) -> bool {
+    pub(crate) fn is_narrow(&self) -> bool {
         self.args.text.is_some() || self.is_narrow_without_text()
     }
 
     /// Whether runs are left out by the text in their task or name, and by nothing else.
-    pub(in crate::cli) fn is_by_text_alone(&self) -> bool {
+    pub(crate) fn is_by_text_alone(&self) -> bool {
         self.args.text.is_some() && !self.is_narrow_without_text()
     }
 
@@ -46,7 +46,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// What the store can tell.
-    pub(in crate::cli) const fn filter(&self) -> RunFilter {
+    pub(crate) const fn filter(&self) -> RunFilter {
         match (self.args.open, &self.args.outcome) {
             (true, _) => RunFilter::Open,
             (false, Some(_)) => RunFilter::Sealed,
@@ -55,7 +55,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// What the row can tell.
-    pub(in crate::cli) fn has_row(&self, row: &RunRow) -> bool {
+    pub(crate) fn has_row(&self, row: &RunRow) -> bool {
         let ended_so = |asked: &String| {
             let outcome = row.outcome.as_ref();
             outcome.is_some_and(|(class, code)| is_of_outcome((class, code), asked))
@@ -64,7 +64,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// What only the run can tell.
-    pub(in crate::cli) fn has(&self, row: &RunRow, outline: Option<&RunOutline>) -> bool {
+    pub(crate) fn has(&self, row: &RunRow, outline: Option<&RunOutline>) -> bool {
         let of_model = |asked: &String| {
             let asked = asked.to_lowercase();
             outline.is_some_and(|outline| {

@@ -2,18 +2,20 @@
 //! whether an answer is taken, which takes all of its entries.
 
 use super::held::HeldEntries;
-use crate::agent::{WorkflowAction, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind};
-use crate::cli::context::app::App;
-use crate::cli::context::approval::ApprovalStatus;
-use crate::cli::context::error::CliError;
-use crate::cli::context::run_status::RunStatus;
-use crate::cli::context::source::Recorded;
-use crate::cli::context::waiting_call::WaitingCall;
-use crate::kernel::Counters;
-use crate::message::{CallSeq, Digest, RunId};
-use crate::store::{DamagedRow, Lineage, RunFilter, RunReader, RunRow, StoreError, StoreReader};
-use crate::transcript::SealedWorkflowEntry;
-use crate::view::{Approvals, RunOutline};
+use crate::context::app::App;
+use crate::context::approval::ApprovalStatus;
+use crate::context::error::CliError;
+use crate::context::run_status::RunStatus;
+use crate::context::source::Recorded;
+use crate::context::waiting_call::WaitingCall;
+use monolith_core::agent::{WorkflowAction, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind};
+use monolith_core::kernel::Counters;
+use monolith_core::message::{CallSeq, Digest, RunId};
+use monolith_core::transcript::SealedWorkflowEntry;
+use monolith_core::view::{Approvals, RunOutline};
+use monolith_host::store::{
+    DamagedRow, Lineage, RunFilter, RunReader, RunRow, StoreError, StoreReader,
+};
 
 /// How many of the last entries are read first. What they leave open is looked for in more of them.
 const TAIL: u64 = 16;
@@ -202,7 +204,7 @@ fn event_of(entry: Result<SealedWorkflowEntry, StoreError>) -> Option<WorkflowEv
 }
 
 /// The open runs of the store of which a call waits for a person whose answer is taken, newest first, and the rows that cannot be read.
-pub(in crate::cli) fn waiting_runs(app: &App) -> Result<(Vec<RunId>, Vec<DamagedRow>), CliError> {
+pub(crate) fn waiting_runs(app: &App) -> Result<(Vec<RunId>, Vec<DamagedRow>), CliError> {
     let (mut runs, mut damaged) = (Vec::new(), Vec::new());
     if let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) {
         index.each_row(RunFilter::Open, |row| {

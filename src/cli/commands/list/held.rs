@@ -1,8 +1,8 @@
 //! Holds the entries that a list reads anyway against their chain and the run's row. What lies between them, blobs and signatures
 //! are `verify`'s.
 
-use crate::store::RunRow;
-use crate::transcript::{Chain, Link, SealedEntry};
+use monolith_core::transcript::{Chain, Link, SealedEntry};
+use monolith_host::store::RunRow;
 
 /// The chain over the entries that were read.
 pub(super) struct HeldEntries {

@@ -8,7 +8,7 @@ mod render;
 mod run;
 mod tree;
 
-pub(in crate::cli) use self::args::ListArgs;
-pub(in crate::cli) use self::found::waiting_runs;
-pub(in crate::cli) use self::render::forked_from;
-pub(in crate::cli) use self::run::{list, name_damaged};
+pub(crate) use self::args::ListArgs;
+pub(crate) use self::found::waiting_runs;
+pub(crate) use self::render::forked_from;
+pub(crate) use self::run::{list, name_damaged};

@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use super::found::Found;
 use super::tree::ListedRun;
-use crate::cli::context::app::App;
-use crate::cli::context::approval::ApprovalStatus;
-use crate::cli::context::run_status::RunStatus;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::{dollars, seconds};
-use crate::cli::ui::screen::Style;
-use crate::cli::ui::wrap::{cells, shortened};
-use crate::message::utc;
-use crate::store::Lineage;
-use crate::transcript::ParentFound;
+use crate::context::app::App;
+use crate::context::approval::ApprovalStatus;
+use crate::context::run_status::RunStatus;
+use crate::ui::escape::line;
+use crate::ui::numbers::{dollars, seconds};
+use crate::ui::screen::Style;
+use crate::ui::wrap::{cells, shortened};
+use monolith_core::message::utc;
+use monolith_core::transcript::ParentFound;
+use monolith_host::store::Lineage;
 
 /// A table; where its lines do not fit the terminal, two lines for each run.
 pub(super) fn listed(app: &App, rows: &[ListedRun]) -> String {
@@ -223,7 +223,7 @@ pub(super) fn brief(task: &str) -> String {
 }
 
 /// Where a run comes from, in words.
-pub(in crate::cli) fn forked_from(lineage: &Lineage) -> String {
+pub(crate) fn forked_from(lineage: &Lineage) -> String {
     let link = if lineage.is_workflow {
         format!("a step of {}", lineage.parent.run_id)
     } else if lineage.is_continued {

@@ -7,16 +7,16 @@ use super::filter::Wanted;
 use super::found::{Found, found};
 use super::render::listed;
 use super::tree::{ListedRun, trees};
-use crate::cli::commands::values::is_outcome;
-use crate::cli::context::app::App;
-use crate::cli::context::approval::ApprovalStatus;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::run_status::RunStatus;
-use crate::cli::ui::escape::{brief, line};
-use crate::message::{Digest, RunId};
-use crate::store::DamagedRow;
-use crate::transcript::ParentFound;
+use crate::commands::values::is_outcome;
+use crate::context::app::App;
+use crate::context::approval::ApprovalStatus;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::run_status::RunStatus;
+use crate::ui::escape::{brief, line};
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::ParentFound;
+use monolith_host::store::DamagedRow;
 
 #[derive(Serialize)]
 struct Listing {
@@ -125,7 +125,7 @@ struct ListedOutcome {
 }
 
 /// `monolith list`.
-pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError> {
+pub(crate) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError> {
     let wanted = Wanted::new(args);
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     if args.tree {
@@ -203,7 +203,7 @@ fn none_found(app: &App, args: &ListArgs, by_text_alone: bool, place: &str) -> S
 }
 
 /// Says which rows cannot be read, and what the command then ends with.
-pub(in crate::cli) fn name_damaged(app: &App, damaged: &[DamagedRow]) -> Exit {
+pub(crate) fn name_damaged(app: &App, damaged: &[DamagedRow]) -> Exit {
     for DamagedRow { run, fault } in damaged {
         let (run, fault) = (line(run), line(&fault.to_string()));
         let text = format!("warning: the row of run {run} is damaged and not listed: {fault}\n");

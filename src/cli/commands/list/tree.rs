@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::args::ListArgs;
 use super::filter::Wanted;
 use super::found::{Found, found};
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::family::Family;
-use crate::cli::ui::branch::Branch;
-use crate::store::{DamagedRow, StoreReader};
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::family::Family;
+use crate::ui::branch::Branch;
+use monolith_host::store::{DamagedRow, StoreReader};
 
 /// A run of a list, and where it stands.
 pub(super) struct ListedRun {

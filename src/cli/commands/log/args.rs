@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum LogCommand {
+pub(crate) enum LogCommand {
     /// Print the root over all ended runs
     Root(LogRootArgs),
     /// Print the proof that a run is in the log
@@ -23,62 +23,62 @@ pub(in crate::cli) enum LogCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LogRootArgs {
+pub(crate) struct LogRootArgs {
     /// Print one JSON document
     #[arg(long, conflicts_with = "note")]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
     /// Print the signed note alone
     ///
     /// To be kept elsewhere, or signed by a witness.
     #[arg(long)]
-    pub(in crate::cli) note: bool,
+    pub(crate) note: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LogProveArgs {
+pub(crate) struct LogProveArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
-    pub(in crate::cli) run: String,
+    pub(crate) run: String,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LogConsistencyArgs {
+pub(crate) struct LogConsistencyArgs {
     /// How many runs the log had
     #[arg(value_name = "OLD_SIZE")]
-    pub(in crate::cli) old_size: u64,
+    pub(crate) old_size: u64,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LogVerifyArgs {
+pub(crate) struct LogVerifyArgs {
     /// A key that must have signed it, or a file
     ///
     /// A public key that must have signed every deletion, or a file of keys and rotations. By default they are this machine's
     /// own keys.
     #[arg(long = "key", value_name = "FILE|KEY")]
-    pub(in crate::cli) keys: Vec<String>,
+    pub(crate) keys: Vec<String>,
     /// A file of heads noted earlier
     #[arg(long = "pin", value_name = "FILE")]
-    pub(in crate::cli) pins: Vec<PathBuf>,
+    pub(crate) pins: Vec<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LogCheckArgs {
+pub(crate) struct LogCheckArgs {
     /// What `log prove` or `log consistency` printed
     #[arg(value_name = "PROOF-FILE")]
-    pub(in crate::cli) proof: PathBuf,
+    pub(crate) proof: PathBuf,
     /// A file of heads noted earlier
     #[arg(long = "pin", value_name = "FILE")]
-    pub(in crate::cli) pins: Vec<PathBuf>,
+    pub(crate) pins: Vec<PathBuf>,
     /// A key that must have signed it, or a file
     ///
     /// A public key that must have signed the head of the log, or a file of keys and rotations. By default they are this
     /// machine's own keys.
     #[arg(long = "key", value_name = "FILE|KEY")]
-    pub(in crate::cli) keys: Vec<String>,
+    pub(crate) keys: Vec<String>,
     /// Print one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }

@@ -2,13 +2,13 @@
 
 use super::args::LogCheckArgs;
 use super::render::proof_text;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, TrustFault};
-use crate::cli::context::exit::Exit;
-use crate::transcript::LogProof;
+use crate::context::app::App;
+use crate::context::error::{CliError, TrustFault};
+use crate::context::exit::Exit;
+use monolith_core::transcript::LogProof;
 
 /// `monolith log check`: an auditor's side of `log prove` and `log consistency`, without the store.
-pub(in crate::cli) fn check(app: &App, args: &LogCheckArgs) -> Result<Exit, CliError> {
+pub(crate) fn check(app: &App, args: &LogCheckArgs) -> Result<Exit, CliError> {
     let trust = app.trust(&args.keys, &args.pins, &[])?;
     let text = app.read_evidence(&args.proof)?;
     let proof = LogProof::read(&text).map_err(|flaw| TrustFault::BrokenProof {

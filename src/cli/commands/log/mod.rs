@@ -5,5 +5,5 @@ mod check;
 mod render;
 mod run;
 
-pub(in crate::cli) use self::args::LogCommand;
-pub(in crate::cli) use self::run::log;
+pub(crate) use self::args::LogCommand;
+pub(crate) use self::run::log;

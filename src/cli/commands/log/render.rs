@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::commands::verify::{checks, place};
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::store::LogReport;
-use crate::transcript::ProofReport;
+use crate::commands::verify::{checks, place};
+use crate::ui::numbers::counted;
+use crate::ui::screen::{Screen, Style};
+use monolith_core::transcript::ProofReport;
+use monolith_host::store::LogReport;
 
 pub(super) fn log_text(screen: Screen, report: &LogReport) -> String {
     let mut out = checks(screen, &report.checks, &report.not_checked);

@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use super::args::{LogCommand, LogRootArgs, LogVerifyArgs};
 use super::render::log_text;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, TranscriptFault, TrustFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::message::RunId;
-use crate::store::RunLog;
-use crate::transcript::{
+use crate::context::app::App;
+use crate::context::error::{CliError, TranscriptFault, TrustFault};
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use monolith_core::message::RunId;
+use monolith_core::transcript::{
     ConsistencyProof, InclusionProof, LogDeletions, TreeHash, TreeHead, consistency_proof,
     inclusion_proof, tree_root,
 };
+use monolith_host::store::RunLog;
 
 #[derive(Serialize)]
 struct SignedHead {
@@ -28,7 +28,7 @@ struct SignedHead {
 }
 
 /// `monolith log root | prove | consistency | verify`.
-pub(in crate::cli) fn log(app: &App, command: &LogCommand) -> Result<Exit, CliError> {
+pub(crate) fn log(app: &App, command: &LogCommand) -> Result<Exit, CliError> {
     match command {
         LogCommand::Root(args) => root(app, args),
         LogCommand::Prove(args) => prove(app, &args.run),

@@ -3,16 +3,16 @@
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct MachineArgs {
+pub(crate) struct MachineArgs {
     /// mermaid, dot or json
     ///
     /// mermaid: a Mermaid state diagram. dot: a Graphviz digraph. json: one JSON document.
     #[arg(long, hide_possible_values = true, value_enum, default_value_t)]
-    pub(in crate::cli) format: MachineFormat,
+    pub(crate) format: MachineFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(in crate::cli) enum MachineFormat {
+pub(crate) enum MachineFormat {
     /// A Mermaid state diagram
     #[default]
     Mermaid,

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::MachineArgs;
-pub(in crate::cli) use self::run::machine;
+pub(crate) use self::args::MachineArgs;
+pub(crate) use self::run::machine;

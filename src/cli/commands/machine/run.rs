@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::args::{MachineArgs, MachineFormat};
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::kernel::{EDGES, State};
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use monolith_core::kernel::{EDGES, State};
 
 #[derive(Serialize)]
 struct Machine {
@@ -31,7 +31,7 @@ struct MachineEdge {
 }
 
 /// `monolith machine`.
-pub(in crate::cli) fn machine(app: &App, args: &MachineArgs) -> Result<Exit, CliError> {
+pub(crate) fn machine(app: &App, args: &MachineArgs) -> Result<Exit, CliError> {
     match args.format {
         MachineFormat::Mermaid => app.screen.out_whole(&mermaid())?,
         MachineFormat::Dot => app.screen.out_whole(&dot())?,

@@ -6,10 +6,10 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Read it: monolith man | man -l -")]
-pub(in crate::cli) struct ManArgs {
+pub(crate) struct ManArgs {
     /// Write the pages of all commands there
     ///
     /// Into this folder, instead of the main page to stdout.
     #[arg(long, value_name = "DIR")]
-    pub(in crate::cli) out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
 }

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::ManArgs;
-pub(in crate::cli) use self::run::man;
+pub(crate) use self::args::ManArgs;
+pub(crate) use self::run::man;

@@ -6,16 +6,12 @@ use std::path::Path;
 use clap_mangen::Man;
 
 use super::args::ManArgs;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::exit::Exit;
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::exit::Exit;
 
 /// `monolith man`; `program` is the whole command line.
-pub(in crate::cli) fn man(
-    app: &App,
-    args: &ManArgs,
-    program: clap::Command,
-) -> Result<Exit, CliError> {
+pub(crate) fn man(app: &App, args: &ManArgs, program: clap::Command) -> Result<Exit, CliError> {
     let program = with_texts(program);
     let Some(out) = &args.out else {
         if app.screen.is_shown() {

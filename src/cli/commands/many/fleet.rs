@@ -11,21 +11,21 @@ use super::ends::Ends;
 use super::one_run::RunEnd;
 use super::results::{Faults, Results};
 use super::terms::Terms;
-use crate::cli::commands::drive::Accounts;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::file_limit::allow_files;
-use crate::cli::context::interrupts;
-use crate::cli::context::runtime::runtime_of_many;
-use crate::cli::context::signals::{Signal, Signals};
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::runs_progress::RunsNow;
-use crate::cli::ui::screen::Screen;
-use crate::driver::{Job, Runner, RunnerLimits};
-use crate::session::Control;
-use crate::store::{Durability, Store, StoreError};
+use crate::commands::drive::Accounts;
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::exit::Exit;
+use crate::context::file_limit::allow_files;
+use crate::context::interrupts;
+use crate::context::runtime::runtime_of_many;
+use crate::context::signals::{Signal, Signals};
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::runs_progress::RunsNow;
+use crate::ui::screen::Screen;
+use monolith_core::session::Control;
+use monolith_host::driver::{Job, Runner, RunnerLimits};
+use monolith_host::store::{Durability, Store, StoreError};
 
 /// How often the progress is shown.
 const TICK: Duration = Duration::from_millis(250);
@@ -37,7 +37,7 @@ const UNREAD: Duration = Duration::from_secs(2);
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Where runs come from.
-pub(in crate::cli) trait Source {
+pub(crate) trait Source {
     type Job: Job<End = RunEnd>;
 
     /// The next run; called only when there is a worker for it.
@@ -54,7 +54,7 @@ pub(in crate::cli) trait Source {
 }
 
 /// Many runs of one command.
-pub(in crate::cli) struct Fleet {
+pub(crate) struct Fleet {
     accounts: Accounts,
     app: App,
     limits: RunnerLimits,
@@ -63,7 +63,7 @@ pub(in crate::cli) struct Fleet {
 
 impl Fleet {
     /// Runs under those terms, in the store of the caller.
-    pub(in crate::cli) fn of(
+    pub(crate) fn of(
         terms: &Terms,
         limits: RunnerLimits,
         durability: Durability,
@@ -80,7 +80,7 @@ impl Fleet {
     ///
     /// # Errors
     /// [`SystemFault::FileLimit`].
-    pub(in crate::cli) fn allowed(limits: RunnerLimits) -> Result<RunnerLimits, CliError> {
+    pub(crate) fn allowed(limits: RunnerLimits) -> Result<RunnerLimits, CliError> {
         let max_servers = allow_files(limits.max_runs, limits.max_inferences)?;
         Ok(RunnerLimits {
             max_servers,
@@ -89,7 +89,7 @@ impl Fleet {
     }
 
     /// Drives all runs of the source. The exit code is 0 where all succeeded, 8 where one is suspended, else 1.
-    pub(in crate::cli) fn drive(self, source: impl Source) -> Result<Exit, CliError> {
+    pub(crate) fn drive(self, source: impl Source) -> Result<Exit, CliError> {
         let runtime = runtime_of_many()?;
         let store = Arc::new(self.store);
         let useless = CancellationToken::new();

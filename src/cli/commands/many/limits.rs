@@ -4,23 +4,23 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
-use crate::cli::context::error::InputFault;
-use crate::driver::RunnerLimits;
+use crate::context::error::InputFault;
+use monolith_host::driver::RunnerLimits;
 
 /// How much of the process its runs may take at once.
 #[derive(Clone, Copy, Debug, Args)]
-pub(in crate::cli) struct LimitArgs {
+pub(crate) struct LimitArgs {
     /// Of many runs: open at once; 256 by default
     #[arg(long, value_name = "N")]
-    pub(in crate::cli) max_runs: Option<NonZeroUsize>,
+    pub(crate) max_runs: Option<NonZeroUsize>,
     /// Of many runs: model requests at once; 64
     #[arg(long, value_name = "N")]
-    pub(in crate::cli) max_inferences: Option<NonZeroUsize>,
+    pub(crate) max_inferences: Option<NonZeroUsize>,
 }
 
 impl LimitArgs {
     /// The limits that are given, each with its option.
-    pub(in crate::cli) fn named(self) -> impl Iterator<Item = (&'static str, NonZeroUsize)> {
+    pub(crate) fn named(self) -> impl Iterator<Item = (&'static str, NonZeroUsize)> {
         let given = [
             ("--max-runs", self.max_runs),
             ("--max-inferences", self.max_inferences),
@@ -31,7 +31,7 @@ impl LimitArgs {
     }
 
     /// Refuses limits that nothing would keep: they are of many runs, which `option` asks for.
-    pub(in crate::cli) fn refused_unless(self, option: &'static str) -> Result<(), InputFault> {
+    pub(crate) fn refused_unless(self, option: &'static str) -> Result<(), InputFault> {
         match (self.max_runs, self.max_inferences) {
             (None, None) => Ok(()),
             _ => Err(InputFault::LimitOfOne { option }),

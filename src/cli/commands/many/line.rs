@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::message::RunId;
+use monolith_core::message::RunId;
 
 /// A run as a line of a list asks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::line::RunLine;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, InputFault, SystemFault};
-use crate::cli::ui::escape::line;
-use crate::store::{is_handed_in, open_given};
+use crate::context::app::App;
+use crate::context::error::{CliError, InputFault, SystemFault};
+use crate::ui::escape::line;
+use monolith_host::store::{is_handed_in, open_given};
 
 /// The most bytes of a line.
 const MAX_LINE_BYTES: u64 = 2 << 20;
@@ -24,7 +24,7 @@ const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// A run of a list: where it stands there, and what it is.
 #[derive(Debug)]
-pub(in crate::cli) struct ListedRun {
+pub(crate) struct ListedRun {
     /// As results name it: the line, or the file.
     pub(super) place: String,
     /// The rule that it breaks, where it breaks one.
@@ -46,7 +46,7 @@ impl ListedRun {
 
 /// The runs that are asked for, one after the other.
 #[derive(Debug)]
-pub(in crate::cli) enum Lines {
+pub(crate) enum Lines {
     /// The contract files of a folder, in the order of their names' bytes.
     Folder(VecDeque<PathBuf>),
     /// Lines that a thread reads: a reader that waits must not keep anything else from going on.
@@ -63,11 +63,7 @@ impl Lines {
     /// # Errors
     /// [`SystemFault::NoContracts`], [`SystemFault::UnreadableList`], [`InputFault::NoSuchLine`], [`InputFault::PastTheEnd`] and
     /// [`InputFault::ContractForList`].
-    pub(in crate::cli) fn of(
-        app: &App,
-        given: &Path,
-        from: Option<&str>,
-    ) -> Result<Self, CliError> {
+    pub(crate) fn of(app: &App, given: &Path, from: Option<&str>) -> Result<Self, CliError> {
         let no_line = || InputFault::NoSuchLine {
             from: from.unwrap_or_default().to_owned(),
             path: given.to_owned(),

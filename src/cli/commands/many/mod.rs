@@ -17,9 +17,9 @@ mod run_result;
 mod terms;
 mod workflow_run;
 
-pub(in crate::cli) use self::fleet::Fleet;
-pub(in crate::cli) use self::limits::LimitArgs;
-pub(in crate::cli) use self::lines::Lines;
-pub(in crate::cli) use self::new_run::NewRuns;
-pub(in crate::cli) use self::recorded_run::RecordedRuns;
-pub(in crate::cli) use self::terms::Terms;
+pub(crate) use self::fleet::Fleet;
+pub(crate) use self::limits::LimitArgs;
+pub(crate) use self::lines::Lines;
+pub(crate) use self::new_run::NewRuns;
+pub(crate) use self::recorded_run::RecordedRuns;
+pub(crate) use self::terms::Terms;

@@ -12,18 +12,18 @@ use super::recorded_run::RecordedRun;
 use super::repeated::{Repeated, repeated};
 use super::terms::Terms;
 use super::workflow_run::{RepeatedWorkflow, repeated_workflow, workflow_driven, workflow_end};
-use crate::cli::commands::drive::{Broken, Ended, Live};
-use crate::cli::commands::workflow::{ListedWorkflow, as_written};
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::cli::context::secrets;
-use crate::cli::ui::command::shell_word;
-use crate::driver::{DriverError, Job, Prepared, Worker};
-use crate::store::StoreError;
+use crate::commands::drive::{Broken, Ended, Live};
+use crate::commands::workflow::{ListedWorkflow, as_written};
+use crate::context::contract_file::ContractFile;
+use crate::context::error::CliError;
+use crate::context::secrets;
+use crate::ui::command::shell_word;
+use monolith_host::driver::{DriverError, Job, Prepared, Worker};
+use monolith_host::store::StoreError;
 
 /// Runs that begin, and what is the same for all of them.
 #[derive(Debug)]
-pub(in crate::cli) struct NewRuns {
+pub(crate) struct NewRuns {
     /// The words with which the same list is begun again.
     again: String,
     lines: Lines,
@@ -35,7 +35,7 @@ pub(in crate::cli) struct NewRuns {
 
 impl NewRuns {
     /// The runs of those lines; `again` has the words with which the same list is begun again.
-    pub(in crate::cli) fn of(lines: Lines, again: String, terms: Terms) -> Self {
+    pub(crate) fn of(lines: Lines, again: String, terms: Terms) -> Self {
         Self {
             again,
             lines,
@@ -47,7 +47,7 @@ impl NewRuns {
 }
 
 /// One run of a list.
-pub(in crate::cli) struct NewRun {
+pub(crate) struct NewRun {
     listed: ListedRun,
     /// Follows it.
     live: Live,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::cli::commands::drive::Live;
+use crate::commands::drive::Live;
 
 /// What is to be begun again of the lines that were taken.
 #[derive(Default)]

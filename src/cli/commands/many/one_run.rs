@@ -12,23 +12,23 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::repeated::Driven;
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
-use crate::cli::commands::drive::{
+use crate::commands::drive::{
     Approvers, Broken, Ended, LOOK_EVERY, LeavingArgs, Live, broken_run, finished_run, keep,
 };
-use crate::cli::context::clock::unix_ms;
-use crate::cli::context::error::{Advice as _, CliError, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::contract::ExecutionContract;
-use crate::driver::{Observer, Prepared, Waiting, Worker};
-use crate::kernel::{ClosingReason, EntryDraft, Run};
-use crate::message::{InferenceSeq, RunId};
-use crate::session::Control;
-use crate::telemetry::AgentResult;
-use crate::transcript::SealedEntry;
+use crate::context::clock::unix_ms;
+use crate::context::error::{Advice as _, CliError, SystemFault};
+use crate::context::exit::Exit;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{ClosingReason, EntryDraft, Run};
+use monolith_core::message::{InferenceSeq, RunId};
+use monolith_core::session::Control;
+use monolith_core::transcript::SealedEntry;
+use monolith_host::driver::{Observer, Prepared, Waiting, Worker};
+use monolith_host::telemetry::AgentResult;
 
 /// What became of a run of a list.
 #[derive(Debug)]
-pub(in crate::cli) enum RunEnd {
+pub(crate) enum RunEnd {
     /// Its result.
     Result(Box<RunResult>),
     /// It was left to another process, and why.

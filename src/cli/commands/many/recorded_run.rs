@@ -7,27 +7,27 @@ use super::fleet::Source;
 use super::one_run::{RunEnd, drive, end_of, guarded, refused_end_of};
 use super::terms::Terms;
 use super::workflow_run::{workflow_driven, workflow_end};
-use crate::cli::commands::drive::{Ended, Live, waits_unanswered};
-use crate::cli::commands::workflow::ListedWorkflow;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::secrets;
-use crate::cli::ui::numbers::counted;
-use crate::driver::{DriverError, Job, Prepared, Reopened, Worker};
-use crate::message::RunId;
-use crate::store::{DamagedRow, StoreError};
+use crate::commands::drive::{Ended, Live, waits_unanswered};
+use crate::commands::workflow::ListedWorkflow;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, ContractFault};
+use crate::context::secrets;
+use crate::ui::numbers::counted;
+use monolith_core::message::RunId;
+use monolith_host::driver::{DriverError, Job, Prepared, Reopened, Worker};
+use monolith_host::store::{DamagedRow, StoreError};
 
 /// Runs that are gone on with, and what is the same for all of them.
 #[derive(Debug)]
-pub(in crate::cli) struct RecordedRuns {
+pub(crate) struct RecordedRuns {
     /// Or rows that cannot be read as one.
-    pub(in crate::cli) runs: VecDeque<Result<RunId, DamagedRow>>,
-    pub(in crate::cli) terms: Arc<Terms>,
+    pub(crate) runs: VecDeque<Result<RunId, DamagedRow>>,
+    pub(crate) terms: Arc<Terms>,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub(in crate::cli) struct RecordedRun {
+pub(crate) struct RecordedRun {
     run: Result<RunId, DamagedRow>,
     /// Changes of the file's values, after those that the run was begun with.
     sets: Vec<String>,

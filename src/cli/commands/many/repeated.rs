@@ -3,14 +3,14 @@
 
 use super::line::RunLine;
 use super::terms::Terms;
-use crate::cli::commands::drive::{Broken, Ended};
-use crate::cli::commands::verify::{self, place};
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::source::{Recorded, Source};
-use crate::message::RunId;
-use crate::store::Store;
-use crate::view::RunStart;
+use crate::commands::drive::{Broken, Ended};
+use crate::commands::verify::{self, place};
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::source::{Recorded, Source};
+use monolith_core::message::RunId;
+use monolith_core::view::RunStart;
+use monolith_host::store::Store;
 
 /// What is there of the run that a line asks for.
 pub(super) enum Repeated {

@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::one_run::RunEnd;
 use super::run_result::{Ending, RunResult};
-use crate::cli::commands::drive::Accounts;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::ui::escape::line;
-use crate::cli::ui::runs_progress::{RunsNow, RunsProgress};
-use crate::telemetry::BillingFault;
+use crate::commands::drive::Accounts;
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
+use crate::ui::escape::line;
+use crate::ui::runs_progress::{RunsNow, RunsProgress};
+use monolith_host::telemetry::BillingFault;
 
 /// How many results may wait for their reader; the runs of more wait with them.
 const WAITING: usize = 16;

@@ -3,16 +3,16 @@
 use std::io;
 
 use super::terms::Terms;
-use crate::cli::commands::drive::approve_hint;
-use crate::cli::commands::workflow::WorkflowResult;
-use crate::cli::context::app::App;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::{dollars, seconds};
-use crate::cli::ui::screen::{Screen, Style};
-use crate::cli::ui::wrap::shortened;
-use crate::kernel::AgentOutcome;
-use crate::message::RunId;
-use crate::telemetry::{AgentResult, AwaitedApproval};
+use crate::commands::drive::approve_hint;
+use crate::commands::workflow::WorkflowResult;
+use crate::context::app::App;
+use crate::ui::escape::line;
+use crate::ui::numbers::{dollars, seconds};
+use crate::ui::screen::{Screen, Style};
+use crate::ui::wrap::shortened;
+use monolith_core::kernel::AgentOutcome;
+use monolith_core::message::RunId;
+use monolith_host::telemetry::{AgentResult, AwaitedApproval};
 
 /// Stands in the line of a run that had ended before.
 const AS_RECORDED: &str = "as recorded";
@@ -35,7 +35,7 @@ pub(super) enum Ending {
 
 /// The result of one run.
 #[derive(Debug)]
-pub(in crate::cli) struct RunResult {
+pub(crate) struct RunResult {
     /// How it ended; `None` if it has no end.
     pub(super) class: Option<AgentOutcome>,
     /// How it came to its end.

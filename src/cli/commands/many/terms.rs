@@ -1,22 +1,22 @@
 //! What is the same for all runs of a list. Knows nothing of any single run.
 
-use crate::cli::commands::drive::{Accounts, LeavingArgs};
-use crate::cli::context::app::App;
-use crate::session::RedactionKey;
+use crate::commands::drive::{Accounts, LeavingArgs};
+use crate::context::app::App;
+use monolith_core::session::RedactionKey;
 
 /// What is the same for all runs of a list.
-pub(in crate::cli) struct Terms {
-    pub(in crate::cli) accounts: Accounts,
-    pub(in crate::cli) app: App,
+pub(crate) struct Terms {
+    pub(crate) accounts: Accounts,
+    pub(crate) app: App,
     /// Whether results are documents, also on a terminal.
-    pub(in crate::cli) json: bool,
-    pub(in crate::cli) leaving: LeavingArgs,
+    pub(crate) json: bool,
+    pub(crate) leaving: LeavingArgs,
     /// What the salts of the runs are made from.
-    pub(in crate::cli) key: RedactionKey,
+    pub(crate) key: RedactionKey,
     /// Changes of every file's values, before those of its line.
-    pub(in crate::cli) sets: Vec<String>,
+    pub(crate) sets: Vec<String>,
     /// What those runs are to do whose line does not say.
-    pub(in crate::cli) task: Option<String>,
+    pub(crate) task: Option<String>,
 }
 
 impl std::fmt::Debug for Terms {

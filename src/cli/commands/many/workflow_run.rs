@@ -7,16 +7,16 @@ use futures_util::FutureExt as _;
 use super::one_run::{RunEnd, end_of, fault_of_panic};
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
-use crate::cli::commands::drive::Live;
-use crate::cli::commands::workflow::{
+use crate::commands::drive::Live;
+use crate::commands::workflow::{
     ListedWorkflow, WorkflowResult, recorded_result, workflow_among_many,
 };
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::cli::context::workflow_entries::view_of;
-use crate::driver::{DriverError, Worker};
-use crate::message::RunId;
-use crate::store::{Store, StoreError};
+use crate::context::contract_file::ContractFile;
+use crate::context::error::CliError;
+use crate::context::workflow_entries::view_of;
+use monolith_core::message::RunId;
+use monolith_host::driver::{DriverError, Worker};
+use monolith_host::store::{Store, StoreError};
 
 /// Drives a workflow to its end, or until it is left; a panic in it is a fault of that workflow alone.
 pub(super) async fn workflow_driven(

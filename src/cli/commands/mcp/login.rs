@@ -8,13 +8,13 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio_util::sync::CancellationToken;
 
 use super::args::LoginArgs;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::runtime::runtime;
-use crate::cli::ui::escape::line;
-use crate::driver::{LoginRequest, ToolLogin};
-use crate::tools::{
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::runtime::runtime;
+use crate::ui::escape::line;
+use monolith_host::driver::{LoginRequest, ToolLogin};
+use monolith_host::tools::{
     Login, LoginFault, OAuthFault, ReturnedCode, StoredAuthorization, server_address,
 };
 

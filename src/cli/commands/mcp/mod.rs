@@ -4,5 +4,5 @@ mod args;
 mod login;
 mod run;
 
-pub(in crate::cli) use self::args::McpCommand;
-pub(in crate::cli) use self::run::mcp;
+pub(crate) use self::args::McpCommand;
+pub(crate) use self::run::mcp;

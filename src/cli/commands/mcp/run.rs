@@ -7,15 +7,15 @@ use url::Url;
 
 use super::args::{LoginsArgs, McpCommand, ServerArgs};
 use super::login::{inform, login};
-use crate::cli::context::app::App;
-use crate::cli::context::clock::unix_ms;
-use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::{CliError, LoginRefused};
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, McpTransport, Remote, check_address};
-use crate::driver::{Reached, ToolLogin};
-use crate::tools::server_address;
+use crate::context::app::App;
+use crate::context::clock::unix_ms;
+use crate::context::contract_file::{ContractFile, look_for_agent_file};
+use crate::context::error::{CliError, LoginRefused};
+use crate::context::exit::Exit;
+use crate::ui::escape::line;
+use monolith_core::contract::{ContractSpec, McpTransport, Remote, check_address};
+use monolith_host::driver::{Reached, ToolLogin};
+use monolith_host::tools::server_address;
 
 #[derive(Serialize)]
 struct Logins {
@@ -33,7 +33,7 @@ struct KeptLogin {
 }
 
 /// `monolith mcp login | logout | list`.
-pub(in crate::cli) fn mcp(app: &App, command: &McpCommand) -> Result<Exit, CliError> {
+pub(crate) fn mcp(app: &App, command: &McpCommand) -> Result<Exit, CliError> {
     match command {
         McpCommand::Login(args) => login(app, server_of(app, &args.server)?, args),
         McpCommand::Logout(args) => logout(app, args),

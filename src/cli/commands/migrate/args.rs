@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct MigrateArgs {
+pub(crate) struct MigrateArgs {
     /// Only say whether this file can be read
     ///
     /// A transcript or a contract, not a store. Without FILE the store is migrated.
     #[arg(value_name = "FILE", conflicts_with_all = ["list", "to"])]
-    pub(in crate::cli) file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Print the formats that this build knows
     #[arg(long)]
-    pub(in crate::cli) list: bool,
+    pub(crate) list: bool,
     /// Say what would be done, and do nothing
     #[arg(long)]
-    pub(in crate::cli) dry_run: bool,
+    pub(crate) dry_run: bool,
     /// The format to go to; else the newest
     #[arg(long, value_name = "FORMAT")]
-    pub(in crate::cli) to: Option<i32>,
+    pub(crate) to: Option<i32>,
 }

@@ -4,5 +4,5 @@ mod args;
 mod render;
 mod run;
 
-pub(in crate::cli) use self::args::MigrateArgs;
-pub(in crate::cli) use self::run::migrate;
+pub(crate) use self::args::MigrateArgs;
+pub(crate) use self::run::migrate;

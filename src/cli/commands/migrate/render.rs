@@ -1,7 +1,7 @@
 //! What was done to a store, as text.
 
-use crate::cli::ui::escape::line;
-use crate::store::Migration;
+use crate::ui::escape::line;
+use monolith_host::store::Migration;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(super) fn report_text(path: &Path, done: &Migration, dry_run: bool) -> Strin
             out,
             "  {}: {}",
             line(run),
-            crate::cli::commands::verify::place(bad)
+            crate::commands::verify::place(bad)
         );
     }
     out

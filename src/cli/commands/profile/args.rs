@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum ProfileCommand {
+pub(crate) enum ProfileCommand {
     /// List the shipped profiles
     ///
     /// In the order in which they are matched.
@@ -15,15 +15,15 @@ pub(in crate::cli) enum ProfileCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ListProfilesArgs {
+pub(crate) struct ListProfilesArgs {
     /// Print one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ShowProfileArgs {
+pub(crate) struct ShowProfileArgs {
     /// The profile's id
     #[arg(value_name = "ID")]
-    pub(in crate::cli) id: String,
+    pub(crate) id: String,
 }

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::ProfileCommand;
-pub(in crate::cli) use self::run::profile;
+pub(crate) use self::args::ProfileCommand;
+pub(crate) use self::run::profile;

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::args::ProfileCommand;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, ModelFault};
-use crate::cli::context::exit::Exit;
-use crate::contract::ModelProfile;
+use crate::context::app::App;
+use crate::context::error::{CliError, ModelFault};
+use crate::context::exit::Exit;
+use monolith_core::contract::ModelProfile;
 
 /// `monolith profile`.
-pub(in crate::cli) fn profile(app: &App, command: &ProfileCommand) -> Result<Exit, CliError> {
+pub(crate) fn profile(app: &App, command: &ProfileCommand) -> Result<Exit, CliError> {
     match command {
         ProfileCommand::List(args) if args.json => app.screen.out_json(&ModelProfile::all())?,
         ProfileCommand::List(_) => app.screen.out(&listed())?,

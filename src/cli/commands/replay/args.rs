@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::commands::values::{DurabilityArg, entry_number, run_id};
-use crate::message::RunId;
+use crate::commands::values::{DurabilityArg, entry_number, run_id};
+use monolith_core::message::RunId;
 
 #[derive(Debug, Args)]
 #[expect(
@@ -22,37 +22,37 @@ have ended alike; 6: otherwise, or the recording does not say.\n\
 --live asks the models or tools of the run again, with the recorded requests, and compares; nothing is written.\n\
 --fork-at N begins a new run with the conversation as of after entry N."
 )]
-pub(in crate::cli) struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// A run's name or its beginning, `last`, or a file
     ///
     /// A file is an exported transcript.
     #[arg(value_name = "RUN|FILE")]
-    pub(in crate::cli) run: String,
+    pub(crate) run: String,
     /// Accept a run that has not ended
     ///
     /// Without it such a run ends the command with exit code 7.
     #[arg(long, conflicts_with_all = ["fork_at", "contract", "sets", "start_servers"])]
-    pub(in crate::cli) open: bool,
+    pub(crate) open: bool,
     /// Print one JSON document
     ///
     /// It is the report; with --fork-at the result of the new run.
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
     /// Ask what this contract file would do
     ///
     /// With --live and --fork-at it is the file to go by, instead of the one that the run was begun with.
     #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) contract: Option<PathBuf>,
+    pub(crate) contract: Option<PathBuf>,
     /// Ask what this change would do: max_turns=3
     ///
     /// A value of the contract by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(in crate::cli) sets: Vec<String>,
+    pub(crate) sets: Vec<String>,
     /// Start the tool servers of that file
     ///
     /// Else what the recorded contract states of them is taken.
     #[arg(long, hide_short_help = true, requires = "contract", conflicts_with_all = ["live", "fork_at"])]
-    pub(in crate::cli) start_servers: bool,
+    pub(crate) start_servers: bool,
     /// Ask again and compare: inference, tools, all
     ///
     /// The models (inference), the tools, or both (all) are asked with the recorded requests. Nothing is written.
@@ -63,23 +63,23 @@ pub(in crate::cli) struct ReplayArgs {
         value_enum,
         conflicts_with = "fork_at"
     )]
-    pub(in crate::cli) live: Option<LiveArg>,
+    pub(crate) live: Option<LiveArg>,
     /// With --live, repeat every call
     ///
     /// Also those that are not known to be repeatable.
     #[arg(long, requires = "live")]
-    pub(in crate::cli) effects: bool,
+    pub(crate) effects: bool,
     /// Begin a new run after this entry
     ///
     /// An entry is one recorded step; monolith show numbers them.
     #[arg(long, value_name = "N", value_parser = entry_number)]
-    pub(in crate::cli) fork_at: Option<u64>,
+    pub(crate) fork_at: Option<u64>,
     /// What you say to the new run
     #[arg(long, value_name = "TEXT", requires = "fork_at")]
-    pub(in crate::cli) task: Option<String>,
+    pub(crate) task: Option<String>,
     /// The new run's name; a random one by default
     #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id, requires = "fork_at")]
-    pub(in crate::cli) run_id: Option<RunId>,
+    pub(crate) run_id: Option<RunId>,
     /// What an entry of the new run must survive: the loss of power (full), or only the death of the process (normal)
     #[arg(
         long,
@@ -88,10 +88,10 @@ pub(in crate::cli) struct ReplayArgs {
         default_value_t,
         requires = "fork_at"
     )]
-    pub(in crate::cli) durability: DurabilityArg,
+    pub(crate) durability: DurabilityArg,
     /// Do not sign the record of the new run
     #[arg(long, hide_short_help = true, requires = "fork_at")]
-    pub(in crate::cli) no_sign: bool,
+    pub(crate) no_sign: bool,
     /// Account for the new run in this file, not in accounting.jsonl
     #[arg(
         long,
@@ -99,15 +99,15 @@ pub(in crate::cli) struct ReplayArgs {
         value_name = "FILE",
         requires = "fork_at"
     )]
-    pub(in crate::cli) billing_file: Option<PathBuf>,
+    pub(crate) billing_file: Option<PathBuf>,
     /// Write each transition of the new run and a summary to stderr
     #[arg(long, hide_short_help = true, requires = "fork_at")]
-    pub(in crate::cli) verbose: bool,
+    pub(crate) verbose: bool,
 }
 
 /// What is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum LiveArg {
+pub(crate) enum LiveArg {
     /// The models
     Inference,
     /// The tools

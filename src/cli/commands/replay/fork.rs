@@ -4,27 +4,27 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::ReplayArgs;
 use super::recorded;
-use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
-use crate::cli::context::app::App;
-use crate::cli::context::begun_below::run_of_agent;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::contract::{ExecutionContract, Label};
-use crate::driver;
-use crate::message::RunId;
-use crate::replay::{Fork, ForkFault, ForkPoint, ReplayReport};
-use crate::store::StoreError;
+use crate::commands::drive::LeavingArgs;
+use crate::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
+use crate::context::app::App;
+use crate::context::begun_below::run_of_agent;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use monolith_core::contract::{ExecutionContract, Label};
+use monolith_core::message::RunId;
+use monolith_core::replay::{Fork, ForkFault, ForkPoint, ReplayReport};
+use monolith_host::driver;
+use monolith_host::store::StoreError;
 
 /// `monolith replay --fork-at`: a new run begins with the conversation as of after entry `at`.
-pub(in crate::cli) fn replay(app: &App, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
     let json = args.json;
     report(app, json, forked(app, args, at))
 }
 
 /// Where another run begins in a recorded one that verifies: with its contract, and the first run of its line where that is known.
-pub(in crate::cli) fn fork_point(
+pub(crate) fn fork_point(
     app: &App,
     run: &str,
     begin: impl FnOnce(ExecutionContract, RunId) -> Fork,

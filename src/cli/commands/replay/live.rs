@@ -8,24 +8,20 @@ use tokio_util::sync::CancellationToken;
 use super::args::{LiveArg, ReplayArgs};
 use super::recorded;
 use super::render::live_text;
-use crate::cli::context::app::App;
-use crate::cli::context::begun_below::run_of_agent;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::runtime::runtime;
-use crate::cli::context::signals::Signals;
-use crate::cli::ui::escape::line;
-use crate::driver::{self, Recording, RunRequest};
-use crate::kernel::EventKind;
-use crate::replay::{LiveReport, LiveScope, ReplayReport};
-use crate::transcript::SealedEntry;
+use crate::context::app::App;
+use crate::context::begun_below::run_of_agent;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::exit::Exit;
+use crate::context::runtime::runtime;
+use crate::context::signals::Signals;
+use crate::ui::escape::line;
+use monolith_core::kernel::EventKind;
+use monolith_core::replay::{LiveReport, LiveScope, ReplayReport};
+use monolith_core::transcript::SealedEntry;
+use monolith_host::driver::{self, Recording, RunRequest};
 
 /// `monolith replay --live`: the recorded requests or calls are made again.
-pub(in crate::cli) fn replay(
-    app: &App,
-    args: &ReplayArgs,
-    live: LiveArg,
-) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: &ReplayArgs, live: LiveArg) -> Result<Exit, CliError> {
     if let Some(flaw) = recorded::evidence_flaw(app, &args.run)? {
         let report = ReplayReport::default().with_flaw(&flaw);
         return recorded::print(app, &report, args.json);

@@ -8,7 +8,7 @@ mod render;
 mod run;
 mod what_if;
 
-pub(in crate::cli) use self::args::ReplayArgs;
-pub(in crate::cli) use self::fork::fork_point;
-pub(in crate::cli) use self::render::report_text;
-pub(in crate::cli) use self::run::replay;
+pub(crate) use self::args::ReplayArgs;
+pub(crate) use self::fork::fork_point;
+pub(crate) use self::render::report_text;
+pub(crate) use self::run::replay;

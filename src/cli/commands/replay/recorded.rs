@@ -2,28 +2,24 @@
 
 use super::args::ReplayArgs;
 use super::render::report_text;
-use crate::cli::commands::verify;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::replay::ReplayReport;
-use crate::store::judge_store;
-use crate::transcript::FirstBad;
+use crate::commands::verify;
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, ContractFault};
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use monolith_core::replay::ReplayReport;
+use monolith_core::transcript::FirstBad;
+use monolith_host::store::judge_store;
 
 /// `monolith replay` without another mode: as it is recorded.
-pub(in crate::cli) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
     let report = verified_report(app, &args.run, args.open)?;
     print(app, &report, args.json)
 }
 
 /// Shows a report.
-pub(in crate::cli) fn print(
-    app: &App,
-    report: &ReplayReport,
-    json: bool,
-) -> Result<Exit, CliError> {
+pub(crate) fn print(app: &App, report: &ReplayReport, json: bool) -> Result<Exit, CliError> {
     if json {
         app.screen.out_json(report)?;
     } else {
@@ -45,7 +41,7 @@ fn verified_report(app: &App, asked: &str, open: bool) -> Result<ReplayReport, C
 }
 
 /// The first flaw of a transcript, which may be of a run in progress.
-pub(in crate::cli) fn evidence_flaw(app: &App, asked: &str) -> Result<Option<FirstBad>, CliError> {
+pub(crate) fn evidence_flaw(app: &App, asked: &str) -> Result<Option<FirstBad>, CliError> {
     let trust = app.trust(&[], &[], &[])?;
     let (verified, _) = verify::report_of(app.source(asked)?, true, &trust)?;
     Ok(verified.first_bad)
@@ -53,7 +49,7 @@ pub(in crate::cli) fn evidence_flaw(app: &App, asked: &str) -> Result<Option<Fir
 
 /// The contract file of a replay: the one that is named, else the one that the run was begun with. With `changed_then`, what was
 /// changed of its values then is changed now too, before what is asked now.
-pub(in crate::cli) fn contract_file(
+pub(crate) fn contract_file(
     app: &App,
     args: &ReplayArgs,
     source: &Source,

@@ -2,17 +2,17 @@
 
 use super::args::ReplayArgs;
 use super::{fork, live, recorded, what_if};
-use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::workflow::{WorkflowJob, fork_workflow, replay_workflow};
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, InputFault, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::store::StoreError;
+use crate::commands::drive::LeavingArgs;
+use crate::commands::workflow::{WorkflowJob, fork_workflow, replay_workflow};
+use crate::context::app::App;
+use crate::context::error::{CliError, InputFault, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use crate::context::workflow_entries::WorkflowSource;
+use monolith_host::store::StoreError;
 
 /// `monolith replay`, in the mode that its arguments name.
-pub(in crate::cli) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, CliError> {
     if let Some(fault) = args.sets.iter().find_map(|set| not_judged(set)) {
         return Err(fault.into());
     }

@@ -6,19 +6,19 @@ use tokio_util::sync::CancellationToken;
 use super::args::ReplayArgs;
 use super::recorded;
 use super::render::what_if_text;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::runtime::runtime;
-use crate::cli::ui::escape::{brief, line};
-use crate::contract::{AuthorForm, ExecutionContract};
-use crate::driver::{self, ServersToStart};
-use crate::inference::BuiltInTokenizers;
-use crate::kernel::{EventKind, RunStarted};
-use crate::message::TokenCounters;
-use crate::replay::{BlobSource, ReplayReport, WhatIf, WhatIfReport};
-use crate::transcript::SealedEntry;
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::runtime::runtime;
+use crate::ui::escape::{brief, line};
+use monolith_core::contract::{AuthorForm, ExecutionContract};
+use monolith_core::kernel::{EventKind, RunStarted};
+use monolith_core::message::TokenCounters;
+use monolith_core::replay::{BlobSource, ReplayReport, WhatIf, WhatIfReport};
+use monolith_core::transcript::SealedEntry;
+use monolith_host::driver::{self, ServersToStart};
+use monolith_host::inference::BuiltInTokenizers;
 
 /// What a recorded run is decided under instead.
 struct Other {
@@ -38,7 +38,7 @@ struct Asking<'a> {
 }
 
 /// `monolith replay` under another contract.
-pub(in crate::cli) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
     if let Some(flaw) = recorded::evidence_flaw(app, &args.run)? {
         let report = ReplayReport::default().with_flaw(&flaw);
         return recorded::print(app, &report, args.json);

@@ -1,11 +1,11 @@
 //! Ends what is open below a run that has ended: nothing waits for its result any more. Goes on with nothing.
 
-use crate::cli::commands::drive::{Broken, Ended, LeavingArgs, Live, drive_to_the_end};
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::driver::{self, DriverError, Reopened};
-use crate::message::RunId;
-use crate::store::{Durability, Store};
+use crate::commands::drive::{Broken, Ended, LeavingArgs, Live, drive_to_the_end};
+use crate::context::app::App;
+use crate::context::error::CliError;
+use monolith_core::message::RunId;
+use monolith_host::driver::{self, DriverError, Reopened};
+use monolith_host::store::{Durability, Store};
 
 /// How runs are driven to their end.
 #[derive(Clone, Copy, Debug)]

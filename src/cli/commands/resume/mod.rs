@@ -4,5 +4,5 @@ mod args;
 mod below;
 mod run;
 
-pub(in crate::cli) use self::args::ResumeArgs;
-pub(in crate::cli) use self::run::resume;
+pub(crate) use self::args::ResumeArgs;
+pub(crate) use self::run::resume;

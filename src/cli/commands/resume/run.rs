@@ -8,25 +8,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::ResumeArgs;
 use super::below::{EndTerms, end_all_below, end_orphan};
-use crate::cli::commands::drive::{
+use crate::commands::drive::{
     Accounts, Broken, Ended, Live, drive_to_the_end, overwritten, report, waits_unanswered,
 };
-use crate::cli::commands::many::{Fleet, RecordedRuns, Terms};
-use crate::cli::commands::verify::{self, place};
-use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, resume_workflow};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
-use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::driver::{self, DriverError};
-use crate::message::RunId;
-use crate::store::{RunFilter, StoreError};
-use crate::transcript::Pin;
+use crate::commands::many::{Fleet, RecordedRuns, Terms};
+use crate::commands::verify::{self, place};
+use crate::commands::workflow::{WorkflowJob, as_written, refuse_options, resume_workflow};
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, ContractFault, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::source::Source;
+use crate::context::workflow_entries::WorkflowSource;
+use monolith_core::message::RunId;
+use monolith_core::transcript::Pin;
+use monolith_host::driver::{self, DriverError};
+use monolith_host::store::{RunFilter, StoreError};
 
 /// `monolith resume`.
-pub(in crate::cli) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, CliError> {
+pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, CliError> {
     let Some(run) = args.run.take() else {
         return resume_all(app, args);
     };

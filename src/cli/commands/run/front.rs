@@ -2,15 +2,15 @@
 
 use clap::Args;
 
-use crate::cli::commands::values::list_item;
-use crate::cli::context::as_typed::remember;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::InputFault;
-use crate::contract::AGENT_SET;
+use crate::commands::values::list_item;
+use crate::context::as_typed::remember;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::InputFault;
+use monolith_core::contract::AGENT_SET;
 
 /// What is changed of an agent.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct FrontArgs {
+pub(crate) struct FrontArgs {
     /// Of an agent (.ai) or a system prompt: what to ask, in order, as provider/model
     #[arg(
         long,
@@ -39,7 +39,7 @@ pub(in crate::cli) struct FrontArgs {
 
 impl FrontArgs {
     /// The same as overrides of the file.
-    pub(in crate::cli) fn sets(&self) -> Vec<String> {
+    pub(crate) fn sets(&self) -> Vec<String> {
         let list = |key: &str, words: &[String]| {
             let list = serde_json::to_string(words).unwrap_or_default();
             (!words.is_empty()).then(|| format!("{AGENT_SET}{key}={list}"))
@@ -59,7 +59,7 @@ impl FrontArgs {
 
     /// # Errors
     /// An option that changes front matter, of a file that has none.
-    pub(in crate::cli) fn are_for(&self, file: &ContractFile) -> Result<(), InputFault> {
+    pub(crate) fn are_for(&self, file: &ContractFile) -> Result<(), InputFault> {
         let given = [
             ("--models", !self.models.is_empty()),
             ("--tools", !self.tools.is_empty()),

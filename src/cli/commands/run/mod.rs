@@ -5,6 +5,6 @@ mod front;
 #[expect(clippy::module_inception, reason = "what every command calls so")]
 mod run;
 
-pub(in crate::cli) use self::args::RunArgs;
-pub(in crate::cli) use self::front::FrontArgs;
-pub(in crate::cli) use self::run::run;
+pub(crate) use self::args::RunArgs;
+pub(crate) use self::front::FrontArgs;
+pub(crate) use self::run::run;

@@ -5,31 +5,31 @@ use std::mem::take;
 use std::path::Path;
 
 use super::args::{AgentArgs, RunArgs};
-use crate::agent::select;
-use crate::cli::commands::agent::note_left_out;
-use crate::cli::commands::contract::{check_file, refuse_file};
-use crate::cli::commands::drive::{
+use crate::commands::agent::note_left_out;
+use crate::commands::contract::{check_file, refuse_file};
+use crate::commands::drive::{
     Accounts, Broken, Ended, Job, Live, NamedContract, RunInput, drive_job, is_piped_task,
     keepable, leaves_piped_input, offer_models, piped_task, report, task_of, unkeepable,
 };
-use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
-use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
-use crate::cli::context::agents::{AUTO, Agents, agent_id};
-use crate::cli::context::app::App;
-use crate::cli::context::as_typed::as_typed;
-use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
-use crate::cli::context::error::{AgentFault, CliError, InputFault, STDIN};
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::typed_word;
-use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, FactoryError, check_input};
-use crate::driver::DriverError;
-use crate::message::AgentMessage;
-use crate::store::open_given;
-use crate::telemetry::{MOST_SAVED_BYTES, saved_conversation};
+use crate::commands::many::{Fleet, Lines, NewRuns, Terms};
+use crate::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
+use crate::context::agents::{AUTO, Agents, agent_id};
+use crate::context::app::App;
+use crate::context::as_typed::as_typed;
+use crate::context::contract_file::{ChosenAgent, ContractFile};
+use crate::context::error::{AgentFault, CliError, InputFault, STDIN};
+use crate::context::exit::Exit;
+use crate::ui::command::typed_word;
+use crate::ui::escape::line;
+use monolith_core::agent::select;
+use monolith_core::contract::{ContractSpec, FactoryError, check_input};
+use monolith_core::message::AgentMessage;
+use monolith_host::driver::DriverError;
+use monolith_host::store::open_given;
+use monolith_host::telemetry::{MOST_SAVED_BYTES, saved_conversation};
 
 /// `monolith run`.
-pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
     args.sets.extend(take(&mut args.knobs).into_sets());
     if let Some(contracts) = args.contracts.take() {
         return run_many(app, args, &contracts);

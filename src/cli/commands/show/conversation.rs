@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shown_run::ShownRun;
-use crate::cli::ui::escape::{brief, text};
-use crate::cli::ui::numbers::{counted, dollars, seconds};
-use crate::cli::ui::screen::{Screen, Style};
-use crate::message::{AgentMessage, Role};
-use crate::view::RunView;
+use crate::ui::escape::{brief, text};
+use crate::ui::numbers::{counted, dollars, seconds};
+use crate::ui::screen::{Screen, Style};
+use monolith_core::message::{AgentMessage, Role};
+use monolith_core::view::RunView;
 
 /// How much of a result is shown where it is not asked for whole.
 const RESULT_LINES: usize = 8;

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::commands::verify;
-use crate::cli::context::app::App;
-use crate::cli::context::departed::{agreeing, marked};
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Recorded;
-use crate::cli::ui::entry_row::EntryRow;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::cli::ui::screen::Style;
-use crate::kernel::{Counters, Outcome};
-use crate::replay::{DecisionShape, FieldDifference, Pairing, align, field_differences};
-use crate::view::RunView;
+use crate::commands::verify;
+use crate::context::app::App;
+use crate::context::departed::{agreeing, marked};
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::source::Recorded;
+use crate::ui::entry_row::EntryRow;
+use crate::ui::escape::{brief, line};
+use crate::ui::numbers::{counted, grouped};
+use crate::ui::screen::Style;
+use monolith_core::kernel::{Counters, Outcome};
+use monolith_core::replay::{DecisionShape, FieldDifference, Pairing, align, field_differences};
+use monolith_core::view::RunView;
 
 /// How many members that differ are listed of one pair of documents.
 const MOST_FIELDS: usize = 12;
@@ -82,12 +82,7 @@ struct Segment {
 }
 
 /// `monolith show A B --diff`.
-pub(in crate::cli) fn diff(
-    app: &App,
-    left: &str,
-    right: &str,
-    json: bool,
-) -> Result<Exit, CliError> {
+pub(crate) fn diff(app: &App, left: &str, right: &str, json: bool) -> Result<Exit, CliError> {
     let (left, right) = (Side::read(app, left)?, Side::read(app, right)?);
     let pairs = align(&left.shapes, &right.shapes);
     let report = Report::of(&left, &right, &pairs)?;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::shown_run::ShownRun;
 use super::{reasons, render};
-use crate::cli::context::testing::{golden, masked};
-use crate::cli::ui::screen::Screen;
-use crate::driver::Environment;
+use crate::context::testing::{golden, masked};
+use crate::ui::screen::Screen;
+use monolith_host::driver::Environment;
 
 fn shown(name: &str, why: bool) -> String {
     let environment = Environment::new(|name| (name == "NO_COLOR").then(|| "1".to_owned()));

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::message::Digest;
-use crate::view::RunView;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use monolith_core::message::Digest;
+use monolith_core::view::RunView;
 
 /// Digits of a hash that one line shows.
 const DIGITS: usize = 12;

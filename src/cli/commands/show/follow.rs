@@ -4,23 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::render;
-use crate::cli::commands::verify;
-use crate::cli::context::app::App;
-use crate::cli::context::departed::marked;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::source::{Recorded, Source};
-use crate::cli::ui::entry_row::EntryRow;
-use crate::message::RunId;
-use crate::store::StoreReader;
-use crate::view::RunView;
+use crate::commands::verify;
+use crate::context::app::App;
+use crate::context::departed::marked;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::source::{Recorded, Source};
+use crate::ui::entry_row::EntryRow;
+use monolith_core::message::RunId;
+use monolith_core::view::RunView;
+use monolith_host::store::StoreReader;
 
 /// How long the store is left alone before it is asked again.
 const PAUSE: Duration = Duration::from_millis(150);
 
 /// `monolith show --follow`: each entry once it is durable, until the seal. Between two looks nothing is held: no lock,
 /// no transaction.
-pub(in crate::cli) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
+pub(crate) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
     let mut warned = false;
     let view = match app.source(asked)? {
         source @ Source::File(_) => source.each_step(|view, entry, step| {

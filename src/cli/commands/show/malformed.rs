@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::{Recorded, Source};
-use crate::kernel::EventKind;
-use crate::message::{CallSeq, ToolOutcome};
-use crate::view::RunView;
+use crate::context::error::CliError;
+use crate::context::source::{Recorded, Source};
+use monolith_core::kernel::EventKind;
+use monolith_core::message::{CallSeq, ToolOutcome};
+use monolith_core::view::RunView;
 
 /// Each such result by the id of its call: what is wrong with it, and what came, as far as it is kept.
 pub(super) fn malformed(

@@ -17,5 +17,5 @@ mod shown_run;
 mod tree;
 mod withheld;
 
-pub(in crate::cli) use self::args::ShowArgs;
-pub(in crate::cli) use self::run::show;
+pub(crate) use self::args::ShowArgs;
+pub(crate) use self::run::show;

@@ -1,15 +1,15 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::cli::commands::drive::{LostCalls, approve_hint};
-use crate::cli::context::app::{App, DEMO_PREFIX};
-use crate::cli::context::approval::ApprovalStatus;
-use crate::cli::context::begun_below::is_continued;
-use crate::cli::context::error::CliError;
-use crate::cli::context::run_status::RunStatus;
-use crate::cli::context::waiting_call::WaitingCall;
-use crate::kernel::Run;
-use crate::message::RunId;
+use crate::commands::drive::{LostCalls, approve_hint};
+use crate::context::app::{App, DEMO_PREFIX};
+use crate::context::approval::ApprovalStatus;
+use crate::context::begun_below::is_continued;
+use crate::context::error::CliError;
+use crate::context::run_status::RunStatus;
+use crate::context::waiting_call::WaitingCall;
+use monolith_core::kernel::Run;
+use monolith_core::message::RunId;
 
 /// The commands for a run of the store; empty if there is nothing to do. `why` is set where it was asked why the run ended.
 pub(super) fn next_step(app: &App, run: &ShownRun, why: bool) -> String {

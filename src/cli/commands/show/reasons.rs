@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use super::render::{budgets, end};
 use super::shown_run::ShownRun;
-use crate::cli::ui::entry_row::EntryRow;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::{counted, grouped, seconds};
-use crate::cli::ui::screen::Screen;
-use crate::kernel::{OutcomeCode, Run};
-use crate::view::RunView;
+use crate::ui::entry_row::EntryRow;
+use crate::ui::escape::{brief, line};
+use crate::ui::numbers::{counted, grouped, seconds};
+use crate::ui::screen::Screen;
+use monolith_core::kernel::{OutcomeCode, Run};
+use monolith_core::view::RunView;
 
 /// How many entries of each kind are named.
 const MOST_ENTRIES: usize = 6;

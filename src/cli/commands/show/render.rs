@@ -7,24 +7,24 @@ use super::conversation::conversation;
 use super::files::files;
 use super::servers::{not_up, servers};
 use super::shown_run::ShownRun;
-use crate::cli::commands::list::forked_from;
-use crate::cli::context::answer_refusal::AnswerRefusal;
-use crate::cli::context::approval::ApprovalStatus;
-use crate::cli::context::run_status::RunStatus;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::narration::{call_end, exchange, target_name};
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::cli::ui::screen::{Screen, Style};
-use crate::contract::{Completion, Grounds, ToolPolicy};
-use crate::message::{RunId, utc};
-use crate::telemetry;
-use crate::view::{ApprovalEnd, Call, RunView};
+use crate::commands::list::forked_from;
+use crate::context::answer_refusal::AnswerRefusal;
+use crate::context::approval::ApprovalStatus;
+use crate::context::run_status::RunStatus;
+use crate::ui::escape::{brief, line};
+use crate::ui::narration::{call_end, exchange, target_name};
+use crate::ui::numbers::{counted, grouped};
+use crate::ui::screen::{Screen, Style};
+use monolith_core::contract::{Completion, Grounds, ToolPolicy};
+use monolith_core::message::{RunId, utc};
+use monolith_core::view::{ApprovalEnd, Call, RunView};
+use monolith_host::telemetry;
 
 const BAR: u64 = 20;
 
 /// The whole of it: the conversation, how it ended, then the machine's view. `verified` states how far it is verified;
 /// `held_back` has texts by their entries: those of which the conversation has no message are shown below them.
-pub(in crate::cli) fn overview(
+pub(crate) fn overview(
     screen: Screen,
     run: &ShownRun,
     verified: &str,
@@ -313,7 +313,7 @@ fn filled(used: u64, limit: u64) -> String {
 }
 
 /// The outcome, in its words and in one sentence.
-pub(in crate::cli) fn end(screen: Screen, view: &RunView, status: Option<RunStatus>) -> String {
+pub(crate) fn end(screen: Screen, view: &RunView, status: Option<RunStatus>) -> String {
     let Some(outcome) = view.outcome() else {
         return match status {
             Some(RunStatus::Running { pid: Some(pid) }) => {

@@ -12,29 +12,29 @@ use super::conversation::conversation;
 use super::next_step::next_step;
 use super::shown_run::ShownRun;
 use super::{diff, follow, malformed, reasons, render, tree, withheld};
-use crate::cli::commands::drive::{TypedAt, held_back, way_out, with_withheld};
-use crate::cli::commands::verify;
-use crate::cli::commands::workflow::{WorkflowForm, show_workflow};
-use crate::cli::context::answer_refusal::AnswerRefusal;
-use crate::cli::context::app::App;
-use crate::cli::context::approval::ApprovalStatus;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::departed::{agreeing, marked, warned};
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::next_resume::NextResume;
-use crate::cli::context::origin::step_path_of;
-use crate::cli::context::run_status::RunStatus;
-use crate::cli::context::source::{Recorded, Source};
-use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::screen::Style;
-use crate::driver::committed_workspace;
-use crate::kernel::{Run, State};
-use crate::message::Digest;
-use crate::store::{Invocation, StoreError};
-use crate::telemetry::AgentResult;
-use crate::transcript::SealedEntry;
+use crate::commands::drive::{TypedAt, held_back, way_out, with_withheld};
+use crate::commands::verify;
+use crate::commands::workflow::{WorkflowForm, show_workflow};
+use crate::context::answer_refusal::AnswerRefusal;
+use crate::context::app::App;
+use crate::context::approval::ApprovalStatus;
+use crate::context::contract_file::ContractFile;
+use crate::context::departed::{agreeing, marked, warned};
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::next_resume::NextResume;
+use crate::context::origin::step_path_of;
+use crate::context::run_status::RunStatus;
+use crate::context::source::{Recorded, Source};
+use crate::context::workflow_entries::WorkflowSource;
+use crate::ui::escape::line;
+use crate::ui::screen::Style;
+use monolith_core::kernel::{Run, State};
+use monolith_core::message::Digest;
+use monolith_core::transcript::SealedEntry;
+use monolith_host::driver::committed_workspace;
+use monolith_host::store::{Invocation, StoreError};
+use monolith_host::telemetry::AgentResult;
 
 /// An entry with everything that is stored of it.
 #[derive(Serialize)]
@@ -47,7 +47,7 @@ struct Step<'e> {
 }
 
 /// `monolith show`.
-pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError> {
+pub(crate) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError> {
     if let Some(other) = &args.other {
         return diff::diff(app, &args.run, other, args.form.json);
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::cli::ui::escape::{brief, line, quoted};
-use crate::cli::ui::narration::target_name;
-use crate::message::NamedText;
-use crate::view::RunView;
+use crate::ui::escape::{brief, line, quoted};
+use crate::ui::narration::target_name;
+use monolith_core::message::NamedText;
+use monolith_core::view::RunView;
 
 /// Characters of one text of a server.
 const MOST_CHARS: usize = 120;

@@ -4,58 +4,58 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::cli::context::answer_refusal::AnswerRefusal;
-use crate::cli::context::approval::ApprovalStatus;
-use crate::cli::context::error::CliError;
-use crate::cli::context::next_resume::NextResume;
-use crate::cli::context::run_status::RunStatus;
-use crate::cli::context::source::Source;
-use crate::cli::ui::entry_row::EntryRow;
-use crate::kernel::{EventKind, InferenceReturned, Run};
-use crate::message::{AgentMessage, InferenceSeq, Role};
-use crate::store::Lineage;
-use crate::telemetry::AgentResult;
-use crate::view::RunView;
+use crate::context::answer_refusal::AnswerRefusal;
+use crate::context::approval::ApprovalStatus;
+use crate::context::error::CliError;
+use crate::context::next_resume::NextResume;
+use crate::context::run_status::RunStatus;
+use crate::context::source::Source;
+use crate::ui::entry_row::EntryRow;
+use monolith_core::kernel::{EventKind, InferenceReturned, Run};
+use monolith_core::message::{AgentMessage, InferenceSeq, Role};
+use monolith_core::view::RunView;
+use monolith_host::store::Lineage;
+use monolith_host::telemetry::AgentResult;
 
 /// The option that cuts nothing.
 const UNCUT: &str = "--full";
 
 /// A whole run as `show` lays it out, without the texts of its entries.
-pub(in crate::cli) struct ShownRun {
+pub(crate) struct ShownRun {
     /// The run that it was forked from, where the store has both.
-    pub(in crate::cli) lineage: Option<Lineage>,
-    pub(in crate::cli) rows: Vec<EntryRow>,
+    pub(crate) lineage: Option<Lineage>,
+    pub(crate) rows: Vec<EntryRow>,
     /// How it stands, where it is in the store and has no end.
-    pub(in crate::cli) status: Option<RunStatus>,
+    pub(crate) status: Option<RunStatus>,
     /// What the runs above it have the next process make of it, where none drives it.
-    pub(in crate::cli) above: NextResume,
-    pub(in crate::cli) view: RunView,
+    pub(crate) above: NextResume,
+    pub(crate) view: RunView,
     /// What the model was sent and what it answered.
-    pub(in crate::cli) conversation: Vec<Arc<AgentMessage>>,
+    pub(crate) conversation: Vec<Arc<AgentMessage>>,
     /// The messages of the model of which text was held back: by their place in the conversation, the entry that names the text, and
     /// its bytes.
-    pub(in crate::cli) held_back: BTreeMap<usize, (u64, u64)>,
+    pub(crate) held_back: BTreeMap<usize, (u64, u64)>,
     /// What the model wrote in attempts that failed, each with the count of messages that were in the conversation then.
-    pub(in crate::cli) discarded: Vec<(usize, String)>,
+    pub(crate) discarded: Vec<(usize, String)>,
     /// What calls returned that is no result, by their ids; see `malformed`.
-    pub(in crate::cli) malformed: BTreeMap<String, String>,
+    pub(crate) malformed: BTreeMap<String, String>,
     /// How many messages the run began with.
-    pub(in crate::cli) opening: usize,
+    pub(crate) opening: usize,
     /// What is typed to see it uncut.
-    pub(in crate::cli) uncut: String,
+    pub(crate) uncut: String,
     /// The answer of a run that succeeded.
-    pub(in crate::cli) answer: Option<String>,
+    pub(crate) answer: Option<String>,
     /// How its call stands that needs an approval, where it is in the store and has no end.
-    pub(in crate::cli) approval: Option<ApprovalStatus>,
+    pub(crate) approval: Option<ApprovalStatus>,
     /// Why no answer to that call is taken; `None` where one is.
-    pub(in crate::cli) refusal: Option<AnswerRefusal>,
+    pub(crate) refusal: Option<AnswerRefusal>,
     /// The folder that its tools saw, where that is known.
-    pub(in crate::cli) workspace: Option<PathBuf>,
+    pub(crate) workspace: Option<PathBuf>,
 }
 
 impl ShownRun {
     /// Reads a run, one page of entries at a time.
-    pub(in crate::cli) fn read(mut source: Source) -> Result<Self, CliError> {
+    pub(crate) fn read(mut source: Source) -> Result<Self, CliError> {
         let lineage = source.lineage()?;
         let status = source.status()?;
         let (mut rows, mut opening) = (Vec::new(), 0);

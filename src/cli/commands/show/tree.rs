@@ -2,18 +2,18 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::commands::list;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::family::Family;
-use crate::cli::context::source::Source;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::Style;
+use crate::commands::list;
+use crate::context::app::App;
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::family::Family;
+use crate::context::source::Source;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::screen::Style;
 
 /// `monolith show --tree`.
-pub(in crate::cli) fn tree(app: &App, asked: &str) -> Result<Exit, CliError> {
+pub(crate) fn tree(app: &App, asked: &str) -> Result<Exit, CliError> {
     let (run_id, mut reader) = match app.source(asked)? {
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
@@ -71,10 +71,10 @@ fn around(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::family::Above;
-    use crate::kernel::ParentRun;
-    use crate::message::{Digest, RunId};
-    use crate::store::RunRow;
+    use crate::context::family::Above;
+    use monolith_core::kernel::ParentRun;
+    use monolith_core::message::{Digest, RunId};
+    use monolith_host::store::RunRow;
 
     /// Runs in the order in which they were begun.
     fn family(runs: &[(&str, Option<&str>)]) -> Family {

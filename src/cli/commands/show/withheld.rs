@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::conversation::indented;
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::{Recorded, Source};
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::kernel::EventKind;
-use crate::replay::BlobSource;
-use crate::transcript::SealedEntry;
+use crate::context::error::CliError;
+use crate::context::source::{Recorded, Source};
+use crate::ui::numbers::counted;
+use crate::ui::screen::{Screen, Style};
+use monolith_core::kernel::EventKind;
+use monolith_core::replay::BlobSource;
+use monolith_core::transcript::SealedEntry;
 
 /// Says that there is none.
 pub(super) const NOTHING: &str = "\nNo text was held back.\n";

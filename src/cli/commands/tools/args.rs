@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ToolsArgs {
+pub(crate) struct ToolsArgs {
     /// The contract file (else agent.yaml)
     ///
     /// YAML or JSON; by default agent.yaml or agent.yml of this folder. Its tool servers are started.
     #[arg(value_name = "FILE")]
-    pub(in crate::cli) file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Change a value, such as max_turns=3
     ///
     /// Change a value of the file by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(in crate::cli) sets: Vec<String>,
+    pub(crate) sets: Vec<String>,
     /// Print the whole schema of the arguments
     #[arg(long)]
-    pub(in crate::cli) schemas: bool,
+    pub(crate) schemas: bool,
     /// Print one JSON document
     #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(crate) json: bool,
 }

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::ToolsArgs;
-pub(in crate::cli) use self::run::tools;
+pub(crate) use self::args::ToolsArgs;
+pub(crate) use self::run::tools;

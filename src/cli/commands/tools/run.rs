@@ -7,22 +7,22 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::args::ToolsArgs;
-use crate::cli::commands::contract::{preview_of, report_gaps, report_warnings};
-use crate::cli::commands::workflow::as_written;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::reach::{of_agent, unconfined_notes};
-use crate::cli::ui::escape::{brief, flowing, line};
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::contract::{
+use crate::commands::contract::{preview_of, report_gaps, report_warnings};
+use crate::commands::workflow::as_written;
+use crate::context::app::App;
+use crate::context::contract_file::{ContractFile, look_for_agent_file};
+use crate::context::error::{CliError, ContractFault};
+use crate::context::exit::Exit;
+use crate::context::reach::{of_agent, unconfined_notes};
+use crate::ui::escape::{brief, flowing, line};
+use crate::ui::numbers::counted;
+use crate::ui::screen::{Screen, Style};
+use monolith_core::contract::{
     ApprovalAction, DelegateTerms, ExecutionContract, SandboxTerms, ServerKind, ServerTerms,
     ToolTerms, tool_warnings,
 };
-use crate::driver::{Preview, shown_words};
-use crate::message::Digest;
+use monolith_core::message::Digest;
+use monolith_host::driver::{Preview, shown_words};
 
 /// Characters of a description that one line shows.
 const DESCRIPTION_CHARS: usize = 100;
@@ -118,7 +118,7 @@ fn ruled(contract: &ExecutionContract, tool: &ToolTerms) -> Option<String> {
 }
 
 /// `monolith tools`.
-pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliError> {
+pub(crate) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliError> {
     let (file, sets) = (args.file.clone(), args.sets.clone());
     if file.is_none() {
         look_for_agent_file(app, None, "tools FILE")?;

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::TrustArgs;
-pub(in crate::cli) use self::run::trust;
+pub(crate) use self::args::TrustArgs;
+pub(crate) use self::run::trust;

@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::args::TrustArgs;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::trusted::Trusted;
-use crate::cli::ui::escape::line;
-use crate::config::HERE;
-use crate::contract::{ContractSpec, FileTrust};
+use crate::context::app::App;
+use crate::context::contract_file::{ContractFile, look_for_agent_file};
+use crate::context::error::{CliError, ContractFault};
+use crate::context::exit::Exit;
+use crate::context::trusted::Trusted;
+use crate::ui::escape::line;
+use monolith_core::contract::{ContractSpec, FileTrust};
+use monolith_host::config::HERE;
 
 /// `monolith trust`.
-pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliError> {
+pub(crate) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliError> {
     let trusted = Trusted::of(app)?;
     if args.list {
         app.screen.out(&list_of(app, &trusted))?;

@@ -3,5 +3,5 @@
 mod args;
 mod run;
 
-pub(in crate::cli) use self::args::UndoArgs;
-pub(in crate::cli) use self::run::undo;
+pub(crate) use self::args::UndoArgs;
+pub(crate) use self::run::undo;

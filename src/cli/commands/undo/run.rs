@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::args::UndoArgs;
-use crate::cli::commands::verify;
-use crate::cli::context::app::App;
-use crate::cli::context::departed::agreeing;
-use crate::cli::context::error::{CliError, TranscriptFault, UndoFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::run_status::RunStatus;
-use crate::cli::context::source::Source;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::message::{Digest, RunId};
-use crate::store::{ReadKept, StoreReader};
-use crate::tools::{Restored, RestoredFolder};
-use crate::view::RunView;
+use crate::commands::verify;
+use crate::context::app::App;
+use crate::context::departed::agreeing;
+use crate::context::error::{CliError, TranscriptFault, UndoFault};
+use crate::context::exit::Exit;
+use crate::context::run_status::RunStatus;
+use crate::context::source::Source;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::view::RunView;
+use monolith_host::store::{ReadKept, StoreReader};
+use monolith_host::tools::{Restored, RestoredFolder};
 
 /// The transcript does not name every file that may have been changed.
 const MORE: &str = "More files may have been changed than the run recorded.\n";
@@ -28,7 +28,7 @@ const NOT_COMPARED: &str =
     "Links, folders and modes are not compared: what a run made or changed of those stays.\n";
 
 /// `monolith undo`.
-pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError> {
+pub(crate) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError> {
     let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::agent::{FoldFault, Workflow, WorkflowAction, WorkflowEntry, WorkflowFold};
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Source;
-use crate::message::RunId;
-use crate::replay::{Attribution, Difference};
-use crate::store::StoreReader;
-use crate::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyReport};
+use crate::context::error::CliError;
+use crate::context::source::Source;
+use monolith_core::agent::{FoldFault, Workflow, WorkflowAction, WorkflowEntry, WorkflowFold};
+use monolith_core::message::RunId;
+use monolith_core::replay::{Attribution, Difference};
+use monolith_core::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyReport};
+use monolith_host::store::StoreReader;
 
 /// Where an entry has what a response was read as.
 const RESULT: &str = "/event/event/value/result";

@@ -1,6 +1,6 @@
 //! Something that was recorded otherwise than it is. Finds none.
 
-use crate::message::char_prefix;
+use monolith_core::message::char_prefix;
 
 /// A field, what was recorded, and what is there.
 pub(super) type Difference = Option<(String, String, String)>;

@@ -11,9 +11,9 @@ mod render;
 mod run;
 mod tree;
 
-pub(in crate::cli) use self::args::VerifyArgs;
-pub(in crate::cli) use self::render::HOW_TO_ACCEPT;
-pub(in crate::cli) use self::render::checks;
-pub(in crate::cli) use self::render::place;
-pub(in crate::cli) use self::render::report_text;
-pub(in crate::cli) use self::run::{report_of, verify};
+pub(crate) use self::args::VerifyArgs;
+pub(crate) use self::render::HOW_TO_ACCEPT;
+pub(crate) use self::render::checks;
+pub(crate) use self::render::place;
+pub(crate) use self::render::report_text;
+pub(crate) use self::run::{report_of, verify};

@@ -4,17 +4,17 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::store::{NewFile, judge_regular};
+use crate::context::app::App;
+use crate::context::error::{CliError, SystemFault};
+use monolith_host::store::{NewFile, judge_regular};
 
 /// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
 ///
 /// It is its owner's alone: what can be written by others is not trusted. The file's lines stay: a line is only ever added at its end, by one process at a time.
 ///
 /// # Errors
-/// [`TrustFault::Broken`](crate::cli::context::error::TrustFault::Broken) where the file holds something else than pins.
-pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliError> {
+/// [`TrustFault::Broken`](crate::context::error::TrustFault::Broken) where the file holds something else than pins.
+pub(crate) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliError> {
     let path = app.cwd.join(asked);
     let refuse = |fault: io::Error| SystemFault::CannotWrite {
         path: asked.to_owned(),

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::difference::{Difference, texts_differ};
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Recorded;
-use crate::contract::{ExecutionContract, InputSpec, Label, task_of};
-use crate::kernel::{EventKind, Inherited};
-use crate::message::{CallSeq, EnvelopeStatus, Role, ToolOutcome, char_prefix};
-use crate::session::is_scrubbed_form;
-use crate::store::{RunReader, StoreReader};
-use crate::tools::Delegated;
-use crate::transcript::SealedEntry;
-use crate::view::RunView;
+use crate::context::error::CliError;
+use crate::context::source::Recorded;
+use monolith_core::contract::{ExecutionContract, InputSpec, Label, task_of};
+use monolith_core::kernel::{EventKind, Inherited};
+use monolith_core::message::{CallSeq, EnvelopeStatus, Role, ToolOutcome, char_prefix};
+use monolith_core::session::is_scrubbed_form;
+use monolith_core::transcript::SealedEntry;
+use monolith_core::view::RunView;
+use monolith_host::store::{RunReader, StoreReader};
+use monolith_host::tools::Delegated;
 
 /// What each call of an agent was given, as far as the messages of the run say it.
 pub(super) fn arguments_of(

@@ -2,15 +2,15 @@
 
 use super::difference::{Difference, SHOWN_BYTES, texts_differ};
 use super::recorded_call::label_words;
-use crate::agent::{StepFailure, StepInput, StepRun};
-use crate::cli::commands::workflow::{ERASED, step_run};
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Source;
-use crate::contract::Work;
-use crate::kernel::EventKind;
-use crate::message::{Digest, RunId, char_prefix};
-use crate::session::{is_marked, is_scrubbed_form, is_scrubbed_json};
-use crate::store::StoreReader;
+use crate::commands::workflow::{ERASED, step_run};
+use crate::context::error::CliError;
+use crate::context::source::Source;
+use monolith_core::agent::{StepFailure, StepInput, StepRun};
+use monolith_core::contract::Work;
+use monolith_core::kernel::EventKind;
+use monolith_core::message::{Digest, RunId, char_prefix};
+use monolith_core::session::{is_marked, is_scrubbed_form, is_scrubbed_json};
+use monolith_host::store::StoreReader;
 
 /// What the run of a step says of itself.
 pub(super) struct StepRunSays<'a> {

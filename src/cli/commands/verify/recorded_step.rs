@@ -6,15 +6,15 @@ use super::decided::decided;
 use super::difference::Difference;
 use super::recorded_call::labels_differ;
 use super::recorded_result::StepRunSays;
-use crate::agent::{StepInput, StepResult, StepRun, WorkflowEventKind};
-use crate::cli::context::error::CliError;
-use crate::cli::context::forks::ForkLine;
-use crate::cli::context::workflow_entries::{each_entry, fork_parent};
-use crate::contract::{Label, Work};
-use crate::kernel::ParentRun;
-use crate::message::{Digest, RunId};
-use crate::store::StoreReader;
-use crate::transcript::{FirstBad, FlawKind, VerifyReport};
+use crate::context::error::CliError;
+use crate::context::forks::ForkLine;
+use crate::context::workflow_entries::{each_entry, fork_parent};
+use monolith_core::agent::{StepInput, StepResult, StepRun, WorkflowEventKind};
+use monolith_core::contract::{Label, Work};
+use monolith_core::kernel::ParentRun;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{FirstBad, FlawKind, VerifyReport};
+use monolith_host::store::StoreReader;
 
 /// What a workflow recorded of the run of a step.
 pub(super) struct RecordedStep {

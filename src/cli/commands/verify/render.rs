@@ -2,21 +2,17 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::transcript::{FirstBad, FlawKind, VerifyCheck, VerifyReport};
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::screen::{Screen, Style};
+use monolith_core::transcript::{FirstBad, FlawKind, VerifyCheck, VerifyReport};
 
 /// The advice about a run in progress if the caller did not accept one.
-pub(in crate::cli) const HOW_TO_ACCEPT: &str =
+pub(crate) const HOW_TO_ACCEPT: &str =
     "  --open accepts a run in progress; else what is missing may have been cut off\n";
 
 /// Checks and what was not checked, for people.
-pub(in crate::cli) fn checks(
-    screen: Screen,
-    checks: &[VerifyCheck],
-    not_checked: &[String],
-) -> String {
+pub(crate) fn checks(screen: Screen, checks: &[VerifyCheck], not_checked: &[String]) -> String {
     let mut out = String::new();
     for check in checks {
         let verdict = if check.ok {
@@ -33,7 +29,7 @@ pub(in crate::cli) fn checks(
 }
 
 /// The report for people.
-pub(in crate::cli) fn report_text(screen: Screen, report: &VerifyReport) -> String {
+pub(crate) fn report_text(screen: Screen, report: &VerifyReport) -> String {
     let mut out = checks(screen, &report.checks, &report.not_checked);
     let verdict = match &report.first_bad {
         None => {
@@ -67,7 +63,7 @@ pub(in crate::cli) fn report_text(screen: Screen, report: &VerifyReport) -> Stri
 }
 
 /// Where the first flaw is, and what it is.
-pub(in crate::cli) fn place(bad: &FirstBad) -> String {
+pub(crate) fn place(bad: &FirstBad) -> String {
     let mut at = Vec::new();
     at.extend(bad.seq.map(|seq| format!("entry {seq}")));
     at.extend(bad.line.map(|line| format!("line {line}")));

@@ -9,18 +9,20 @@ use super::args::{LevelArg, VerifyArgs};
 use super::pin_file;
 use super::render::{place, report_text};
 use super::tree::tree_of;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::permissions::Looser;
-use crate::cli::context::source::{Source, each_line};
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::message::RunId;
-use crate::transcript::{LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport};
+use crate::context::app::App;
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::permissions::Looser;
+use crate::context::source::{Source, each_line};
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use monolith_core::message::RunId;
+use monolith_core::transcript::{
+    LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport,
+};
 
 /// `monolith verify`.
-pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliError> {
+pub(crate) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliError> {
     let trust = app.trust(&args.keys, &args.pins, &args.witnesses)?;
     let source = app.source(&args.run)?;
     if args.tree {
@@ -131,7 +133,7 @@ fn require(report: &mut VerifyReport, least: LevelArg) -> bool {
 }
 
 /// Verifies a whole transcript; `open` accepts a run in progress. Returns the name of the run too, where its header holds.
-pub(in crate::cli) fn report_of(
+pub(crate) fn report_of(
     source: Source,
     open: bool,
     trust: &Arc<Trust>,

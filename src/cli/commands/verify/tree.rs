@@ -11,12 +11,12 @@ use super::recorded_call::{
     arguments_of, label_words, labels_differ, result_differs, task_differs,
 };
 use super::recorded_step::{BegunSteps, RecordedStep, forked_from, steps_of};
-use crate::cli::context::error::CliError;
-use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
-use crate::driver::recorded_result;
-use crate::message::{CallSeq, RunId};
-use crate::store::{DelegatedRun, Lineage, StoreError, StoreReader};
-use crate::transcript::{FirstBad, FlawKind, ParentFound, Trust, VerifyReport};
+use crate::context::error::CliError;
+use monolith_core::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
+use monolith_core::message::{CallSeq, RunId};
+use monolith_core::transcript::{FirstBad, FlawKind, ParentFound, Trust, VerifyReport};
+use monolith_host::driver::recorded_result;
+use monolith_host::store::{DelegatedRun, Lineage, StoreError, StoreReader};
 
 /// One run of a tree, verified.
 #[derive(Debug, Serialize)]

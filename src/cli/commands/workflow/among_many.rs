@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::drive::{Under, driven, keep_steps};
 use super::ended::WorkflowResult;
 use super::ready::Ready;
-use crate::cli::commands::drive::{LeavingArgs, Live};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::driver::{StepTerms, Worker, blocking};
-use crate::message::RunId;
+use crate::commands::drive::{LeavingArgs, Live};
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::CliError;
+use monolith_core::message::RunId;
+use monolith_host::driver::{StepTerms, Worker, blocking};
 
 /// What a workflow of a list is.
-pub(in crate::cli) enum ListedWorkflow {
+pub(crate) enum ListedWorkflow {
     /// A new one: its file, its input, its name.
     New(Box<ContractFile>, Option<String>, Option<RunId>),
     /// One of the store.
@@ -22,7 +22,7 @@ pub(in crate::cli) enum ListedWorkflow {
 }
 
 /// Begins it, or goes on with it, to its end or until it is left. One that waits for a person who has not answered stays as it is.
-pub(in crate::cli) async fn workflow_among_many(
+pub(crate) async fn workflow_among_many(
     app: &App,
     mut worker: Worker,
     listed: ListedWorkflow,

@@ -6,40 +6,40 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::MAX_OUTPUT_BYTES;
-use crate::cli::commands::contract::known_failures;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::contract::{ContractSpec, Step, Work, WorkflowSpec, suggest, tool_spec};
-use crate::driver::{self, ServersToStart};
-use crate::kernel::CheckName;
-use crate::message::Digest;
-use crate::session::RedactionKey;
+use crate::commands::contract::known_failures;
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, ContractFault};
+use monolith_core::agent::MAX_OUTPUT_BYTES;
+use monolith_core::contract::{ContractSpec, Step, Work, WorkflowSpec, suggest, tool_spec};
+use monolith_core::kernel::CheckName;
+use monolith_core::message::Digest;
+use monolith_core::session::RedactionKey;
+use monolith_host::driver::{self, ServersToStart};
 
 /// A step of which a run is made, and what is wrong with it.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct CheckedStep {
-    pub(in crate::cli) step: String,
+pub(crate) struct CheckedStep {
+    pub(crate) step: String,
     /// `prompt`, `tool` or `delegate`.
-    pub(in crate::cli) kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The file whose contract it runs under.
-    pub(in crate::cli) file: String,
+    pub(crate) file: String,
     /// The tool, where it is a call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli) tool: Option<String>,
+    pub(crate) tool: Option<String>,
     /// The hash of that contract, as far as it is known without its servers; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli) contract_hash: Option<Digest>,
+    pub(crate) contract_hash: Option<Digest>,
     /// Servers of it that were not started: what they offer is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::cli) not_started: Vec<String>,
+    pub(crate) not_started: Vec<String>,
     /// Every rule that it breaks.
-    pub(in crate::cli) faults: Vec<String>,
+    pub(crate) faults: Vec<String>,
 }
 
 /// Every step of which a run is made, in the order of the file, checked.
-pub(in crate::cli) async fn checked_steps(
+pub(crate) async fn checked_steps(
     app: &App,
     file: &ContractFile,
     spec: &WorkflowSpec,
@@ -76,16 +76,16 @@ pub(in crate::cli) async fn checked_steps(
 }
 
 /// A contract that steps of a workflow run under.
-pub(in crate::cli) struct StepContract {
+pub(crate) struct StepContract {
     /// The file of an agent; `None` if it is the workflow's own contract.
-    pub(in crate::cli) agent: Option<ContractFile>,
+    pub(crate) agent: Option<ContractFile>,
     /// Its file, as messages call it.
-    pub(in crate::cli) file: String,
-    pub(in crate::cli) spec: ContractSpec,
+    pub(crate) file: String,
+    pub(crate) spec: ContractSpec,
 }
 
 /// The contracts that the steps run under, each once, as far as their files can be read.
-pub(in crate::cli) fn step_contracts(
+pub(crate) fn step_contracts(
     app: &App,
     file: &ContractFile,
     spec: &WorkflowSpec,
@@ -145,7 +145,7 @@ fn tool_step(spec: &WorkflowSpec, tool: &str) -> ContractSpec {
 ///
 /// # Errors
 /// [`ContractFault::Steps`].
-pub(in crate::cli) async fn check_steps(
+pub(crate) async fn check_steps(
     app: &App,
     file: &ContractFile,
     spec: &WorkflowSpec,
@@ -161,7 +161,7 @@ pub(in crate::cli) async fn check_steps(
 
 impl CheckedStep {
     /// Each fault, with step and file.
-    pub(in crate::cli) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let Self { file, step, .. } = self;
         let faults = self.faults.iter();
         let lines = faults.map(|fault| format!("step `{step}`, {file}: {fault}"));

@@ -17,19 +17,21 @@ use super::recorded::recorded_result;
 use super::step_files::Files;
 use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
-use crate::cli::commands::drive::{Approvers, LOOK_EVERY, LeavingArgs, Live, keep_step};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, SystemFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::panics::caught;
-use crate::cli::context::runtime::runtime;
-use crate::cli::context::signals::{Signal, Signals};
-use crate::contract::StepId;
-use crate::driver::{Environment, StepTerms, Waiting, blocking, drive_workflow, judge_store};
-use crate::message::RunId;
-use crate::session::Control;
-use crate::store::{Durability, Store};
+use crate::commands::drive::{Approvers, LOOK_EVERY, LeavingArgs, Live, keep_step};
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, SystemFault};
+use crate::context::exit::Exit;
+use crate::context::panics::caught;
+use crate::context::runtime::runtime;
+use crate::context::signals::{Signal, Signals};
+use monolith_core::contract::StepId;
+use monolith_core::message::RunId;
+use monolith_core::session::Control;
+use monolith_host::driver::{
+    Environment, StepTerms, Waiting, blocking, drive_workflow, judge_store,
+};
+use monolith_host::store::{Durability, Store};
 
 /// How many requests may wait for a workflow.
 const CONTROLS: usize = 8;
@@ -38,14 +40,14 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// How a workflow is driven.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct WorkflowJob {
-    pub(in crate::cli) durability: Durability,
-    pub(in crate::cli) json: bool,
-    pub(in crate::cli) leaving: LeavingArgs,
+pub(crate) struct WorkflowJob {
+    pub(crate) durability: Durability,
+    pub(crate) json: bool,
+    pub(crate) leaving: LeavingArgs,
 }
 
 /// Begins a workflow, and drives it to its end.
-pub(in crate::cli) fn run_workflow(
+pub(crate) fn run_workflow(
     app: &App,
     file: ContractFile,
     input: Option<String>,
@@ -62,7 +64,7 @@ pub(in crate::cli) fn run_workflow(
 }
 
 /// Goes on with a workflow where its transcript ends, or reports its recorded result.
-pub(in crate::cli) fn resume_workflow(
+pub(crate) fn resume_workflow(
     app: &App,
     run_id: &RunId,
     job: WorkflowJob,
@@ -80,7 +82,7 @@ pub(in crate::cli) fn resume_workflow(
 }
 
 /// Begins a workflow as another one did, up to and with that entry, and drives it to its end.
-pub(in crate::cli) fn fork_workflow(
+pub(crate) fn fork_workflow(
     app: &App,
     of: &RunId,
     at: u64,

@@ -4,18 +4,18 @@ use serde::Serialize;
 
 use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
-use crate::agent::{StepView, WorkflowCounters, WorkflowView};
-use crate::cli::commands::drive::resume_notes_below;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::waiting_call::is_stuck;
-use crate::cli::context::workflow_entries::view_of;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::seconds;
-use crate::contract::{StepId, WorkflowClass, WorkflowCode, WorkflowOutcome};
-use crate::message::{Digest, RunId};
-use crate::view::TreeUsage;
+use crate::commands::drive::resume_notes_below;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::exit::Exit;
+use crate::context::waiting_call::is_stuck;
+use crate::context::workflow_entries::view_of;
+use crate::ui::escape::{brief, line};
+use crate::ui::numbers::seconds;
+use monolith_core::agent::{StepView, WorkflowCounters, WorkflowView};
+use monolith_core::contract::{StepId, WorkflowClass, WorkflowCode, WorkflowOutcome};
+use monolith_core::message::{Digest, RunId};
+use monolith_core::view::TreeUsage;
 
 /// The format of the document.
 const WORKFLOW_RESULT_FORMAT: &str = "monolith-workflow-result/1";
@@ -24,7 +24,7 @@ const MOST_REASON: usize = 300;
 
 /// The result of a workflow that has ended, or was left.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct WorkflowResult {
+pub(crate) struct WorkflowResult {
     format: &'static str,
     success: bool,
     /// Null where it has no end yet.
@@ -116,7 +116,7 @@ impl WorkflowResult {
     }
 
     /// Its name.
-    pub(in crate::cli) const fn run_id(&self) -> &RunId {
+    pub(crate) const fn run_id(&self) -> &RunId {
         &self.run_id
     }
 
@@ -127,44 +127,44 @@ impl WorkflowResult {
     }
 
     /// What it came to; `None` if it has no end.
-    pub(in crate::cli) const fn outcome(&self) -> Option<WorkflowOutcome> {
+    pub(crate) const fn outcome(&self) -> Option<WorkflowOutcome> {
         self.outcome
     }
 
     /// Whether somebody ended it.
-    pub(in crate::cli) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.outcome
             .is_some_and(|outcome| outcome.class == WorkflowClass::Stopped)
     }
 
     /// Whether it succeeded.
-    pub(in crate::cli) const fn is_success(&self) -> bool {
+    pub(crate) const fn is_success(&self) -> bool {
         self.success
     }
 
     /// How many entries it has, and for how long it was driven.
-    pub(in crate::cli) const fn size(&self) -> (u64, u64) {
+    pub(crate) const fn size(&self) -> (u64, u64) {
         (self.entries, self.elapsed_ms)
     }
 
     /// What its last step came to.
-    pub(in crate::cli) fn output(&self) -> &str {
+    pub(crate) fn output(&self) -> &str {
         &self.output
     }
 
     /// The first call that waits for a person, and its run.
-    pub(in crate::cli) fn awaited(&self) -> Option<(&RunId, String)> {
+    pub(crate) fn awaited(&self) -> Option<(&RunId, String)> {
         let first = self.waits_for.first()?;
         let call = format!("call {}, {}", first.call, line(&first.name));
         Some((&first.run_id, call))
     }
 
     /// Why it did not succeed: what failed, or which limit with its figure.
-    pub(in crate::cli) fn why(&self) -> String {
-        let failed = self.steps.iter().filter(|step| step.failed());
+    pub(crate) fn why(&self) -> String {
+        let failed = self.steps.iter().filter(|step| step.has_failed());
         let failed = failed.map(|step| {
             let (state, place) = (step.state.as_str(), line(&step.place));
-            format!("{state} {place}: {}", brief(&step.why(), MOST_REASON))
+            format!("{state} {place}: {}", brief(&step.failure(), MOST_REASON))
         });
         // What a step came to is shown with the step.
         let of_step = self.outcome.is_some_and(|outcome| {
@@ -226,24 +226,5 @@ impl WorkflowResult {
             screen.out_foreign(&format!("{answer}\n"))?;
         }
         Ok(Exit(self.exit_code))
-    }
-}
-
-impl StepView {
-    /// Why it failed: a step can fail whose run ended well, so what it failed of says more than how its run ended.
-    pub(super) fn why(&self) -> String {
-        match (&self.reason, self.outcome) {
-            (Some(reason), _) => reason.clone(),
-            (None, Some(outcome)) => outcome.to_string(),
-            (None, None) => String::new(),
-        }
-    }
-
-    fn failed(&self) -> bool {
-        use crate::agent::StepState;
-        matches!(
-            self.state,
-            StepState::Failed | StepState::CompensationFailed
-        )
     }
 }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::reasons::used;
-use crate::agent::{StepState, StepView, WorkflowView};
-use crate::cli::context::app::App;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::seconds;
-use crate::cli::ui::screen::Style;
-use crate::contract::{FailureStrategy, Step, StepId, Work, WorkflowDefinition};
-use crate::message::{Digest, RunId};
+use crate::context::app::App;
+use crate::ui::escape::{brief, line};
+use crate::ui::numbers::seconds;
+use crate::ui::screen::Style;
+use monolith_core::agent::{StepState, StepView, WorkflowView};
+use monolith_core::contract::{FailureStrategy, Step, StepId, Work, WorkflowDefinition};
+use monolith_core::message::{Digest, RunId};
 
 /// The most iterations of a loop that are drawn one by one.
 const MOST_DRAWN: usize = 20;
@@ -167,7 +167,7 @@ impl Drawing<'_> {
             None => format!("step {number}"),
         };
         let how = if run.reason.is_some() || run.outcome.is_some() {
-            format!("  {}", brief(&run.why(), MOST_WHY))
+            format!("  {}", brief(&run.failure(), MOST_WHY))
         } else {
             String::new()
         };

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::step_files::Files;
-use crate::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
-use crate::cli::commands::drive::Live;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::seconds;
-use crate::contract::StepId;
-use crate::driver::{Observer, StepFiles, StepHost};
-use crate::session::Control;
+use crate::commands::drive::Live;
+use crate::ui::escape::line;
+use crate::ui::numbers::seconds;
+use monolith_core::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
+use monolith_core::contract::StepId;
+use monolith_core::session::Control;
+use monolith_host::driver::{Observer, StepFiles, StepHost};
 
 /// Where the progress of a workflow is reported, and what its steps run under.
 pub(super) struct Host {

@@ -1,10 +1,10 @@
 //! Options of commands that drive a run, where that is a workflow: what has no meaning there is refused by its name.
 
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, InputFault};
+use crate::context::app::App;
+use crate::context::error::{CliError, InputFault};
 
 /// Refuses what is kept of one run alone.
-pub(in crate::cli) fn refuse_options(app: &App, workflow: &str) -> Result<(), CliError> {
+pub(crate) fn refuse_options(app: &App, workflow: &str) -> Result<(), CliError> {
     if app.accounting.kept.save.is_none() {
         return Ok(());
     }
@@ -14,7 +14,7 @@ pub(in crate::cli) fn refuse_options(app: &App, workflow: &str) -> Result<(), Cl
 }
 
 /// Refuses changes of the file.
-pub(in crate::cli) fn as_written(
+pub(crate) fn as_written(
     workflow: &str,
     mut changes: impl Iterator<Item = String>,
 ) -> Result<(), CliError> {

@@ -4,19 +4,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::check_steps;
 use super::ended::WorkflowResult;
-use crate::agent::WorkflowView;
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::workflow_entries::{each_entry, view_of};
-use crate::contract::{FileTrust, WorkflowSpec};
-use crate::driver::{
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::{CliError, ContractFault};
+use crate::context::workflow_entries::{each_entry, view_of};
+use monolith_core::agent::WorkflowView;
+use monolith_core::contract::{FileTrust, WorkflowSpec};
+use monolith_core::message::RunId;
+use monolith_core::replay::ForkFault;
+use monolith_host::driver::{
     self, ReopenedWorkflow, WorkflowBegin, new_workflow, random_run_id, redacted_text,
     reopen_workflow,
 };
-use crate::message::RunId;
-use crate::replay::ForkFault;
-use crate::store::Store;
+use monolith_host::store::Store;
 
 /// A workflow that can be driven.
 pub(super) struct Ready {

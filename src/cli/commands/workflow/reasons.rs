@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use crate::agent::{StepResult, StepState, StepView, WorkflowEventKind, WorkflowView};
-use crate::cli::commands::drive::{TypedAt, way_out};
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Source;
-use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::{counted, grouped, seconds};
-use crate::cli::ui::screen::Style;
-use crate::contract::WorkflowDefinition;
-use crate::message::RunId;
-use crate::store::StoreError;
-use crate::telemetry::{why as why_of_run, workflow_sentence};
-use crate::view::{RunView, TreeUsage};
+use crate::commands::drive::{TypedAt, way_out};
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::source::Source;
+use crate::context::workflow_entries::WorkflowSource;
+use crate::ui::escape::{brief, line};
+use crate::ui::numbers::{counted, grouped, seconds};
+use crate::ui::screen::Style;
+use monolith_core::agent::{StepResult, StepState, StepView, WorkflowEventKind, WorkflowView};
+use monolith_core::contract::WorkflowDefinition;
+use monolith_core::message::RunId;
+use monolith_core::view::{RunView, TreeUsage};
+use monolith_host::store::StoreError;
+use monolith_host::telemetry::{why as why_of_run, workflow_sentence};
 
 /// How many entries are listed.
 const MOST_ENTRIES: usize = 6;

@@ -5,16 +5,16 @@ use serde::Serialize;
 use super::ended::WorkflowResult;
 use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
-use crate::agent::{Workflow, WorkflowFold};
-use crate::cli::commands::verify;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::cli::ui::escape::line;
-use crate::message::RunId;
-use crate::store::StoreError;
-use crate::transcript::FirstBad;
+use crate::commands::verify;
+use crate::context::app::App;
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::workflow_entries::WorkflowSource;
+use crate::ui::escape::line;
+use monolith_core::agent::{Workflow, WorkflowFold};
+use monolith_core::message::RunId;
+use monolith_core::transcript::FirstBad;
+use monolith_host::store::StoreError;
 
 /// The first flaw of the evidence of a workflow, which may be in progress.
 pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, CliError> {
@@ -24,7 +24,7 @@ pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, CliErr
 }
 
 /// What a stored workflow came to that has ended; `None` if it goes on.
-pub(in crate::cli) fn recorded_result(
+pub(crate) fn recorded_result(
     app: &App,
     run_id: &RunId,
 ) -> Result<Option<WorkflowResult>, CliError> {
@@ -86,7 +86,7 @@ struct WorkflowDifference {
 }
 
 /// `monolith replay` of a workflow: the recorded events through a fresh machine.
-pub(in crate::cli) fn replay_workflow(
+pub(crate) fn replay_workflow(
     app: &App,
     mut source: WorkflowSource,
     asked: &str,

@@ -7,18 +7,18 @@ use super::reasons::why;
 use super::recorded::{flaw_of, result_of};
 use super::usage::use_of_steps;
 use super::waiting::next_steps;
-use crate::agent::{WorkflowAction, WorkflowEvent};
-use crate::cli::commands::verify;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::exit::Exit;
-use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::cli::ui::screen::Style;
-use crate::message::Digest;
+use crate::commands::verify;
+use crate::context::app::App;
+use crate::context::error::{CliError, TranscriptFault};
+use crate::context::exit::Exit;
+use crate::context::workflow_entries::WorkflowSource;
+use crate::ui::screen::Style;
+use monolith_core::agent::{WorkflowAction, WorkflowEvent};
+use monolith_core::message::Digest;
 
 /// What of a workflow is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum WorkflowForm {
+pub(crate) enum WorkflowForm {
     /// Its steps with their states.
     Graph,
     /// Its result as a document.
@@ -32,7 +32,7 @@ pub(in crate::cli) enum WorkflowForm {
 }
 
 /// `monolith show` of a workflow; the exit code where it was shown, which is 0 whatever it came to.
-pub(in crate::cli) fn show_workflow(
+pub(crate) fn show_workflow(
     app: &App,
     mut source: WorkflowSource,
     asked: &str,

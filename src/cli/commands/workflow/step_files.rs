@@ -1,14 +1,14 @@
 //! What the steps of a workflow run under. Drives nothing.
 
 use super::step_result::step_run;
-use crate::agent::{MAX_OUTPUT_BYTES, StepInput, StepOrder, StepRun};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::contract::{ContractSpec, FileTrust, WorkflowSpec, tool_spec};
-use crate::driver::{DriverError, Environment, RunRequest, StepFiles};
-use crate::message::RunId;
-use crate::store::Store;
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::error::CliError;
+use monolith_core::agent::{MAX_OUTPUT_BYTES, StepInput, StepOrder, StepRun};
+use monolith_core::contract::{ContractSpec, FileTrust, WorkflowSpec, tool_spec};
+use monolith_core::message::RunId;
+use monolith_host::driver::{DriverError, Environment, RunRequest, StepFiles};
+use monolith_host::store::Store;
 
 /// The file of a workflow, and the store that its steps are in.
 pub(super) struct Files {

@@ -1,20 +1,20 @@
 //! What a step came to, read from its run that is sealed. Does not know what was recorded of it above.
 
 use super::tool_result::ToolResult;
-use crate::agent::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepRun};
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Source;
-use crate::contract::Label;
-use crate::driver::DriverError;
-use crate::message::{RunId, char_prefix};
-use crate::store::StoreReader;
-use crate::telemetry::{AgentResult, denied_calls, failed_calls};
+use crate::context::error::CliError;
+use crate::context::source::Source;
+use monolith_core::agent::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepRun};
+use monolith_core::contract::Label;
+use monolith_core::message::{RunId, char_prefix};
+use monolith_host::driver::DriverError;
+use monolith_host::store::StoreReader;
+use monolith_host::telemetry::{AgentResult, denied_calls, failed_calls};
 
 /// What the run of a step came to: of a tool's call (`is_call`) its whole result, else its report.
 ///
 /// # Errors
 /// [`DriverError::NothingRecorded`] where it is not sealed, and the faults of the store.
-pub(in crate::cli) fn step_run(
+pub(crate) fn step_run(
     reader: &StoreReader,
     is_call: bool,
     run_id: &RunId,

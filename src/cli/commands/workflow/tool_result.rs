@@ -1,15 +1,15 @@
 //! The whole result of the one call of a tool step. No model has read it, so nothing of it is cut.
 
-use crate::agent::{MAX_OUTPUT_BYTES, StepFailure};
-use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::kernel::{EntryKind, EventKind};
-use crate::message::{RunId, ToolEnvelope, ToolOutcome};
-use crate::store::{RunReader, StoreReader};
-use crate::telemetry::failed_calls;
-use crate::view::{Activity, Call, RunView};
+use crate::context::error::{CliError, TranscriptFault};
+use monolith_core::agent::{MAX_OUTPUT_BYTES, StepFailure};
+use monolith_core::kernel::{EntryKind, EventKind};
+use monolith_core::message::{RunId, ToolEnvelope, ToolOutcome};
+use monolith_core::view::{Activity, Call, RunView};
+use monolith_host::store::{RunReader, StoreReader};
+use monolith_host::telemetry::failed_calls;
 
 /// How the reason ends where a result can be held against nothing.
-pub(in crate::cli) const ERASED: &str = ": its result was erased";
+pub(crate) const ERASED: &str = ": its result was erased";
 
 /// What a tool step came to.
 pub(super) struct ToolResult {

@@ -1,9 +1,9 @@
 //! What the step runs of a workflow used, those below them included. Reads the last entry of each alone.
 
-use crate::agent::WorkflowView;
-use crate::cli::context::error::CliError;
-use crate::store::StoreReader;
-use crate::view::TreeUsage;
+use crate::context::error::CliError;
+use monolith_core::agent::WorkflowView;
+use monolith_core::view::TreeUsage;
+use monolith_host::store::StoreReader;
 
 /// Adds to the view what each step run used, those below it included, as far as the store has it.
 pub(super) fn use_of_steps(

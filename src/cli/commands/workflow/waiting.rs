@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::cli::commands::drive::resume_notes_below;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::waiting_call::WaitingCall;
-use crate::cli::ui::escape::line;
-use crate::contract::WorkflowOutcome;
-use crate::message::{CallSeq, Digest, RunId};
+use crate::commands::drive::resume_notes_below;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::waiting_call::WaitingCall;
+use crate::ui::escape::line;
+use monolith_core::contract::WorkflowOutcome;
+use monolith_core::message::{CallSeq, Digest, RunId};
 
 /// A call that waits for a person.
 #[derive(Clone, Debug, Serialize)]

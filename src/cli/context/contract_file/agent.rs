@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::ContractFile;
 use super::prompt::{PROMPT_NAME, Prompt};
-use crate::agent::{Ability, injected, matched, standard};
-use crate::cli::context::agent::{Beside, agent_form, text_of};
-use crate::cli::context::app::App;
-use crate::cli::context::error::{AgentFault, CliError, ContractFault};
-use crate::cli::context::found::built_in_names;
-use crate::contract::{
+use crate::context::agent::{Beside, agent_form, text_of};
+use crate::context::app::App;
+use crate::context::error::{AgentFault, CliError, ContractFault};
+use crate::context::found::built_in_names;
+use monolith_core::agent::{Ability, injected, matched, standard};
+use monolith_core::contract::{
     AgentForm, AgentId, AgentProfile, AgentSelection, AgentTerms, BrokenIncludes, ContractSpec,
     IncludedText, NO_MODEL, OF_PROVIDERS, PROFILE_SET, SpecErrors, with_includes,
 };
@@ -29,21 +29,21 @@ const MATCHED: &str = "profile.matched=";
 /// An agent that is run by its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::cli) struct ChosenAgent {
-    pub(in crate::cli) id: AgentId,
+pub(crate) struct ChosenAgent {
+    pub(crate) id: AgentId,
     /// `None` if it was named.
-    pub(in crate::cli) selection: Option<AgentSelection>,
+    pub(crate) selection: Option<AgentSelection>,
 }
 
 impl ContractFile {
     /// The agent that is always there.
-    pub(in crate::cli) fn standard_agent(app: &App, sets: Vec<String>) -> Self {
+    pub(crate) fn standard_agent(app: &App, sets: Vec<String>) -> Self {
         let (_, prompt) = standard();
         Self::prompt(app, Prompt::text(prompt.to_owned()), sets)
     }
 
     /// The same, as the agent that was chosen. A resume knows it, too.
-    pub(in crate::cli) fn of_agent(mut self, chosen: &ChosenAgent) -> Result<Self, CliError> {
+    pub(crate) fn of_agent(mut self, chosen: &ChosenAgent) -> Result<Self, CliError> {
         let chosen = serde_json::to_string(chosen).map_err(std::io::Error::from)?;
         self.sets.push(format!("{CHOSEN}{chosen}"));
         Ok(self)
@@ -129,7 +129,7 @@ impl ContractFile {
     }
 
     /// The profile of the file, which must be whole.
-    pub(in crate::cli) fn profile(&self, app: &App) -> Result<AgentProfile, CliError> {
+    pub(crate) fn profile(&self, app: &App) -> Result<AgentProfile, CliError> {
         let form = self.form().ok_or_else(|| AgentFault::NotAnAgent {
             path: self.name.clone(),
         })?;
@@ -146,7 +146,7 @@ impl ContractFile {
     }
 
     /// What was read, with the abilities that its task matches. A resume has the same ones.
-    pub(in crate::cli) fn with_abilities(
+    pub(crate) fn with_abilities(
         &mut self,
         app: &App,
         spec: ContractSpec,

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use super::known::Reading;
 use super::trust::Trust;
 use super::{ContractFile, paths_of};
-use crate::cli::context::agent::Placeholders;
-use crate::cli::context::app::App;
-use crate::cli::context::as_typed::as_typed;
-use crate::cli::context::error::{AgentFault, CliError};
-use crate::cli::context::trust::AgentBelow;
-use crate::contract::{AGENT_SET, AgentDefinition, ContractSpec, FORMAT, KNOBS, PROMPT_SET};
-use crate::driver::ParentFile;
-use crate::message::Digest;
-use crate::store::Invocation;
+use crate::context::agent::Placeholders;
+use crate::context::app::App;
+use crate::context::as_typed::as_typed;
+use crate::context::error::{AgentFault, CliError};
+use crate::context::trust::AgentBelow;
+use monolith_core::contract::{
+    AGENT_SET, AgentDefinition, ContractSpec, FORMAT, KNOBS, PROMPT_SET,
+};
+use monolith_core::message::Digest;
+use monolith_host::driver::ParentFile;
+use monolith_host::store::Invocation;
 
 /// How many files of agents may stand below one file.
 const MOST_BELOW: usize = 256;
@@ -50,7 +52,7 @@ impl ContractFile {
     }
 
     /// The digests of the agents below this one, by their files as they are found from its folder: what a caller holds them to.
-    pub(in crate::cli) fn digests_below(
+    pub(crate) fn digests_below(
         &self,
         app: &App,
         spec: &ContractSpec,
@@ -66,7 +68,7 @@ impl ContractFile {
     }
 
     /// The files of agents below this one, each once: those that it names, those that they name, and so on. `spec` is what it says.
-    pub(in crate::cli) fn agents_below(
+    pub(crate) fn agents_below(
         &self,
         app: &App,
         spec: &ContractSpec,
@@ -137,7 +139,7 @@ impl ContractFile {
 
     /// The file of an agent that this one names. It is read for the same caller: with the layers of the caller's folder and of its own, the
     /// same values of placeholders, and those overrides that are for every agent (001 §8).
-    pub(in crate::cli) fn delegate(&self, file: &str) -> Self {
+    pub(crate) fn delegate(&self, file: &str) -> Self {
         let sets = self.sets.iter().filter(|set| is_for_every_agent(set));
         Self {
             base_dir: self.base_dir.clone(),
@@ -160,7 +162,7 @@ impl ContractFile {
     }
 
     /// The file of an agent that the contract file of a run names.
-    pub(in crate::cli) fn delegate_of(app: &App, parent: &ParentFile, file: &str) -> Self {
+    pub(crate) fn delegate_of(app: &App, parent: &ParentFile, file: &str) -> Self {
         let begun = parent.invocation.clone().unwrap_or_else(|| Invocation {
             base_dir: app.cwd.clone(),
             config: app.named_config(),
@@ -189,7 +191,7 @@ impl ContractFile {
     }
 
     /// The file of an agent's run that was begun so.
-    pub(in crate::cli) fn of_delegated_run(app: &App, begun: Invocation) -> Option<Self> {
+    pub(crate) fn of_delegated_run(app: &App, begun: Invocation) -> Option<Self> {
         let file = Self::of_run(app, Some(begun), None, Vec::new())?;
         Some(Self {
             placeholders: Placeholders::now().for_agent(),

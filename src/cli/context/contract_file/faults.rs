@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::ContractFile;
-use crate::cli::context::as_typed::as_typed;
-use crate::cli::context::contract_values::{faults_of, is_kept, path_of};
-use crate::cli::context::error::{Advice as _, CliError, may_hold_secret};
-use crate::cli::ui::command::{typed_again, typed_word, unkept};
-use crate::contract::{
+use crate::context::as_typed::as_typed;
+use crate::context::contract_values::{faults_of, is_kept, path_of};
+use crate::context::error::{Advice as _, CliError, may_hold_secret};
+use crate::ui::command::{typed_again, typed_word, unkept};
+use monolith_core::contract::{
     ContractSpec, ExecutionContract, FactoryError, KNOBS, SpecErrors, TermFault, ValueOrigin,
 };
-use crate::driver::DriverError;
-use crate::kernel::{BringUpFault, CheckName};
+use monolith_core::kernel::{BringUpFault, CheckName};
+use monolith_host::driver::DriverError;
 
 /// How advice goes on that is of use only where a change may not have been recorded.
 const UNRECORDED: &str = "; or give again each --set";
@@ -21,7 +21,7 @@ const MODEL_PROFILE: &str = "model_profile_id";
 
 impl ContractFile {
     /// A fault with the line of this file, if it is about a value of it.
-    pub(in crate::cli) fn located(&self, fault: DriverError) -> CliError {
+    pub(crate) fn located(&self, fault: DriverError) -> CliError {
         match self.place_of(&fault, fault.help()) {
             Some(place) => CliError::Located(Box::new(fault), place),
             None => fault.into(),
@@ -30,7 +30,7 @@ impl ContractFile {
 
     /// The same of a run that continues another one: where this file has changed since, `way_on` is what the caller may do.
     /// `cwd` is where the caller stands.
-    pub(in crate::cli) fn located_as_changed(
+    pub(crate) fn located_as_changed(
         &self,
         fault: DriverError,
         cwd: &Path,
@@ -77,7 +77,7 @@ impl ContractFile {
 
     /// The same of a run that is resumed with these changes beside those that it was begun with. `once_ended` is the command that takes
     /// them, as they are typed, once the run has ended.
-    pub(in crate::cli) fn located_as_resumed(
+    pub(crate) fn located_as_resumed(
         &self,
         fault: DriverError,
         changes: &[String],
@@ -129,7 +129,7 @@ impl ContractFile {
 
     /// Where the author wrote what failed checks of the contract are about, and as what: `agent.yaml:6:19`, `agent.ai:4:11 (maxTurns)`,
     /// `--max-turns 1`, `.ai-agent.json (defaults.maxTurns)`. `origins` is where values are from that the file does not hold.
-    pub(in crate::cli) fn places_of(
+    pub(crate) fn places_of(
         &self,
         contract: &ExecutionContract,
         failed: impl IntoIterator<Item = CheckName>,
@@ -165,7 +165,7 @@ impl ContractFile {
     }
 
     /// Where the author wrote the servers that did not come up.
-    pub(in crate::cli) fn places_of_servers(
+    pub(crate) fn places_of_servers(
         &self,
         contract: &ExecutionContract,
         down: &[&BringUpFault],

@@ -1,10 +1,10 @@
 //! What a contract file may name without defining it: what the layers of configuration define, files of agents, and the providers that are built
 //! in. Reads none.
 
-use crate::cli::context::found::built_in;
-use crate::config::Layers;
-use crate::contract::{AgentDefinition, Definition, DefinitionKind, Definitions};
-use crate::driver::Environment;
+use crate::context::found::built_in;
+use monolith_core::contract::{AgentDefinition, Definition, DefinitionKind, Definitions};
+use monolith_host::config::Layers;
+use monolith_host::driver::Environment;
 
 /// Why a contract file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,14 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::contract::{AgentFiles, BrokenIncludes, IncludedText, with_includes_below};
+use monolith_core::contract::{AgentFiles, BrokenIncludes, IncludedText, with_includes_below};
 
 /// What messages call a system prompt in the place of a file.
 pub(super) const PROMPT_NAME: &str = "<system prompt>";
 
 /// A system prompt, and from where it is.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Prompt {
+pub(crate) struct Prompt {
     pub(super) text: String,
     origin: PromptOrigin,
 }
@@ -29,19 +29,19 @@ enum PromptOrigin {
 
 impl Prompt {
     /// An argument.
-    pub(in crate::cli) const fn argument(text: String) -> Self {
+    pub(crate) const fn argument(text: String) -> Self {
         let origin = PromptOrigin::Argument;
         Self { text, origin }
     }
 
     /// What a file holds.
-    pub(in crate::cli) const fn of_file(path: PathBuf, text: String) -> Self {
+    pub(crate) const fn of_file(path: PathBuf, text: String) -> Self {
         let origin = PromptOrigin::File(path);
         Self { text, origin }
     }
 
     /// A text, as it is.
-    pub(in crate::cli) const fn text(text: String) -> Self {
+    pub(crate) const fn text(text: String) -> Self {
         let origin = PromptOrigin::Text;
         Self { text, origin }
     }

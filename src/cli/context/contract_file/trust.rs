@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::ContractFile;
 use super::known::Reading;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::trust::{AgentBelow, ReadContract, file_trust, needs_trust};
-use crate::config::{Layers, place};
-use crate::contract::{ContractSpec, FileTrust, Work, WorkflowSpec};
-use crate::driver::decide_files;
+use crate::context::app::App;
+use crate::context::error::{CliError, ContractFault};
+use crate::context::trust::{AgentBelow, ReadContract, file_trust, needs_trust};
+use monolith_core::contract::{ContractSpec, FileTrust, Work, WorkflowSpec};
+use monolith_host::config::{Layers, place};
+use monolith_host::driver::decide_files;
 
 /// Who trusts a contract file.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(super) enum Trust {
 
 impl ContractFile {
     /// Judges the files that must be trusted where it holds this text, and leaves them in `spec`.
-    pub(in crate::cli) fn judge_trust(
+    pub(crate) fn judge_trust(
         &self,
         app: &App,
         text: &str,
@@ -76,7 +76,7 @@ impl ContractFile {
     }
 
     /// The files that `monolith trust` trusts: the contract, its agents, and the layers that they take from.
-    pub(in crate::cli) fn all_files(
+    pub(crate) fn all_files(
         &self,
         text: &str,
         spec: &ContractSpec,
@@ -88,11 +88,7 @@ impl ContractFile {
     }
 
     /// The file itself with its trust hash, where it holds this text.
-    pub(in crate::cli) fn own_trust(
-        &self,
-        text: &str,
-        spec: &ContractSpec,
-    ) -> Result<FileTrust, CliError> {
+    pub(crate) fn own_trust(&self, text: &str, spec: &ContractSpec) -> Result<FileTrust, CliError> {
         let digest = self.digest_of(text)?;
         Ok(file_trust((&self.path, self.folder()), digest, spec))
     }
@@ -144,7 +140,7 @@ impl ContractFile {
     }
 
     /// As it was read.
-    pub(in crate::cli) fn as_read<'c>(
+    pub(crate) fn as_read<'c>(
         &'c self,
         spec: Option<&'c ContractSpec>,
         below: &'c [AgentBelow],
@@ -180,7 +176,7 @@ impl ContractFile {
     }
 
     /// The file of an agent that a step delegates to, whose files must be among those that the workflow was begun with.
-    pub(in crate::cli) fn among(self, files: &[FileTrust]) -> Self {
+    pub(crate) fn among(self, files: &[FileTrust]) -> Self {
         Self {
             trust: Trust::Among(files.to_vec()),
             ..self
@@ -188,11 +184,7 @@ impl ContractFile {
     }
 
     /// Refuses a workflow whose layers are not those that it was begun with.
-    pub(in crate::cli) fn is_as_begun(
-        &self,
-        app: &App,
-        files: &[FileTrust],
-    ) -> Result<(), CliError> {
+    pub(crate) fn is_as_begun(&self, app: &App, files: &[FileTrust]) -> Result<(), CliError> {
         if files.is_empty() {
             return Ok(());
         }
@@ -201,7 +193,7 @@ impl ContractFile {
     }
 
     /// Judges the layers that a workflow and the agents of its steps take from, and reads all of them. The files, to be recorded.
-    pub(in crate::cli) fn judge_workflow(
+    pub(crate) fn judge_workflow(
         &self,
         app: &App,
         workflow: &WorkflowSpec,
@@ -227,11 +219,7 @@ impl ContractFile {
     }
 
     /// The agents that the steps of a workflow delegate to, and theirs. The step of one that cannot be read says why.
-    pub(in crate::cli) fn agents_of_workflow(
-        &self,
-        app: &App,
-        workflow: &WorkflowSpec,
-    ) -> Vec<AgentBelow> {
+    pub(crate) fn agents_of_workflow(&self, app: &App, workflow: &WorkflowSpec) -> Vec<AgentBelow> {
         let mut below: Vec<AgentBelow> = Vec::new();
         for step in workflow.definition.all_steps() {
             let Work::Delegate(delegate) = &step.work else {

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use super::ContractFile;
 use super::trust::Trust;
-use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, ContractFault};
-use crate::cli::context::secrets;
-use crate::contract::{SpecErrors, StepId, Work, WorkflowSpec};
-use crate::message::Digest;
+use crate::context::app::App;
+use crate::context::error::{CliError, ContractFault};
+use crate::context::secrets;
+use monolith_core::contract::{SpecErrors, StepId, Work, WorkflowSpec};
+use monolith_core::message::Digest;
 
 impl ContractFile {
     /// Whether it holds a workflow. What cannot be read is none: reading it as a contract says why.
-    pub(in crate::cli) fn is_workflow(&self) -> bool {
+    pub(crate) fn is_workflow(&self) -> bool {
         let text = self.text().ok().filter(|_| self.prompt.is_none());
         text.is_some_and(|text| WorkflowSpec::is_one(&text))
     }
@@ -29,7 +29,7 @@ impl ContractFile {
     }
 
     /// Reads the workflow, with the digests of the agents that its steps delegate to.
-    pub(in crate::cli) fn read_workflow(&self, app: &App) -> Result<WorkflowSpec, CliError> {
+    pub(crate) fn read_workflow(&self, app: &App) -> Result<WorkflowSpec, CliError> {
         let text = self.text()?;
         let layers = self.layers(app)?;
         let name = self.name.display().to_string();
@@ -61,7 +61,7 @@ impl ContractFile {
     }
 
     /// The folder of snapshots of each step, where the layers of its contract name one: of a step that delegates, those of that file.
-    pub(in crate::cli) fn sessions_of_steps(
+    pub(crate) fn sessions_of_steps(
         &self,
         app: &App,
         spec: &WorkflowSpec,
@@ -91,7 +91,7 @@ impl ContractFile {
     }
 
     /// The file of an agent that a step delegates to: relative paths begin in the folder of the workflow.
-    pub(in crate::cli) fn agent_beside(&self, app: &App, agent: &str) -> Self {
+    pub(crate) fn agent_beside(&self, app: &App, agent: &str) -> Self {
         let path = self.folder().join(Path::new(agent));
         Self {
             base_dir: self.base_dir.clone(),
@@ -104,7 +104,7 @@ impl ContractFile {
     }
 
     /// What the file of an agent beside it is known by: the text, everything included.
-    pub(in crate::cli) fn agent_digest(&self, app: &App, agent: &str) -> Result<Digest, CliError> {
+    pub(crate) fn agent_digest(&self, app: &App, agent: &str) -> Result<Digest, CliError> {
         let file = self.agent_beside(app, agent);
         file.digest_of(&file.text()?)
     }

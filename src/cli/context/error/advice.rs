@@ -1,6 +1,6 @@
 //! What every fault gives its caller: an exit code, and what to do next where that is known.
 
-use crate::cli::context::exit::Exit;
+use crate::context::exit::Exit;
 
 /// Help for a version that this build does not read or write.
 pub(super) const KNOWN_VERSIONS: &str = "monolith migrate --list names what this build knows";
@@ -9,7 +9,7 @@ pub(super) const KNOWN_VERSIONS: &str = "monolith migrate --list names what this
 pub(super) const OUR_BUG: &str = "this is a bug in monolith: please report it";
 
 /// What a fault means for the caller. Every fault that a command can end with implements this beside itself.
-pub(in crate::cli) trait Advice {
+pub(crate) trait Advice {
     /// The code that the process ends with (semantics §3).
     fn exit(&self) -> Exit;
 

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agent::{AbilityFault, RegistryFault};
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::{command, typed_word};
-use crate::contract::AgentId;
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use crate::ui::command::{command, typed_word};
+use monolith_core::agent::{AbilityFault, RegistryFault};
+use monolith_core::contract::AgentId;
 
 /// An agent cannot be run, or the registry cannot be changed so.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum AgentFault {
+pub(crate) enum AgentFault {
     /// The caller: the registry has one already, or has none.
     #[error("change the registry of agents: {0}")]
     Registry(RegistryFault),

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::{command, shell_word};
-use crate::config::{ConfigFault, HERE, SHARED};
-use crate::contract::{BrokenIncludes, SpecErrors};
-use crate::message::RunId;
-use crate::store::Foreign;
-use crate::telemetry::BillingFault;
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use crate::ui::command::{command, shell_word};
+use monolith_core::contract::{BrokenIncludes, SpecErrors};
+use monolith_core::message::RunId;
+use monolith_host::config::{ConfigFault, HERE, SHARED};
+use monolith_host::store::Foreign;
+use monolith_host::telemetry::BillingFault;
 
 /// The file of a contract is not there.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum ContractFault {
+pub(crate) enum ContractFault {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::conformance::CaseError;
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use monolith_conformance::CaseError;
 
 /// Cases or records cannot be played.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum CorpusFault {
+pub(crate) enum CorpusFault {
     /// The caller: no case has such an id.
     #[error("play the corpus: no case's id contains {filter:?}")]
     NoSuchCase { filter: String },

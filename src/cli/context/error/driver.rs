@@ -1,11 +1,11 @@
 //! Exit codes and help for the faults of `driver` and of forks.
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::command;
-use crate::contract::{FactoryError, RefusedName};
-use crate::driver::{ConfinementError, DriverError};
-use crate::replay::ForkFault;
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use crate::ui::command::command;
+use monolith_core::contract::{FactoryError, RefusedName};
+use monolith_core::replay::ForkFault;
+use monolith_host::driver::{ConfinementError, DriverError};
 
 impl Advice for DriverError {
     fn exit(&self) -> Exit {
@@ -214,7 +214,7 @@ impl Advice for ForkFault {
 }
 
 /// Whether a change there may not be recorded with the run: values below `providers` and `tools` may hold secrets.
-pub(in crate::cli) fn may_hold_secret(pointer: &str) -> bool {
+pub(crate) fn may_hold_secret(pointer: &str) -> bool {
     let first = pointer.split('/').nth(1);
     first.is_some_and(|key| ["providers", "tools", "servers"].contains(&key))
 }

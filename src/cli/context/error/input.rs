@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::{command, typed_word};
-use crate::cli::ui::numbers::counted;
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use crate::ui::command::{command, typed_word};
+use crate::ui::numbers::counted;
 
 /// Where a task may be from that is in no file.
-pub(in crate::cli) const STDIN: &str = "standard input";
+pub(crate) const STDIN: &str = "standard input";
 
 /// What a run is to do, or under which contract, cannot be found out.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum InputFault {
+pub(crate) enum InputFault {
     /// The caller: no contract is named, and the folder has no usual one.
     #[error("find a contract: this folder has no agent.yaml or agent.yml{}", taken(task.as_deref()))]
     NoAgentFile {
@@ -161,7 +161,7 @@ fn taken(task: Option<&str>) -> String {
 
 impl InputFault {
     /// An option that says something of one run, for a workflow.
-    pub(in crate::cli) fn of_a_run(
+    pub(crate) fn of_a_run(
         option: &str,
         workflow: &str,
         why: &'static str,

@@ -1,14 +1,14 @@
 //! Faults of logins at tool servers.
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::command;
-use crate::cli::ui::escape::line;
-use crate::tools::LoginFault;
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use crate::ui::command::command;
+use crate::ui::escape::line;
+use monolith_host::tools::LoginFault;
 
 /// There was no login.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum LoginRefused {
+pub(crate) enum LoginRefused {
     /// The caller: the address is none.
     #[error("log in at --url: {rule}")]
     Address {

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::cli::context::found::{NoWay, ways_out};
-use crate::inference::{ModelStoreError, PullError};
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use crate::context::found::{NoWay, ways_out};
+use monolith_host::inference::{ModelStoreError, PullError};
 
 /// There is no model, or the caller did not name one.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum ModelFault {
+pub(crate) enum ModelFault {
     /// The operator: the embedded model cannot answer.
     #[error("use the model: {reason}")]
     Unavailable { reason: String },

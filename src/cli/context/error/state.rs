@@ -3,13 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::typed_word;
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use crate::ui::command::typed_word;
 
 /// The state folder or its store is not there.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum StateFault {
+pub(crate) enum StateFault {
     /// The operator: the state folder cannot be made, or others can write it.
     #[error("use the state folder {}: {reason}", path.display())]
     StateFolder {

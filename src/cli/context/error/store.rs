@@ -1,9 +1,11 @@
 //! Exit codes and help for the faults of `store`.
 
-use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS};
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::shell_word;
-use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
+use crate::context::error::advice::{Advice, KNOWN_VERSIONS};
+use crate::context::exit::Exit;
+use crate::ui::command::shell_word;
+use monolith_host::store::{
+    EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError,
+};
 
 impl Advice for StoreError {
     fn exit(&self) -> Exit {

@@ -3,15 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::error::advice::{Advice, OUR_BUG};
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::shell_word;
-use crate::cli::ui::escape::line;
-use crate::message::RunId;
+use crate::context::error::advice::{Advice, OUR_BUG};
+use crate::context::exit::Exit;
+use crate::ui::command::shell_word;
+use crate::ui::escape::line;
+use monolith_core::message::RunId;
 
 /// The system, or the person at the terminal, does not let the command go on.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum SystemFault {
+pub(crate) enum SystemFault {
     /// The caller: there is a file already.
     #[error("write {}: there is a file of that name", path.display())]
     FileExists { path: PathBuf },

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
-use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::{command, typed_word};
-use crate::cli::ui::escape::line;
-use crate::message::{RunId, VersionFault};
-use crate::transcript::{Flaw, LineError};
-use crate::view::Departure;
+use crate::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
+use crate::context::exit::Exit;
+use crate::ui::command::{command, typed_word};
+use crate::ui::escape::line;
+use monolith_core::message::{RunId, VersionFault};
+use monolith_core::transcript::{Flaw, LineError};
+use monolith_core::view::Departure;
 
 /// A transcript, or a file that should be one, is not what the command needs.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum TranscriptFault {
+pub(crate) enum TranscriptFault {
     /// The caller: no such file.
     #[error("read the transcript {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },

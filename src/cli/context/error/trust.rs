@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::driver::KeyFileError;
-use crate::message::{RunId, amount};
-use crate::store::Exposure;
-use crate::transcript::{BlockError, Flaw};
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use monolith_core::message::{RunId, amount};
+use monolith_core::transcript::{BlockError, Flaw};
+use monolith_host::driver::KeyFileError;
+use monolith_host::store::Exposure;
 
 /// What a run would be judged by is missing: keys, pins, the log of runs.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum TrustFault {
+pub(crate) enum TrustFault {
     /// The caller: no such file of keys or pins.
     #[error("read the keys or pins {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },

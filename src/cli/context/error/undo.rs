@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::cli::context::error::advice::Advice;
-use crate::cli::context::exit::Exit;
-use crate::message::RunId;
+use crate::context::error::advice::Advice;
+use crate::context::exit::Exit;
+use monolith_core::message::RunId;
 
 /// Nothing was restored.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum UndoFault {
+pub(crate) enum UndoFault {
     /// The caller: a process still drives the run.
     #[error("undo run {run_id}: a process drives it")]
     Running { run_id: RunId },

@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use super::choice::{EMBEDDED, HOSTED};
 use super::server_kind::ServerKind;
 use super::servers::Places;
-use crate::contract::{Definition, DefinitionKind, ProviderType, ValueOrigin};
-use crate::driver::Environment;
+use monolith_core::contract::{Definition, DefinitionKind, ProviderType, ValueOrigin};
+use monolith_host::driver::Environment;
 
 /// The window that a model is given where its own is not known: small enough for every model of today.
-pub(in crate::cli) const CAUTIOUS_WINDOW: u64 = 8192;
+pub(crate) const CAUTIOUS_WINDOW: u64 = 8192;
 
 /// The definition of that name, where it is one that needs none.
-pub(in crate::cli) fn built_in(
+pub(crate) fn built_in(
     wanted: DefinitionKind,
     name: &str,
     environment: &Environment,
@@ -58,7 +58,7 @@ pub(in crate::cli) fn built_in(
 }
 
 /// The names of all of them.
-pub(in crate::cli) fn built_in_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn built_in_names() -> impl Iterator<Item = &'static str> {
     let hosted = HOSTED.iter().map(|(_, word, _)| *word);
     let servers = ServerKind::ALL.iter().map(|kind| kind.word());
     hosted.chain(servers).chain([EMBEDDED])

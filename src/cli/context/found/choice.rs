@@ -1,28 +1,28 @@
 //! Each way in which a contract can be answered on this machine, in one order. Does not choose.
 
-use crate::cli::context::found::servers::{Calling, Server};
-use crate::contract::{ProviderType, recorded_url};
-use crate::driver::Environment;
-use crate::inference::StoredModel;
+use crate::context::found::servers::{Calling, Server};
+use monolith_core::contract::{ProviderType, recorded_url};
+use monolith_host::driver::Environment;
+use monolith_host::inference::StoredModel;
 
 /// One way to have a contract answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) struct Choice {
+pub(crate) struct Choice {
     /// Where it is, for servers; `None` if the type's own place is meant.
-    pub(in crate::cli) address: Option<String>,
-    pub(in crate::cli) calling: Calling,
+    pub(crate) address: Option<String>,
+    pub(crate) calling: Calling,
     /// The variable that holds its key, where the caller names one.
-    pub(in crate::cli) key_env: Option<String>,
-    pub(in crate::cli) model: String,
+    pub(crate) key_env: Option<String>,
+    pub(crate) model: String,
     /// The profile that fits, where the model's name does not tell it.
-    pub(in crate::cli) profile: Option<&'static str>,
-    pub(in crate::cli) provider: ProviderType,
+    pub(crate) profile: Option<&'static str>,
+    pub(crate) provider: ProviderType,
     /// What it is called on the command line and in the contract.
-    pub(in crate::cli) word: &'static str,
+    pub(crate) word: &'static str,
     /// The text that people see.
-    pub(in crate::cli) what: String,
+    pub(crate) what: String,
     /// The model's window, where it is known.
-    pub(in crate::cli) window: Option<u64>,
+    pub(crate) window: Option<u64>,
 }
 
 /// What a stored model is called as a provider.
@@ -37,7 +37,7 @@ pub(super) const HOSTED: [(ProviderType, &str, &str); 4] = [
 ];
 
 /// Every way that this machine has, the most local one first.
-pub(in crate::cli) fn choices(
+pub(crate) fn choices(
     servers: &[Server],
     stored: &[StoredModel],
     environment: &Environment,

@@ -8,10 +8,10 @@ use super::choice::Choice;
 use super::no_way::NoWay;
 use super::server_kind::ServerKind;
 use super::servers::{Calling, Places, named};
-use crate::cli::ui::escape::line;
-use crate::contract::{ProviderType, recorded_url};
-use crate::driver::Environment;
-use crate::inference::{answer_at, probe_address};
+use crate::ui::escape::line;
+use monolith_core::contract::{ProviderType, recorded_url};
+use monolith_host::driver::Environment;
+use monolith_host::inference::{answer_at, probe_address};
 
 /// How long such a server, which may be far away, may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ const NEAR: Duration = Duration::from_millis(800);
 const MOST_CHARS: usize = 200;
 
 /// What is reported of a model that no list could be held against.
-pub(in crate::cli) const UNCHECKED: &str =
+pub(crate) const UNCHECKED: &str =
     "a name that was not checked (no list of models can be had without a key)";
 /// The same at a server that wants no key.
 const UNLISTED: &str = "a name that was not checked (no list of models is there)";
@@ -30,7 +30,7 @@ const UNLISTED: &str = "a name that was not checked (no list of models is there)
 const REQUESTS: &str = "/chat/completions";
 
 /// What is given for such a server: the address below which it is asked.
-pub(in crate::cli) fn base_url(given: &str) -> Result<String, String> {
+pub(crate) fn base_url(given: &str) -> Result<String, String> {
     let given = given.trim().trim_end_matches('/');
     let given = given.strip_suffix(REQUESTS).unwrap_or(given);
     let rest = given
@@ -48,7 +48,7 @@ pub(in crate::cli) fn base_url(given: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// Nothing answers there, it wants a key and no variable of one is named, it lists none and none is named, or it lists others.
-pub(in crate::cli) async fn endpoint(
+pub(crate) async fn endpoint(
     address: &str,
     key_env: Option<&str>,
     model: Option<&str>,
@@ -131,7 +131,7 @@ pub(in crate::cli) async fn endpoint(
 }
 
 /// That the server at that address answers with an error, in its own words where it has some.
-pub(in crate::cli) fn failing_at(address: &str, status: u16, body: &[u8]) -> NoWay {
+pub(crate) fn failing_at(address: &str, status: u16, body: &[u8]) -> NoWay {
     let document = serde_json::from_slice::<Value>(body).ok();
     let said = document.as_ref().and_then(|document| {
         let error = document.pointer("/error/message");
@@ -146,10 +146,7 @@ pub(in crate::cli) fn failing_at(address: &str, status: u16, body: &[u8]) -> NoW
 }
 
 /// The address below which a server lists models where one is looked for that is not of its kind.
-pub(in crate::cli) async fn other_server(
-    places: &Places,
-    environment: &Environment,
-) -> Option<String> {
+pub(crate) async fn other_server(places: &Places, environment: &Environment) -> Option<String> {
     for kind in ServerKind::ALL {
         let Some(root) = places.of(kind, environment) else {
             continue;
@@ -229,7 +226,7 @@ fn lists(list: &[Value], model: &str) -> bool {
 
 impl Choice {
     /// That model at that address.
-    pub(in crate::cli) fn of_endpoint(address: &str, key_env: Option<&str>, model: &str) -> Self {
+    pub(crate) fn of_endpoint(address: &str, key_env: Option<&str>, model: &str) -> Self {
         Self {
             address: Some(address.to_owned()),
             calling: Calling::Wire,

@@ -1,13 +1,10 @@
 //! Which model profile fits a stored file. Reads its header; loads nothing.
 
-use crate::contract::{ModelProfile, ProviderType};
-use crate::inference::{KNOWN_MODELS, ModelHeader, ModelStore, StoredModel};
+use monolith_core::contract::{ModelProfile, ProviderType};
+use monolith_host::inference::{KNOWN_MODELS, ModelHeader, ModelStore, StoredModel};
 
 /// The profile that fits a stored model where its name gives it another one; contracts have to name it then.
-pub(in crate::cli) fn other_profile(
-    store: &ModelStore,
-    model: &StoredModel,
-) -> Option<&'static str> {
+pub(crate) fn other_profile(store: &ModelStore, model: &StoredModel) -> Option<&'static str> {
     let fitting = fitting_profile(store, model)?;
     let by_name = ModelProfile::describing(ProviderType::Local, &model.name);
     (by_name != Some(fitting)).then_some(fitting.id.as_str())

@@ -11,9 +11,9 @@ mod no_way;
 mod server_kind;
 mod servers;
 
-pub(in crate::cli) use built_in::{CAUTIOUS_WINDOW, built_in, built_in_names};
-pub(in crate::cli) use choice::{Choice, choices};
-pub(in crate::cli) use endpoint::{UNCHECKED, base_url, endpoint, failing_at, other_server};
-pub(in crate::cli) use fitting::other_profile;
-pub(in crate::cli) use no_way::{Looked, NoWay, ways_out};
-pub(in crate::cli) use servers::{Calling, Places, running};
+pub(crate) use built_in::{CAUTIOUS_WINDOW, built_in, built_in_names};
+pub(crate) use choice::{Choice, choices};
+pub(crate) use endpoint::{UNCHECKED, base_url, endpoint, failing_at, other_server};
+pub(crate) use fitting::other_profile;
+pub(crate) use no_way::{Looked, NoWay, ways_out};
+pub(crate) use servers::{Calling, Places, running};

@@ -1,19 +1,19 @@
 //! Why a model or a server that the caller names cannot be used, and what is there instead.
 
-use crate::cli::context::found::choice::{Choice, EMBEDDED, HOSTED};
-use crate::cli::context::found::server_kind::ServerKind;
-use crate::cli::context::found::servers::{Places, Server};
-use crate::cli::ui::command::shell_word;
-use crate::contract::recorded_url;
-use crate::driver::Environment;
-use crate::inference::{KNOWN_MODELS, StoredModel};
+use crate::context::found::choice::{Choice, EMBEDDED, HOSTED};
+use crate::context::found::server_kind::ServerKind;
+use crate::context::found::servers::{Places, Server};
+use crate::ui::command::shell_word;
+use monolith_core::contract::recorded_url;
+use monolith_host::driver::Environment;
+use monolith_host::inference::{KNOWN_MODELS, StoredModel};
 
 /// How many names of models are listed.
 const MOST_TOLD: usize = 12;
 
 /// Why the way that the caller names is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::cli) enum NoWay {
+pub(crate) enum NoWay {
     /// No way is called that.
     #[error("take the way {got:?}: there are {known}")]
     Unknown { got: String, known: String },
@@ -86,16 +86,16 @@ pub(in crate::cli) enum NoWay {
 }
 
 /// What was looked at.
-pub(in crate::cli) struct Looked<'a> {
-    pub(in crate::cli) environment: &'a Environment,
-    pub(in crate::cli) places: &'a Places,
-    pub(in crate::cli) servers: &'a [Server],
-    pub(in crate::cli) stored: &'a [StoredModel],
+pub(crate) struct Looked<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) places: &'a Places,
+    pub(crate) servers: &'a [Server],
+    pub(crate) stored: &'a [StoredModel],
 }
 
 impl NoWay {
     /// Why nothing is left of the ways where that one is asked for.
-    pub(in crate::cli) fn of_way(word: &str, looked: &Looked<'_>) -> Option<Self> {
+    pub(crate) fn of_way(word: &str, looked: &Looked<'_>) -> Option<Self> {
         if let Some(kind) = ServerKind::ALL.into_iter().find(|kind| kind.word() == word) {
             let (name, word) = (kind.name(), kind.word());
             let Some(address) = looked.places.of(kind, looked.environment) else {
@@ -139,7 +139,7 @@ impl NoWay {
     }
 
     /// Why none of those ways has that model.
-    pub(in crate::cli) fn of_model(model: &str, way: Option<&str>, ways: &[Choice]) -> Self {
+    pub(crate) fn of_model(model: &str, way: Option<&str>, ways: &[Choice]) -> Self {
         let mut held: Vec<&str> = ways.iter().map(|way| way.model.as_str()).collect();
         let more = held.len().saturating_sub(MOST_TOLD);
         held.truncate(MOST_TOLD);
@@ -163,7 +163,7 @@ impl NoWay {
     }
 
     /// What to do next, where that is not what can be done where nothing is found.
-    pub(in crate::cli) fn help(&self) -> Option<String> {
+    pub(crate) fn help(&self) -> Option<String> {
         let text = match self {
             Self::NotRunning { .. } => {
                 "start it, or name its address: --llama-server, --lm-studio, --ollama URL"
@@ -211,13 +211,13 @@ impl NoWay {
     }
 
     /// Whether the caller was wrong, and not what is here.
-    pub(in crate::cli) const fn is_usage(&self) -> bool {
+    pub(crate) const fn is_usage(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::NotLookedFor { .. })
     }
 }
 
 /// What can be done where nothing is found.
-pub(in crate::cli) fn ways_out() -> String {
+pub(crate) fn ways_out() -> String {
     let known = KNOWN_MODELS.map(|known| known.name).join(", ");
     let embedded = if cfg!(feature = "local") {
         format!("monolith model pull {known}")
@@ -233,7 +233,7 @@ pub(in crate::cli) fn ways_out() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::found::servers::{Calling, ServedModel};
+    use crate::context::found::servers::{Calling, ServedModel};
 
     #[test]
     fn each_way_that_is_none_has_its_own_reason() {

@@ -1,19 +1,19 @@
 //! The kinds of programs that serve models on a machine, and how each of them is asked.
 
-use crate::contract::ProviderType;
+use monolith_core::contract::ProviderType;
 
 /// A program that serves models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum ServerKind {
+pub(crate) enum ServerKind {
     LlamaServer,
     LmStudio,
     Ollama,
 }
 
 impl ServerKind {
-    pub(in crate::cli) const ALL: [Self; 3] = [Self::LlamaServer, Self::LmStudio, Self::Ollama];
+    pub(crate) const ALL: [Self; 3] = [Self::LlamaServer, Self::LmStudio, Self::Ollama];
 
-    pub(in crate::cli) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::LlamaServer => "llama-server",
             Self::LmStudio => "LM Studio",
@@ -22,7 +22,7 @@ impl ServerKind {
     }
 
     /// What it is called on the command line and in contracts.
-    pub(in crate::cli) const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::LlamaServer => "llama-server",
             Self::LmStudio => "lm-studio",

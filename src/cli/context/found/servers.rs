@@ -6,9 +6,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::server_kind::ServerKind;
-use crate::contract::recorded_url;
-use crate::driver::Environment;
-use crate::inference::request_json;
+use monolith_core::contract::recorded_url;
+use monolith_host::driver::Environment;
+use monolith_host::inference::request_json;
 
 /// How long a server on this machine may take for one answer.
 const PATIENCE: Duration = Duration::from_millis(800);
@@ -24,27 +24,27 @@ const NOWHERE: &str = "none";
 
 /// Where servers are looked for.
 #[derive(Clone, Debug, Default, Args)]
-pub(in crate::cli) struct Places {
+pub(crate) struct Places {
     /// Where Ollama is, or none
     ///
     /// Instead of OLLAMA_HOST or http://127.0.0.1:11434; `none` looks for none.
     #[arg(long, value_name = "URL", value_parser = address_of)]
-    pub(in crate::cli) ollama: Option<String>,
+    pub(crate) ollama: Option<String>,
     /// Where llama-server is, or none
     ///
     /// Instead of http://127.0.0.1:8080; `none` looks for none.
     #[arg(long, value_name = "URL", value_parser = address_of)]
-    pub(in crate::cli) llama_server: Option<String>,
+    pub(crate) llama_server: Option<String>,
     /// Where LM Studio is, or none
     ///
     /// Instead of http://127.0.0.1:1234; `none` looks for none.
     #[arg(long, value_name = "URL", value_parser = address_of)]
-    pub(in crate::cli) lm_studio: Option<String>,
+    pub(crate) lm_studio: Option<String>,
 }
 
 /// How a server's model can be made to call tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) enum Calling {
+pub(crate) enum Calling {
     /// On the wire, as far as anybody can tell.
     #[default]
     Wire,
@@ -56,24 +56,24 @@ pub(in crate::cli) enum Calling {
 
 /// A server that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) struct Server {
-    pub(in crate::cli) address: String,
-    pub(in crate::cli) kind: ServerKind,
-    pub(in crate::cli) models: Vec<ServedModel>,
+pub(crate) struct Server {
+    pub(crate) address: String,
+    pub(crate) kind: ServerKind,
+    pub(crate) models: Vec<ServedModel>,
 }
 
 /// A model of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) struct ServedModel {
-    pub(in crate::cli) calling: Calling,
-    pub(in crate::cli) name: String,
+pub(crate) struct ServedModel {
+    pub(crate) calling: Calling,
+    pub(crate) name: String,
     /// Its window in tokens, where the server says it.
-    pub(in crate::cli) window: Option<u64>,
+    pub(crate) window: Option<u64>,
 }
 
 impl Places {
     /// Where a server of that kind is looked for; `None` if it is not.
-    pub(in crate::cli) fn of(&self, kind: ServerKind, environment: &Environment) -> Option<String> {
+    pub(crate) fn of(&self, kind: ServerKind, environment: &Environment) -> Option<String> {
         let usual = match kind {
             ServerKind::LlamaServer => "http://127.0.0.1:8080".to_owned(),
             ServerKind::LmStudio => "http://127.0.0.1:1234".to_owned(),
@@ -99,7 +99,7 @@ impl Places {
     }
 
     /// The kinds of which the caller gave an address where none of those servers is.
-    pub(in crate::cli) fn unanswered<'p>(
+    pub(crate) fn unanswered<'p>(
         &'p self,
         servers: &[Server],
     ) -> impl Iterator<Item = (ServerKind, &'p str)> {
@@ -111,7 +111,7 @@ impl Places {
     }
 
     /// Every place that is asked, in words, as it may be shown.
-    pub(in crate::cli) fn description(&self, environment: &Environment) -> String {
+    pub(crate) fn description(&self, environment: &Environment) -> String {
         let asked = ServerKind::ALL.into_iter().filter_map(|kind| {
             let address = self.of(kind, environment)?;
             Some(format!("no {} at {}", kind.name(), recorded_url(&address)))
@@ -162,7 +162,7 @@ fn ollama_address(host: &str) -> String {
 }
 
 /// Every server that answers, asked beside each other.
-pub(in crate::cli) async fn running(places: &Places, environment: &Environment) -> Vec<Server> {
+pub(crate) async fn running(places: &Places, environment: &Environment) -> Vec<Server> {
     let ask = async |kind| {
         let address = places.of(kind, environment)?;
         match kind {

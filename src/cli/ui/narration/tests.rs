@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::contract::{
+use monolith_core::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ServerCapability, ServerKind,
     TargetCapability, ToolCapability, Validators,
 };
-use crate::kernel::{Effect, Event, Probed, ProbedTarget, Run, RunStarted, ToolReturned};
-use crate::message::{
+use monolith_core::kernel::{Effect, Event, Probed, ProbedTarget, Run, RunStarted, ToolReturned};
+use monolith_core::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeFields, FailureCode, FileChanges,
     InferenceSeq, ObjectText, ProviderFault, ProviderFaultClass, Role, RunId, ToolEnvelope,
     ToolInvocation, ToolOutcome, Usage,
 };
-use crate::transcript::sample;
+use monolith_testkit::sample;
 
 fn contract() -> ExecutionContract {
     let text = "task: hi\ntool_policy: required\ntargets: [{provider: demo, model: script}]\n\

@@ -3,15 +3,12 @@
 use std::fmt::Write as _;
 
 use super::metrics::metrics_text;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::conformance::{CorpusReport, CorpusTotals, ProfileRow};
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::screen::{Screen, Style};
+use monolith_conformance::{CorpusReport, CorpusTotals, ProfileRow};
 
-pub(in crate::cli::commands::corpus) fn cases_text(
-    screen: Screen,
-    report: &CorpusReport,
-) -> String {
+pub(in crate::commands::corpus) fn cases_text(screen: Screen, report: &CorpusReport) -> String {
     let mut out = String::new();
     let width = report.rows.iter().map(|row| row.id.len()).max();
     for row in &report.rows {

@@ -2,15 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::conformance::{Coverage, CoveredSentence, SentenceKind};
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::screen::{Screen, Style};
+use monolith_conformance::{Coverage, CoveredSentence, SentenceKind};
 
-pub(in crate::cli::commands::corpus) fn coverage_text(
-    screen: Screen,
-    coverage: &Coverage,
-) -> String {
+pub(in crate::commands::corpus) fn coverage_text(screen: Screen, coverage: &Coverage) -> String {
     let mut out = String::new();
     for subject in &coverage.subjects {
         let title = line(&subject.title);

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::metrics::metrics_text;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::seconds;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::conformance::{Agreement, LiveRecord, LiveReport, LiveRow, ServerTraits, Share};
+use crate::ui::escape::line;
+use crate::ui::numbers::seconds;
+use crate::ui::screen::{Screen, Style};
+use monolith_conformance::{Agreement, LiveRecord, LiveReport, LiveRow, ServerTraits, Share};
 
-pub(in crate::cli::commands::corpus) fn record_text(record: &LiveRecord) -> String {
+pub(in crate::commands::corpus) fn record_text(record: &LiveRecord) -> String {
     let time = seconds(record.elapsed_ms);
     let mut text = format!(
         "{:14}  {time:>9}  {}  {}",
@@ -20,7 +20,7 @@ pub(in crate::cli::commands::corpus) fn record_text(record: &LiveRecord) -> Stri
     text
 }
 
-pub(in crate::cli::commands::corpus) fn live_text(
+pub(in crate::commands::corpus) fn live_text(
     screen: Screen,
     name: &str,
     report: &LiveReport,

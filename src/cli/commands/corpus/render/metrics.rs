@@ -1,6 +1,6 @@
 //! The figures of all runs of a corpus, as text.
 
-use crate::conformance::{Metrics, Spread};
+use monolith_conformance::{Metrics, Spread};
 
 /// The metrics of 002 Phase 1.
 pub(super) fn metrics_text(metrics: &Metrics) -> String {

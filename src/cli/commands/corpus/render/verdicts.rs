@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::cli::ui::screen::{Screen, Style};
-use crate::conformance::VerdictRow;
+use crate::ui::escape::line;
+use crate::ui::numbers::{counted, grouped};
+use crate::ui::screen::{Screen, Style};
+use monolith_conformance::VerdictRow;
 
-pub(in crate::cli::commands::corpus) fn verdicts_text(
+pub(in crate::commands::corpus) fn verdicts_text(
     screen: Screen,
     rows: &[VerdictRow],
     records: usize,

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::finding::{Finding, missing, ok, wrong};
-use crate::contract::ProviderType;
-use crate::inference::ServerAnswer;
+use monolith_core::contract::ProviderType;
+use monolith_host::inference::ServerAnswer;
 
 const NAME: &str = "contract";
 /// The most models that are named.
@@ -171,7 +171,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::doctor::checkup::finding::Status;
+    use crate::commands::doctor::checkup::finding::Status;
 
     #[test]
     fn what_a_server_answers_is_judged_by_status_form_and_models() {

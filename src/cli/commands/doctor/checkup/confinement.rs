@@ -1,10 +1,10 @@
 //! The sandbox of commands and tool servers, as far as this machine has it.
 
 use super::finding::{Finding, missing, ok};
-use crate::cli::context::app::App;
-use crate::cli::context::reach::MEMORY_OF_EACH;
-use crate::message::MemoryScope;
-use crate::tools::{PartStatus, ProbeFault, SandboxKind};
+use crate::context::app::App;
+use crate::context::reach::MEMORY_OF_EACH;
+use monolith_core::message::MemoryScope;
+use monolith_host::tools::{PartStatus, ProbeFault, SandboxKind};
 
 const NAME: &str = "sandbox";
 

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
-use crate::cli::commands::doctor::checkup::program::version_of;
-use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::reading::reading;
-use crate::cli::ui::command::command;
-use crate::cli::ui::escape::line;
-use crate::inference::{
+use crate::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
+use crate::commands::doctor::checkup::program::version_of;
+use crate::context::app::App;
+use crate::context::error::CliError;
+use crate::context::reading::reading;
+use crate::ui::command::command;
+use crate::ui::escape::line;
+use monolith_host::inference::{
     BuiltInTokenizers, KNOWN_MODELS, ModelStore, ModelStoreError, engine_features, lacking_features,
 };
 

@@ -2,12 +2,12 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::cli::ui::command::unkept;
+use crate::ui::command::unkept;
 
 /// What one thing came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::cli::commands::doctor) enum Status {
+pub(in crate::commands::doctor) enum Status {
     /// It is there and works.
     Ok,
     /// It is not there, and only some things need it.
@@ -18,13 +18,13 @@ pub(in crate::cli::commands::doctor) enum Status {
 
 /// One line of the doctor.
 #[derive(Debug, Serialize)]
-pub(in crate::cli::commands::doctor) struct Finding {
-    pub(in crate::cli::commands::doctor) name: String,
-    pub(in crate::cli::commands::doctor) status: Status,
-    pub(in crate::cli::commands::doctor) detail: String,
+pub(in crate::commands::doctor) struct Finding {
+    pub(in crate::commands::doctor) name: String,
+    pub(in crate::commands::doctor) status: Status,
+    pub(in crate::commands::doctor) detail: String,
     /// How to get it or to fix it. The commands in it are unbroken on a terminal.
     #[serde(serialize_with = "plain")]
-    pub(in crate::cli::commands::doctor) fix: Option<String>,
+    pub(in crate::commands::doctor) fix: Option<String>,
 }
 
 /// For programs the spaces of a command are spaces.

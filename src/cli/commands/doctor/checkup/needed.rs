@@ -5,30 +5,30 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cli::commands::contract::{failures, preview_of};
-use crate::cli::commands::doctor::checkup::answered::ProviderNeeds;
-use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
-use crate::cli::commands::doctor::checkup::progress::progress;
-use crate::cli::commands::workflow::{
+use crate::commands::contract::{failures, preview_of};
+use crate::commands::doctor::checkup::answered::ProviderNeeds;
+use crate::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
+use crate::commands::doctor::checkup::progress::progress;
+use crate::commands::workflow::{
     CheckedStep, StepContract, as_written, checked_steps, step_contracts,
 };
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::down_server::for_server;
-use crate::cli::context::error::CliError;
-use crate::cli::context::runtime::runtime;
-use crate::cli::context::unreached::unreached;
-use crate::cli::ui::command::{command, typed_word};
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::contract::{
+use crate::context::app::App;
+use crate::context::contract_file::ContractFile;
+use crate::context::down_server::for_server;
+use crate::context::error::CliError;
+use crate::context::runtime::runtime;
+use crate::context::unreached::unreached;
+use crate::ui::command::{command, typed_word};
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use monolith_core::contract::{
     CapabilityManifest, ContractSpec, ProviderType, ServerCapability, TermFault, Validators,
     recorded_url, tool_faults_with,
 };
-use crate::driver::{Preview, ServersToStart};
-use crate::inference::{Probe, answer_at, probe_address};
-use crate::kernel::CheckName;
-use crate::telemetry::with_short_log;
+use monolith_core::kernel::CheckName;
+use monolith_host::driver::{Preview, ServersToStart};
+use monolith_host::inference::{Probe, answer_at, probe_address};
+use monolith_host::telemetry::with_short_log;
 
 /// How long a model's server may take to answer a knock.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -1,8 +1,8 @@
 //! What is looked at now, on a terminal: some looks take their time. Does not know what they find.
 
-use crate::cli::context::app::App;
-use crate::cli::ui::screen::Style;
-use crate::cli::ui::wrap::cut;
+use crate::context::app::App;
+use crate::ui::screen::Style;
+use crate::ui::wrap::cut;
 
 /// Wipes the line that the cursor stands in.
 const WIPE: &str = "\r\u{1b}[2K";
@@ -18,7 +18,7 @@ pub(super) fn progress(app: &App, what: &str) {
 }
 
 /// Nothing is looked at any longer.
-pub(in crate::cli::commands::doctor) fn at_rest(app: &App) {
+pub(in crate::commands::doctor) fn at_rest(app: &App) {
     if app.screen.redraws() {
         app.screen.write_err(WIPE);
     }

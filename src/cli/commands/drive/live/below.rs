@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::{Following, Live, Snapshots};
-use crate::message::RunId;
-use crate::session::Control;
-use crate::view::RunView;
+use monolith_core::message::RunId;
+use monolith_core::session::Control;
+use monolith_core::view::RunView;
 
 impl Following {
     fn add_below(&mut self, run: &Live, control: mpsc::Sender<Control>) {
@@ -31,7 +31,7 @@ impl Following {
 
 impl Live {
     /// The runs below it that are under way.
-    pub(in crate::cli) fn runs_below(&self) -> Vec<(Self, mpsc::Sender<Control>)> {
+    pub(crate) fn runs_below(&self) -> Vec<(Self, mpsc::Sender<Control>)> {
         let following = self.lock();
         let below = following.below.iter();
         let below =
@@ -40,12 +40,12 @@ impl Live {
     }
 
     /// Whether both follow the same run.
-    pub(in crate::cli) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// A run below it: its lines of accounting go where those of this one go.
-    pub(in crate::cli) fn follow_below(&self, control: mpsc::Sender<Control>) -> Self {
+    pub(crate) fn follow_below(&self, control: mpsc::Sender<Control>) -> Self {
         let mut following = self.lock();
         let accounts = following.billing.as_ref().map(|(file, _)| file.clone());
         let child = following.one_below();
@@ -65,7 +65,7 @@ impl Live {
 
     /// The run of a step of a workflow: its lines of accounting go where those of this one go. `first` is the workflow, `path` its id
     /// and that of the step.
-    pub(in crate::cli) fn follow_step(
+    pub(crate) fn follow_step(
         &self,
         first: RunId,
         path: String,
@@ -86,7 +86,7 @@ impl Live {
     }
 
     /// Keeps snapshots of the run of a step into the folder that the layers of its contract name, unless the caller names one.
-    pub(in crate::cli) fn keeps_snapshots_in(&self, folder: &Path, store: &Path) {
+    pub(crate) fn keeps_snapshots_in(&self, folder: &Path, store: &Path) {
         let mut following = self.lock();
         let snapshots = &mut following.snapshots;
         snapshots.get_or_insert_with(|| Snapshots::within(folder, store));

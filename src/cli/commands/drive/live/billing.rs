@@ -1,9 +1,9 @@
 //! The accounting file of a run that is followed.
 
 use super::Following;
-use crate::kernel::EventKind;
-use crate::telemetry::{AccountingLine, BillingFault};
-use crate::view::{Entry, RunView};
+use monolith_core::kernel::EventKind;
+use monolith_core::view::{Entry, RunView};
+use monolith_host::telemetry::{AccountingLine, BillingFault};
 
 impl Following {
     /// Writes the lines that have become final. What cannot be written now is tried again with the next.
@@ -50,14 +50,14 @@ impl Following {
         };
         if let Err(fault) = snapshots.keep_of(run_id) {
             let text = format!("warning: {}; the run goes on\n", fault.summary());
-            self.screen.write_err(&crate::cli::ui::escape::text(&text));
+            self.screen.write_err(&crate::ui::escape::text(&text));
         }
     }
 
     pub(super) fn warn_of(&self, fault: &BillingFault) {
         let line =
             format!("warning: {fault}; the run goes on, and its transcript keeps everything\n");
-        self.screen.write_err(&crate::cli::ui::escape::text(&line));
+        self.screen.write_err(&crate::ui::escape::text(&line));
     }
 
     /// Writes those lines of a run begun by another process that it did not live to write.

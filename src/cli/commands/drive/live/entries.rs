@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use super::super::awaited::waiting;
 use super::{Cursor, Following};
-use crate::cli::context::reach::unconfined_notes;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::narration::Transition;
-use crate::cli::ui::numbers::seconds;
-use crate::cli::ui::screen::Style;
-use crate::kernel::{EntryDraft, EventKind, Run};
-use crate::telemetry::verbose_lines;
-use crate::transcript::SealedEntry;
-use crate::view::{Entry, RunView};
+use crate::context::reach::unconfined_notes;
+use crate::ui::escape::line;
+use crate::ui::narration::Transition;
+use crate::ui::numbers::seconds;
+use crate::ui::screen::Style;
+use monolith_core::kernel::{EntryDraft, EventKind, Run};
+use monolith_core::transcript::SealedEntry;
+use monolith_core::view::{Entry, RunView};
+use monolith_host::telemetry::verbose_lines;
 
 impl Following {
     pub(super) fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {

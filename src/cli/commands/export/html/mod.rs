@@ -12,4 +12,4 @@ mod page;
 #[cfg(test)]
 mod run_tests;
 
-pub(in crate::cli) use page::{AboutRun, Folded, write_page};
+pub(crate) use page::{AboutRun, Folded, write_page};

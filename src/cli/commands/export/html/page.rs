@@ -9,9 +9,9 @@ use base64::write::EncoderWriter;
 use serde::Serialize;
 use sha2::{Digest as Sha2Digest, Sha256};
 
-use crate::cli::context::error::CliError;
-use crate::kernel::{EDGES, State};
-use crate::message::{Digest, RunId};
+use crate::context::error::CliError;
+use monolith_core::kernel::{EDGES, State};
+use monolith_core::message::{Digest, RunId};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -45,29 +45,29 @@ struct About {
 
 /// A run that is exported beside this one. What this page's own bytes say of it counts more.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::cli) struct AboutRun {
+pub(crate) struct AboutRun {
     /// How many of the exported runs stand above it.
-    pub(in crate::cli) depth: usize,
-    pub(in crate::cli) entries: u64,
+    pub(crate) depth: usize,
+    pub(crate) entries: u64,
     /// The file beside this one that has it.
-    pub(in crate::cli) file: Option<String>,
-    pub(in crate::cli) head: Digest,
+    pub(crate) file: Option<String>,
+    pub(crate) head: Digest,
     /// How it comes from the run above it.
-    pub(in crate::cli) link: Option<String>,
-    pub(in crate::cli) outcome: Option<String>,
-    pub(in crate::cli) run_id: RunId,
-    pub(in crate::cli) workflow: bool,
+    pub(crate) link: Option<String>,
+    pub(crate) outcome: Option<String>,
+    pub(crate) run_id: RunId,
+    pub(crate) workflow: bool,
 }
 
 /// What a fold of the run brought, for its page.
 #[derive(Default)]
-pub(in crate::cli) struct Folded {
+pub(crate) struct Folded {
     /// The code of how it ended and its sentence, where that could be read.
-    pub(in crate::cli) ended: Option<(String, &'static str)>,
+    pub(crate) ended: Option<(String, &'static str)>,
     /// The machine's state after each step, as text, by the number of the step's last entry.
-    pub(in crate::cli) states: BTreeMap<u64, String>,
+    pub(crate) states: BTreeMap<u64, String>,
     /// The runs that are exported together, each after the one above it; empty if it is this one alone.
-    pub(in crate::cli) tree: Vec<AboutRun>,
+    pub(crate) tree: Vec<AboutRun>,
 }
 
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ struct AboutEdge {
 /// Writes the page around the transcript that `transcript` writes; returns what that returns.
 ///
 /// The transcript stands in it as base64, whose alphabet holds nothing that could end the element it stands in.
-pub(in crate::cli) fn write_page<T>(
+pub(crate) fn write_page<T>(
     out: &mut dyn Write,
     folded: Folded,
     transcript: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,

@@ -7,10 +7,10 @@ use std::{fs, io};
 
 use serde::Deserialize;
 
-use crate::cli::context::source::Source;
-use crate::cli::ui::narration::Transition;
-use crate::kernel::{Outcome, State};
-use crate::view::{Activity, Entry, RunView, Step};
+use crate::context::source::Source;
+use crate::ui::narration::Transition;
+use monolith_core::kernel::{Outcome, State};
+use monolith_core::view::{Activity, Entry, RunView, Step};
 
 const SOURCES: [&str; 3] = [
     include_str!("blake3.js"),
@@ -136,7 +136,7 @@ impl Facts {
 }
 
 fn goldens() -> io::Result<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../replay/v1");
     let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
     files.collect()
 }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::recorded::list_differences;
-use crate::cli::commands::verify::HOW_TO_ACCEPT;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::replay::LiveReport;
+use crate::commands::verify::HOW_TO_ACCEPT;
+use crate::ui::escape::line;
+use crate::ui::numbers::counted;
+use crate::ui::screen::{Screen, Style};
+use monolith_core::replay::LiveReport;
 
-pub(in crate::cli::commands::replay) fn live_text(screen: Screen, report: &LiveReport) -> String {
+pub(in crate::commands::replay) fn live_text(screen: Screen, report: &LiveReport) -> String {
     let asked = format!(
         "{} sent again, {} made again",
         counted(report.inferences, "request"),

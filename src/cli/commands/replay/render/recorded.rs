@@ -2,18 +2,18 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::commands::verify;
-use crate::cli::context::app::App;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::cli::ui::screen::Style;
-use crate::replay::{Difference, ReplayReport};
+use crate::commands::verify;
+use crate::context::app::App;
+use crate::ui::escape::line;
+use crate::ui::numbers::{counted, grouped};
+use crate::ui::screen::Style;
+use monolith_core::replay::{Difference, ReplayReport};
 
 /// How many differences are written out for people.
 const MOST: usize = 20;
 
 /// The first of the differences, a line each.
-pub(in crate::cli) fn list_differences(out: &mut String, differences: &[Difference]) {
+pub(crate) fn list_differences(out: &mut String, differences: &[Difference]) {
     for difference in differences.iter().take(MOST) {
         let _ = writeln!(out, "  {}", line(&difference.to_string()));
     }
@@ -53,7 +53,7 @@ fn differences(all: &[Difference]) -> String {
 }
 
 /// The report for people.
-pub(in crate::cli) fn report_text(app: &App, report: &ReplayReport) -> String {
+pub(crate) fn report_text(app: &App, report: &ReplayReport) -> String {
     if report.open {
         return open_text(app, report);
     }
@@ -72,7 +72,7 @@ pub(in crate::cli) fn report_text(app: &App, report: &ReplayReport) -> String {
 }
 
 /// The report of a run in progress: all that there is was decided again.
-pub(in crate::cli::commands::replay) fn open_text(app: &App, report: &ReplayReport) -> String {
+pub(in crate::commands::replay) fn open_text(app: &App, report: &ReplayReport) -> String {
     let so_far = app.screen.paint_out(Style::Good, "same so far");
     let entries = counted(report.entries, "entry");
     let mut out = format!("{so_far}: {entries}; the run has not ended yet\n");
@@ -83,7 +83,7 @@ pub(in crate::cli::commands::replay) fn open_text(app: &App, report: &ReplayRepo
     out
 }
 
-pub(in crate::cli::commands::replay) fn list_not_compared(out: &mut String, notes: &[String]) {
+pub(in crate::commands::replay) fn list_not_compared(out: &mut String, notes: &[String]) {
     for note in notes {
         let _ = writeln!(out, "not compared: {}", line(note));
     }

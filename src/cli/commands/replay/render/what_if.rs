@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::cli::ui::screen::{Screen, Style};
-use crate::kernel::Outcome;
-use crate::replay::WhatIfReport;
+use crate::ui::escape::{brief, line};
+use crate::ui::numbers::{counted, grouped};
+use crate::ui::screen::{Screen, Style};
+use monolith_core::kernel::Outcome;
+use monolith_core::replay::WhatIfReport;
 
 /// How many differing fields of the contracts are written out for people.
 const MOST: usize = 20;
 
-pub(in crate::cli::commands::replay) fn what_if_text(
+pub(in crate::commands::replay) fn what_if_text(
     screen: Screen,
     report: &WhatIfReport,
     recorded_values: &[String],

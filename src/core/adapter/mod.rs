@@ -1,0 +1,102 @@
+//! Wire protocols: a canonical request becomes bytes, raw bytes become a verdict.
+//!
+//! Knows how each provider family writes messages, tools, streams and errors; one folder per protocol,
+//! chosen by the `adapter_version` of a contract's target. It deliberately does not know how bytes travel
+//! (that is `inference`), what time it is (the caller passes it in), whether a tool name exists or arguments fit a schema
+//! (that is the machine's). A response is native, rejected, or a provider's fault; where the contract is not
+//! strict, argument text that has one meaning only is repaired by named, recorded steps, and the message is recovered.
+//!
+//! ```text
+//! conversation ─▶ RequestEncoder ─▶ body bytes          (each message rendered once, kept)
+//! body bytes   ─▶ ResponseDecoder ─▶ Decoded::Message(native | recovered | rejected)
+//!      pushed in any pieces        └▶ Decoded::Fault(class, Retry-After)
+//! ```
+//!
+//! Protocols differ in their wire shapes only. One decoder frames the bytes (`decoder`: a document, events, lines, an array,
+//! binary frames) and hands documents to the protocol's fold; the folds gather calls and leave judging them to one place
+//! (`calls`), and errors to one table (`error_report`).
+//!
+//! Also here, because it is the same recorded format: [`Script`], the parsed file of a scripted provider.
+
+mod anthropic;
+mod bedrock;
+mod blocks;
+mod body;
+mod calls;
+mod decoded;
+mod decoder;
+mod documents;
+mod draft;
+mod encode;
+mod encoders;
+mod error;
+mod error_report;
+mod fold;
+mod frames;
+mod framing;
+mod function_tool;
+mod gemini;
+mod invented;
+mod joined_turns;
+mod json;
+mod json_offset;
+mod line_break;
+mod lines_body;
+mod local_hermes;
+mod marks;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
+mod openai_tools;
+mod parameter_types;
+mod protocol;
+mod rendered_messages;
+mod repair;
+mod request;
+mod request_shape;
+mod response;
+mod response_meta;
+mod retry_after;
+mod rules;
+mod script;
+mod server_properties;
+mod sse;
+mod tail;
+#[cfg(test)]
+mod test_text;
+mod text;
+mod unsent;
+mod usage;
+mod wire_adapter;
+pub mod xml;
+
+pub use body::RequestBody;
+pub use decoded::Decoded;
+pub use error::AdapterError;
+pub use local_hermes::{
+    CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, GatePhase, LocalChat, LocalLine,
+    LocalRequest, LocalSampling, LocalUsage, Segment,
+};
+pub use request::RequestEncoder;
+pub use request_shape::RequestShape;
+pub(crate) use response::ResponseDecoder;
+pub use response_meta::ResponseMeta;
+pub use script::Script;
+pub use script::{ScriptError, ScriptFault, ScriptRecord};
+pub use server_properties::server_properties;
+pub use wire_adapter::Adapter;
+
+#[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod json_suite_tests;
+#[cfg(test)]
+mod recovery_tests;
+#[cfg(test)]
+mod sampling_tests;
+#[cfg(test)]
+mod unreadable_tests;

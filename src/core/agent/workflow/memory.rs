@@ -1,0 +1,354 @@
+//! What the machine remembers: the tree of what is under way, and what has ended. Decides nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::value::Value;
+use super::{EndStep, WorkflowCounters};
+use crate::contract::{Dependencies, Label, Step, StepId, WorkflowCode};
+use crate::message::{Digest, DigestContext};
+
+static MEMORY: DigestContext = DigestContext::new("monolith workflow v1 books");
+
+/// All that the next decision is made from, but the texts.
+///
+/// What grows with the steps is changed by methods alone: each change is hashed once, so that the digest of all costs what is under
+/// way, and not what has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// What each step came to that a later one can name.
+    bindings: BTreeMap<StepId, Binding>,
+    /// Step runs that completed, in the order in which they did.
+    completed: Vec<CompletedRun>,
+    pub(super) counters: WorkflowCounters,
+    /// What failed, in the order in which it did.
+    errors: Vec<StepError>,
+    /// Rolling digest over the changes of what grows.
+    history_digest: Digest,
+    pub(super) in_flight: BTreeMap<u64, InFlight>,
+    /// What the iterations of each loop under way came to, by the place of the loop.
+    iterations: BTreeMap<String, Vec<Value>>,
+    /// The step that completed last.
+    pub(super) last_completed: Option<StepId>,
+    /// How many step runs were begun, compensations included.
+    pub(super) numbers: u64,
+    pub(super) root: Root,
+    pub(super) stop: Option<Stop>,
+    pub(super) suspended: bool,
+}
+
+/// The workflow's own sequence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Root {
+    pub(super) phase: Phase,
+    pub(super) sequence: Sequence,
+}
+
+/// Whether steps are done or undone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub(super) enum Phase {
+    #[default]
+    Forward,
+    #[serde(rename = "back")]
+    RollingBack(Rollback),
+}
+
+/// What is compensated, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Rollback {
+    /// The number of the run that compensates, and of the one that it undoes.
+    pub(super) current: Option<(u64, u64)>,
+    /// The numbers of the runs to be undone, the next one last.
+    pub(super) waiting: Vec<u64>,
+}
+
+/// Steps one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Sequence {
+    /// The index of the step that is under way, or comes next.
+    pub(super) at: usize,
+    pub(super) under_way: Option<Box<Active>>,
+    /// Whether one of its steps has completed with errors in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) with_errors: bool,
+}
+
+/// A step that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub(super) enum Active {
+    /// The run of that number.
+    Run(u64),
+    /// One of two sequences.
+    Branch { inside: Sequence, then: bool },
+    /// A loop.
+    Loop(Loop),
+    /// A parallel group.
+    Group(Group),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Loop {
+    /// How many items there are, where it goes over a list.
+    pub(super) count: Option<u32>,
+    pub(super) inside: Sequence,
+    /// The items, where it goes over a list. They follow from what has ended, so that no digest needs them.
+    #[serde(skip)]
+    pub(super) items: Arc<Items>,
+    /// How many iterations were begun.
+    pub(super) iteration: u32,
+    /// Whether one is under way.
+    pub(super) open: bool,
+    /// Whether one has completed with errors in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) with_errors: bool,
+}
+
+/// The items of a loop over a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Items {
+    /// The labels of the list.
+    pub(super) labels: BTreeSet<Label>,
+    pub(super) texts: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Group {
+    /// What its steps wait for. It follows from the definition, so that no digest needs it.
+    #[serde(skip)]
+    pub(super) dependencies: Option<Arc<Dependencies>>,
+    /// Whether one of its steps has failed.
+    pub(super) failed: bool,
+    pub(super) members: Vec<Member>,
+    pub(super) phase: Phase,
+    /// Whether one has completed with errors in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) with_errors: bool,
+}
+
+/// A step of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub(super) enum Member {
+    Waiting,
+    Active(Active),
+    Completed,
+    Failed,
+    /// Its end was requested.
+    Halted,
+    /// It was never begun.
+    Skipped,
+}
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Binding {
+    pub(super) ok: bool,
+    pub(super) value: Value,
+}
+
+/// A step run that completed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct CompletedRun {
+    /// What undoes it.
+    pub(super) compensate: Option<StepId>,
+    /// Whether that worked, once it was tried.
+    pub(super) compensated: Option<bool>,
+    /// What the compensation is given, as it was when the step completed: an iteration later it is another's.
+    #[serde(rename = "given")]
+    pub(super) captured: BTreeMap<StepId, Binding>,
+    pub(super) number: u64,
+    pub(super) place: String,
+}
+
+/// A step run under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct InFlight {
+    pub(super) compensates: Option<u64>,
+    /// How its end was requested, where it was.
+    pub(super) ending: Option<EndStep>,
+    pub(super) input_hash: Digest,
+    /// The labels of what it is given.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) labels: BTreeSet<Label>,
+    pub(super) place: String,
+    pub(super) step: StepId,
+}
+
+/// What failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct StepError {
+    /// Why.
+    pub code: WorkflowCode,
+    /// Whether it is the failure of a compensation.
+    pub(crate) compensation: bool,
+    /// Where.
+    pub place: String,
+}
+
+/// Why nothing more is begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stop {
+    Timeout,
+    #[serde(rename = "asked")]
+    Requested,
+    Now,
+}
+
+/// A change of what grows.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum HistoryEvent<'c> {
+    Bound(&'c StepId, &'c Binding),
+    Compensated(u64, bool),
+    Completed(&'c CompletedRun),
+    Failed(&'c StepError),
+    /// The loop at that place is over.
+    Gathered(&'c str),
+    /// An iteration of the loop at that place came to that.
+    Iterated(&'c str, &'c Value),
+    Unbound(&'c StepId),
+}
+
+impl Memory {
+    /// BLAKE3 over it: over what is under way, and the rolling digest of the rest.
+    pub(super) fn digest(&self) -> Digest {
+        #[derive(Serialize)]
+        struct UnderWay<'b> {
+            counters: WorkflowCounters,
+            #[serde(rename = "grown")]
+            history_digest: Digest,
+            in_flight: &'b BTreeMap<u64, InFlight>,
+            last_completed: Option<&'b StepId>,
+            numbers: u64,
+            root: &'b Root,
+            stop: Option<Stop>,
+            suspended: bool,
+        }
+        let under_way = UnderWay {
+            counters: self.counters,
+            history_digest: self.history_digest,
+            in_flight: &self.in_flight,
+            last_completed: self.last_completed.as_ref(),
+            numbers: self.numbers,
+            root: &self.root,
+            stop: self.stop,
+            suspended: self.suspended,
+        };
+        Digest::of(&serde_json::to_vec(&under_way).unwrap_or_default())
+    }
+
+    /// What the last step of a sequence came to that has completed.
+    pub(super) fn last_of(&self, steps: &[Step], sequence: &Sequence) -> Value {
+        let last = sequence.at.checked_sub(1).and_then(|at| steps.get(at));
+        let binding = last.and_then(|step| self.binding(&step.id));
+        binding.map_or(Value::Empty, |binding| binding.value.clone())
+    }
+
+    /// What a step came to, where a later one can name it.
+    pub(super) fn binding(&self, step: &StepId) -> Option<&Binding> {
+        self.bindings.get(step)
+    }
+
+    /// Step runs that completed, in the order in which they did.
+    pub(super) fn completed(&self) -> &[CompletedRun] {
+        &self.completed
+    }
+
+    /// What failed, in the order in which it did.
+    pub(super) fn errors(&self) -> &[StepError] {
+        &self.errors
+    }
+
+    pub(super) fn bind(&mut self, step: &StepId, binding: Binding) {
+        self.changed(&HistoryEvent::Bound(step, &binding));
+        self.bindings.insert(step.clone(), binding);
+    }
+
+    pub(super) fn unbind(&mut self, step: &StepId) {
+        if self.bindings.remove(step).is_some() {
+            self.changed(&HistoryEvent::Unbound(step));
+        }
+    }
+
+    pub(super) fn complete(&mut self, completed: CompletedRun) {
+        self.changed(&HistoryEvent::Completed(&completed));
+        self.completed.push(completed);
+    }
+
+    /// Notes whether a step run that completed was undone; returns its place.
+    pub(super) fn compensate(&mut self, number: u64, ok: bool) -> Option<String> {
+        self.changed(&HistoryEvent::Compensated(number, ok));
+        let mut completed = self.completed.iter_mut();
+        let run = completed.find(|run| run.number == number)?;
+        run.compensated = Some(ok);
+        Some(run.place.clone())
+    }
+
+    pub(super) fn fail(&mut self, error: StepError) {
+        self.changed(&HistoryEvent::Failed(&error));
+        self.errors.push(error);
+    }
+
+    /// Keeps what an iteration of the loop at that place came to.
+    pub(super) fn iterated(&mut self, place: &str, value: Value) {
+        self.changed(&HistoryEvent::Iterated(place, &value));
+        let ends = self.iterations.entry(place.to_owned());
+        ends.or_default().push(value);
+    }
+
+    /// What the iterations of the loop at that place came to; it is over.
+    pub(super) fn take_iterations(&mut self, place: &str) -> Vec<Value> {
+        let ends = self.iterations.remove(place);
+        self.changed(&HistoryEvent::Gathered(place));
+        ends.unwrap_or_default()
+    }
+
+    fn changed(&mut self, change: &HistoryEvent<'_>) {
+        let change = serde_json::to_vec(change).unwrap_or_default();
+        self.history_digest = MEMORY.rolled(self.history_digest, &change);
+    }
+
+    /// The memory without the digest of how it came about: equal ones lead to equal decisions.
+    #[cfg(test)]
+    pub(super) fn without_history(&self) -> Self {
+        Self {
+            history_digest: Digest::ZERO,
+            ..self.clone()
+        }
+    }
+}
+
+impl Phase {
+    /// Whether what has completed is being undone.
+    pub(super) const fn is_rolling_back(&self) -> bool {
+        matches!(self, Self::RollingBack(_))
+    }
+}
+
+impl InFlight {
+    /// The request of its end; `None` if it was requested so, or more strongly, before.
+    pub(super) fn ends(&mut self, number: u64, how: EndStep) -> Option<(u64, EndStep)> {
+        if self.ending >= Some(how) {
+            return None;
+        }
+        self.ending = Some(how);
+        Some((number, how))
+    }
+}
+
+impl Group {
+    /// A group of which nothing is begun yet.
+    pub(super) fn of(steps: &[Step]) -> Self {
+        Self {
+            // A definition that was judged has an order.
+            dependencies: Dependencies::of(steps).ok().map(Arc::new),
+            members: vec![Member::Waiting; steps.len()],
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The workflow machine (003): one event in, entries and effects out. It has no clock and begins no run itself.
+//!
+//! Knows which step comes next, what a step is given, what the failure of one means for the others, what is compensated, and the
+//! checkpoint after each step. It deliberately does not know how a step is run, where entries go, or what time it is: a step is
+//! a number and a text for the driver.
+//!
+//! ```text
+//!            ┌────────────────────── one step ──────────────────────┐
+//! Event ──▶  │ the tree of what is under way, walked once, in order  │ ──▶ [Append(entries), Begin, End, Finish]
+//!            └──────────────────────────────────────────────────────┘
+//! RUNNING ─▶ STOPPING ─▶ COMPENSATING ─▶ TERMINATE        entries up to a checkpoint ──▶ WorkflowFold ──▶ the machine there
+//! ```
+
+mod checkpoint;
+mod counters;
+mod draft;
+mod effect;
+mod ending;
+mod entry;
+mod event;
+mod fold;
+mod group;
+mod input;
+mod interpreter;
+mod iteration;
+mod machine;
+mod memory;
+mod note;
+mod placeholder;
+mod rollback;
+mod step_input;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_costs;
+#[cfg(test)]
+mod tests_detail;
+#[cfg(test)]
+mod tests_explore;
+#[cfg(test)]
+mod tests_monitor;
+#[cfg(test)]
+mod tests_nesting;
+#[cfg(test)]
+mod tests_resume;
+mod value;
+mod view;
+
+pub(crate) use checkpoint::CheckpointRecord;
+pub use counters::WorkflowCounters;
+pub use effect::{EndStep, StepOrder, WorkflowEffect};
+pub(crate) use entry::{BegunStep, WorkflowState};
+pub use entry::{WorkflowAction, WorkflowDraft, WorkflowEntry, WorkflowEntryKind};
+pub use event::{
+    StepFailure, StepResult, StepRun, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
+};
+pub use fold::{FoldFault, WorkflowFold};
+pub use input::StepInput;
+pub use machine::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, Workflow};
+pub use view::{StepState, StepView, WorkflowView};

@@ -1,0 +1,421 @@
+//! The factory of contracts: author's file and manifest in, contract out. Does no I/O.
+
+use std::collections::BTreeMap;
+
+use super::delegates::{delegates, delegation};
+use super::draft::{Adapters, ContractDraft, FileTerms};
+use super::queues::queues;
+use super::reached_servers::servers;
+use super::redaction::{recorded_url, variables_of};
+use super::sampling::{Layers, model_of};
+use super::session_tools::{report_terms, session_tools};
+use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
+use super::{
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, ModelProfile, ProviderSpec, ProviderTerms,
+    ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
+    TextProfile, ToolOutputBudget, ToolTransport, wire_version,
+};
+use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
+
+/// Makes the contract of a run from what its author wrote and what bring-up found.
+///
+/// Pure: the same two give the same bytes. It fills in every default and refuses only what cannot be expressed as a
+/// contract at all; a contract that contradicts itself is made, and refused by PRECHECK, where it leaves a transcript.
+///
+/// ```
+/// use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+///
+/// let spec = ContractSpec::parse("clock.yaml", "
+/// task: How late is it?
+/// tool_policy: forbidden
+/// targets: [{provider: demo, model: canned, context_window: 8192}]
+/// providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
+/// ", &[])?;
+/// let found = CapabilityManifest {
+///     targets: vec![TargetCapability::default()],
+///     ..CapabilityManifest::default()
+/// };
+/// let contract = ContractFactory.make(&spec, &found, None)?;
+/// assert_eq!(contract.contract_hash(), contract.rehash());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContractFactory;
+
+impl ContractFactory {
+    /// Makes the contract in one step, where no tokenizer is at hand: definitions are estimated as bytes / 4. `parent` is the contract
+    /// of the run that delegates to this one.
+    ///
+    /// # Errors
+    /// [`FactoryError`], the first that applies.
+    pub fn make(
+        &self,
+        spec: &ContractSpec,
+        manifest: &CapabilityManifest,
+        parent: Option<Digest>,
+    ) -> Result<ExecutionContract, FactoryError> {
+        let mut draft = Self::draft(spec, &manifest.targets)?;
+        draft.decide(spec.task.as_deref())?;
+        draft.complete(&manifest.servers, parent, &NoTokenizers)
+    }
+
+    /// Makes as much of the contract as is known before a tool server is started: `targets` is what is known of each target's model.
+    ///
+    /// # Errors
+    /// [`FactoryError`], the first that applies. A policy that the author's own contradicts is one only together with another
+    /// fault: [`ContractDraft::decide`] refuses it.
+    pub fn draft(
+        spec: &ContractSpec,
+        found: &[TargetCapability],
+    ) -> Result<ContractDraft, FactoryError> {
+        let task = spec.task.as_deref();
+        let resolution = IntentPolicyResolver::resolve(spec.page, spec.tool_policy, task);
+        let stated = FileTerms::of(spec);
+        let made = targets(spec, found);
+        let (targets, adapters): (Vec<_>, Vec<_>) = match made {
+            Ok(targets) => targets.into_iter().unzip(),
+            Err(fault) => return Err(stated.disagreement(&resolution).unwrap_or(fault)),
+        };
+        let model_profile_id = targets
+            .first()
+            .map_or_else(String::new, |t| t.model_profile_id.clone());
+        let profile = spec.profile(&model_profile_id);
+        let tool_transport = tool_transport(spec, &adapters);
+        let strict_mode = spec
+            .strict_mode
+            .or(profile.map(|p| p.strict_mode))
+            .unwrap_or(PROFILE.strict_mode.default_value);
+        let max_turns = spec.max_turns.unwrap_or(FILE.max_turns.default_value);
+        let max_attempts_per_turn = spec
+            .max_attempts_per_turn
+            .unwrap_or(FILE.max_attempts_per_turn.default_value);
+        let max_format_retries = spec
+            .max_format_retries
+            .or(profile.map(|p| p.max_format_retries))
+            .unwrap_or(PROFILE.max_format_retries.default_value);
+        let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
+        let completion = spec.completion.unwrap_or(FILE.completion.default_value);
+        let final_report = report_terms(&spec.final_report, completion);
+        let session_tools = session_tools(
+            final_report.as_ref(),
+            spec.progress_report
+                .unwrap_or(FILE.progress_report.default_value),
+            spec.batch.unwrap_or(FILE.batch.default_value),
+            &QuarterBytes,
+        );
+        let total_timeout_ms = spec
+            .total_timeout_ms
+            .unwrap_or(FILE.total_timeout_ms.default_value);
+        let terms = Terms {
+            adapter_version: String::new(),
+            agent: spec.agent.clone(),
+            agents: delegates(spec, total_timeout_ms)?,
+            allowed_tools: spec.allowed_tools.clone(),
+            approval: spec.approval.clone(),
+            approval_timeout_ms: spec
+                .approval_timeout_ms
+                .unwrap_or(FILE.approval_timeout_ms.default_value),
+            approvers: spec.approvers.clone(),
+            checkpoint_every: spec
+                .checkpoint_every
+                .unwrap_or(FILE.checkpoint_every.default_value),
+            completion,
+            context_budget: context_budget(spec, &targets),
+            cycle_forbid: spec.cycle_forbid.clone(),
+            delegation: delegation(spec),
+            final_report,
+            flow: spec.flow.clone(),
+            format: CONTRACT_FORMAT.to_owned(),
+            grammar: spec.grammar.clone(),
+            grammar_profile: grammar_profile(spec),
+            idempotent: spec.idempotent.clone(),
+            labels: spec.labels.clone(),
+            llm_timeout_ms: spec
+                .llm_timeout_ms
+                .unwrap_or(FILE.llm_timeout_ms.default_value),
+            logits_mask: spec.logits_mask.clone(),
+            max_attempts_per_turn,
+            max_calls: spec.max_calls.clone(),
+            max_cost_micro_usd: spec.max_cost_micro_usd.map(BigCount),
+            max_format_retries,
+            max_identical_calls: spec.max_identical_calls,
+            max_inferences: spec.max_inferences.unwrap_or(exact(
+                all_attempts.saturating_add(max_format_retries.into()),
+            )),
+            max_invalid_turns: spec
+                .max_invalid_turns
+                .unwrap_or(FILE.max_invalid_turns.default_value),
+            max_resumes: spec.max_resumes.unwrap_or(FILE.max_resumes.default_value),
+            max_tokens_consumed: BigCount(
+                spec.max_tokens_consumed
+                    .unwrap_or(FILE.max_tokens_consumed.default_value),
+            ),
+            max_tool_calls_per_turn: spec
+                .max_tool_calls_per_turn
+                .unwrap_or(FILE.max_tool_calls_per_turn.default_value),
+            max_turns,
+            metadata: spec.metadata.clone(),
+            model_profile_id,
+            model_profiles: spec.model_profiles.clone(),
+            page: spec.page,
+            parallel_tool_calls: spec
+                .parallel_tool_calls
+                .unwrap_or(FILE.parallel_tool_calls.default_value),
+            parallel_safe: spec.parallel_safe.clone(),
+            parent_contract_hash: None,
+            policy_decision: resolution.decision.clone(),
+            prices: spec.prices.clone(),
+            providers: providers(spec),
+            queues: queues(spec),
+            redact: spec.redact.clone(),
+            require_approval: spec.require_approval.clone(),
+            semantics_version: SEMANTICS_VERSION,
+            servers: servers(spec),
+            session_tools,
+            speculative_exec: spec
+                .speculative_exec
+                .unwrap_or(FILE.speculative_exec.default_value),
+            step_timeout_ms: spec
+                .step_timeout_ms
+                .unwrap_or(FILE.step_timeout_ms.default_value),
+            strict_mode,
+            system: spec.system.clone().unwrap_or_default(),
+            targets,
+            token_gate: false,
+            tokenizer: spec.tokenizer_id(),
+            tool_output_budget: tool_output_budget(spec),
+            tool_policy: resolution.decision.policy,
+            tool_proof: spec.tool_proof.unwrap_or(FILE.tool_proof.default_value),
+            tool_timeout_ms: spec
+                .tool_timeout_ms
+                .unwrap_or(FILE.tool_timeout_ms.default_value),
+            tool_transport,
+            tools: Vec::new(),
+            total_timeout_ms,
+        };
+        let mut draft = ContractDraft {
+            agents: spec.agents_offer(),
+            adapters,
+            stated,
+            terms,
+        };
+        draft.apply(resolution.decision);
+        Ok(draft)
+    }
+}
+
+/// How calls travel. A model that has its calls in its text has its report there, too: a tag beside them would be a second form.
+fn tool_transport(spec: &ContractSpec, adapters: &[Adapters]) -> ToolTransport {
+    let mut adapters = adapters.iter();
+    let in_text = adapters.any(|of| TextProfile::of_version(&of.with_tools).is_some());
+    let usual = spec.usual_transport.filter(|_| !in_text);
+    let default_value = usual.unwrap_or(FILE.tool_transport.default_value);
+    spec.tool_transport.unwrap_or(default_value)
+}
+
+/// The language of the gate's grammar: as given, and for an embedded model what the embedded engine reads.
+fn grammar_profile(spec: &ContractSpec) -> Option<String> {
+    let local = |target: &TargetSpec| {
+        let provider = spec.providers.get(&target.provider);
+        provider.is_some_and(|p| p.provider_type == ProviderType::Local)
+    };
+    let embedded = spec.targets.iter().any(local);
+    let default_value = embedded.then(|| GrammarLanguage::Lark.profile().to_owned());
+    spec.grammar_profile.clone().or(default_value)
+}
+
+/// The nearest count that a JSON number holds exactly (semantics §8).
+fn exact(count: u64) -> u64 {
+    count.min(MAX_EXACT)
+}
+
+/// The adapter for a provider's wire protocol. A script says itself which protocol it holds; one that
+/// says nothing holds OpenAI chat.
+pub(super) const fn adapter_of(provider_type: ProviderType) -> &'static str {
+    match provider_type {
+        ProviderType::Openai | ProviderType::Scripted => wire_version::OPENAI_CHAT,
+        ProviderType::OpenaiResponses => wire_version::OPENAI_RESPONSES,
+        ProviderType::Anthropic => wire_version::ANTHROPIC,
+        ProviderType::Google => wire_version::GEMINI,
+        ProviderType::Openrouter => wire_version::OPENROUTER_CHAT,
+        ProviderType::Ollama => wire_version::OLLAMA,
+        ProviderType::Local => wire_version::LOCAL_HERMES,
+    }
+}
+
+/// The adapter of a target that is offered tools: its wire protocol's, or that of a text profile over it.
+fn layered<'w>(
+    target: &TargetSpec,
+    (wire, provider_type): (&'w str, ProviderType),
+    profile: &ModelProfile,
+) -> Result<&'w str, FactoryError> {
+    let layered = match target.text_profile {
+        Setting::Off => None,
+        Setting::Unset => profile
+            .usual_text_profile()
+            .and_then(|text| text.over(wire)),
+        Setting::Value(text) => {
+            let over = text.over(wire);
+            Some(over.ok_or_else(|| FactoryError::TextProfileNotBuilt {
+                provider: target.provider.clone(),
+                provider_type,
+                text_profile: text,
+                wire: wire.to_owned(),
+            })?)
+        }
+    };
+    Ok(layered.unwrap_or(wire))
+}
+
+/// Each target with the adapters that it may get; which of them it gets depends on the policy.
+fn targets(
+    spec: &ContractSpec,
+    found: &[TargetCapability],
+) -> Result<Vec<(TargetTerms, Adapters)>, FactoryError> {
+    let in_tags = spec.tool_transport == Some(ToolTransport::Xml);
+    let one = |(index, target): (usize, &TargetSpec)| {
+        let provider = &target.provider;
+        let defined = spec.providers.get(provider);
+        let given = defined.ok_or_else(|| FactoryError::ProviderUndefined {
+            provider: provider.clone(),
+            target: index,
+        })?;
+        let provider_type = given.provider_type;
+        let found = found.get(index);
+        let stated = found.and_then(|t| t.adapter_version.as_deref());
+        let stated = stated.filter(|_| provider_type == ProviderType::Scripted);
+        let wire = stated.unwrap_or_else(|| adapter_of(provider_type));
+        let named = target
+            .model_profile_id
+            .as_ref()
+            .or(spec.model_profile_id.as_ref());
+        let profile = spec
+            .profile_for(target)
+            .ok_or_else(|| FactoryError::ProfileUnknown {
+                id: named.cloned().unwrap_or_default(),
+            })?;
+        // A model that calls in tags needs no other form of calls in its text.
+        let plain = in_tags && target.text_profile == Setting::Unset;
+        let layered = layered(target, (wire, provider_type), profile)?;
+        let context_window = target
+            .context_window
+            .or(model_of(target, given).and_then(|model| model.context_window))
+            .or(given.context_window)
+            .or(found.and_then(|t| t.context_window))
+            .or(spec.context_budget.context_window)
+            .or(profile.context_window);
+        let fingerprint = found.and_then(|t| t.fingerprint.clone());
+        // Where no tool is offered nothing is rendered and nothing is read: text that looks like a call is text then.
+        let adapters = Adapters {
+            with_tools: (if plain { wire } else { layered }).to_owned(),
+            without: wire.to_owned(),
+        };
+        let layers = Layers::of(target, given, &spec.sampling);
+        let sampling = layers.resolved(target, given, &profile.sampling);
+        let bounded = matches!(provider_type, ProviderType::Anthropic | ProviderType::Local);
+        if bounded && sampling.max_output_tokens_unsent {
+            return Err(FactoryError::OutputUnbounded {
+                provider_type,
+                target: index,
+            });
+        }
+        let terms = TargetTerms {
+            adapter_version: String::new(),
+            context_window: exact(context_window.unwrap_or(0)),
+            model: target.model.clone(),
+            model_fingerprint: fingerprint
+                .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),
+            model_profile_id: profile.id.clone(),
+            prompt_layout: found.and_then(|t| t.prompt_layout),
+            provider: provider.clone(),
+            sampling,
+            summarizer: target.summarizer,
+            vocabulary: found.and_then(|t| t.vocabulary),
+        };
+        Ok((terms, adapters))
+    };
+    spec.targets.iter().enumerate().map(one).collect()
+}
+
+fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget {
+    let given = &spec.context_budget;
+    let first_window = targets.first().map_or(0, |t| t.context_window);
+    let attempted = targets.iter().filter(|target| !target.summarizer);
+    let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
+    ContextBudget {
+        buffer: buffer(spec).unwrap_or(CONTEXT_BUDGET.buffer.default_value),
+        context_window: given.context_window.unwrap_or(first_window),
+        force_synthesis_at_ratio: given
+            .force_synthesis_at_ratio
+            .unwrap_or(CONTEXT_BUDGET.force_synthesis_at_ratio.default_value),
+        minimum_loop_margin: given
+            .minimum_loop_margin
+            .unwrap_or(CONTEXT_BUDGET.minimum_loop_margin.default_value),
+        reserved_synthesis: given.reserved_synthesis.or(longest_output).unwrap_or(0),
+        reserved_system: given
+            .reserved_system
+            .unwrap_or(CONTEXT_BUDGET.reserved_system.default_value),
+    }
+}
+
+/// The tokens that every request keeps free: what the file says, else the most that a target wants (001 §6), else what is a default of the
+/// layers.
+fn buffer(spec: &ContractSpec) -> Option<u64> {
+    let path = format!(
+        "{}.{}",
+        FILE.context_budget.name, CONTEXT_BUDGET.buffer.name
+    );
+    let given = spec.context_budget.buffer;
+    if given.is_some() && !spec.origins.contains_key(&path) {
+        return given;
+    }
+    let attempted = spec.targets.iter().filter(|target| !target.summarizer);
+    let wanted = attempted.filter_map(|target| {
+        let provider = spec.providers.get(&target.provider)?;
+        let of_model = model_of(target, provider).and_then(|model| model.buffer);
+        of_model.or(provider.buffer)
+    });
+    wanted.max().or(given)
+}
+
+fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {
+    let given = &spec.tool_output_budget;
+    let marker = given.truncation_marker.as_deref();
+    ToolOutputBudget {
+        max_bytes_per_call: given
+            .max_bytes_per_call
+            .unwrap_or(TOOL_OUTPUT_BUDGET.max_bytes_per_call.default_value),
+        summarizer_model: given.summarizer_model.clone(),
+        truncation_marker: marker
+            .unwrap_or(TOOL_OUTPUT_BUDGET.truncation_marker.default_value)
+            .to_owned(),
+    }
+}
+
+fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
+    let one = |(name, given): (&String, &ProviderSpec)| {
+        let provider_type = given.provider_type;
+        let in_file = given.base_url_env.is_none();
+        let default_value = provider_type.usual_base_url().filter(|_| in_file);
+        let address = given.base_url.as_deref().or(default_value);
+        let key_env = address.and_then(|address| provider_type.key_env_at(address));
+        let terms = ProviderTerms {
+            api_key_env: given
+                .api_key_env
+                .clone()
+                .or_else(|| key_env.map(str::to_owned)),
+            base_url: address.map(recorded_url),
+            base_url_env: given.base_url_env.clone(),
+            file: given.file.clone(),
+            header_names: given.headers.keys().cloned().collect(),
+            header_variables: variables_of(&given.headers),
+            provider_options: given.provider_options.clone(),
+            provider_type,
+            tools_allowed: given.tools.allowed.clone(),
+            tools_denied: given.tools.denied.clone(),
+        };
+        (name.clone(), terms)
+    };
+    spec.providers.iter().map(one).collect()
+}

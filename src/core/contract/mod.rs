@@ -1,0 +1,211 @@
+//! The execution contract: what a run may do, fixed before its first inference.
+//!
+//! Knows the immutable [`ExecutionContract`] (002 §4.1), the author's file it is made from, the
+//! [`CapabilityManifest`] that bring-up found, the factory that turns both into a contract, the intent rules
+//! that choose a tool policy, pins, profiles, and the compiled argument validators. It is pure: the same file and the
+//! same manifest give the same bytes, whatever the machine, the folder or the time (semantics §8). It does not know how
+//! tools are started, how a provider is reached, or what the machine does with the terms.
+//!
+//! ```text
+//! file text ─▶ spec ─────────────┐
+//!                                ├─▶ ContractFactory ─▶ ContractDraft ─┐
+//! bring-up ─▶ targets' models ───┘                                     ├─▶ ExecutionContract ─▶ contract_hash
+//!          └▶ what tool servers offer ─────────────────────────────────┘
+//!
+//! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
+//! ```
+
+mod agent_profile;
+mod agent_terms;
+mod approval_check;
+mod approval_rule;
+mod author_form;
+mod big_count;
+mod check;
+mod compiled_schema;
+mod cost;
+mod delegate_terms;
+mod delegates;
+mod delegation_check;
+#[cfg(test)]
+mod document_schema;
+mod document_size;
+mod draft;
+mod exact_numbers;
+mod execution_contract;
+mod factory;
+mod factory_error;
+mod final_report;
+mod flow_check;
+mod grammar;
+mod hex_digest;
+mod hidden_characters;
+mod http_get_terms;
+mod information_flow;
+mod intent;
+mod manifest;
+mod masking;
+mod meant_tool;
+mod oauth_terms;
+mod offer_difference;
+mod offered_tools;
+mod pattern_states;
+mod pinned_offers;
+mod pins_schema;
+mod prices;
+mod private_network;
+mod profile;
+mod profile_check;
+mod provider_filter;
+mod queues;
+mod reached_servers;
+mod redaction;
+mod report_reader;
+mod rest;
+mod ruling;
+mod sampling;
+mod sandbox_choice;
+mod sandbox_terms;
+mod schema_bounds;
+mod schema_rule;
+mod secret_names;
+mod server_name;
+mod server_terms;
+mod session_tools;
+mod settled;
+#[cfg(test)]
+mod shipped_schema;
+mod simple_command;
+mod spec;
+mod targets;
+mod term_fault;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod text_profile;
+mod tokenizer;
+mod tool_filter;
+mod tool_labels;
+mod tool_pattern;
+mod typed_schema;
+mod unusable_tools;
+mod validators;
+mod value_bounds;
+mod web_address;
+pub(crate) mod wire_version;
+mod workflow;
+
+pub use agent_profile::AgentProfile;
+pub(crate) use agent_terms::{AbilityTerms, Confidence, Signal};
+pub use agent_terms::{AgentId, AgentScore, AgentSelection, AgentTerms, SignalKind};
+pub use approval_rule::ApprovalAction;
+pub(crate) use approval_rule::ApprovalRule;
+pub use approval_rule::RulePlace;
+pub use author_form::{AuthorForm, ChangedError};
+pub use big_count::BigCount;
+pub(crate) use check::ToolFault;
+pub use check::{
+    context_feasible, contract_warnings, structure_faults, tool_faults_with, tool_warnings,
+    unknown_windows,
+};
+pub(crate) use compiled_schema::ArgumentFault;
+pub use delegate_terms::DelegationGrant;
+pub(crate) use delegate_terms::{AGENT_PREFIX, AGENTS, DEFAULT_MAX_DEPTH};
+pub use delegate_terms::{AgentLink, DelegateTerms, DelegationTerms};
+pub use delegates::{delegation_below, ungranted};
+pub(crate) use document_size::check_document_size;
+pub use draft::ContractDraft;
+pub use exact_numbers::inexact_integer_at;
+#[cfg(test)]
+pub(crate) use execution_contract::canonical;
+pub use execution_contract::{ContractDecodeError, ExecutionContract};
+pub use factory::ContractFactory;
+pub use factory_error::{FactoryError, RefusedName};
+pub(crate) use final_report::FinalReportTerms;
+pub use final_report::{FINAL_REPORT, FinalReport, ReportContent, ReportFormat};
+pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
+pub use http_get_terms::{HostPattern, HttpGetTerms, WebScheme};
+pub(crate) use http_get_terms::{MOST_BODY_BYTES, MOST_HOSTS, MOST_REDIRECTS};
+pub use information_flow::{FlowAction, Label};
+pub(crate) use information_flow::{FlowRule, LabelRule};
+pub use intent::IntentPolicyResolver;
+pub(crate) use intent::Resolution;
+pub use manifest::ToolPin;
+pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
+pub use masking::{MASK, masked_argument, masked_text, masked_value, masked_whole, masked_words};
+pub use oauth_terms::OAuthGrant;
+pub(crate) use oauth_terms::OAuthTerms;
+pub use offer_difference::change_of_tool;
+pub use pinned_offers::{PinnedOffers, changed_offers};
+pub use pins_schema::pins_schema;
+pub use prices::{ModelPrice, PriceTable};
+pub(crate) use private_network::MOST_NETWORKS;
+pub use private_network::PrivateNetwork;
+pub use profile::ModelProfile;
+pub(crate) use profile::{ProfileMatch, SamplingDefaults};
+pub use profile_check::profile_faults;
+pub use redaction::{RedactionTerms, placeholders, recorded_url, url_secrets};
+pub(crate) use redaction::{SECRET_MARKER, secret_pattern};
+pub(crate) use rest::{DefinitionFault, RestTerms};
+pub use rest::{
+    HttpMethod, HttpOperation, ImportTerms, Imported, OpenapiFault, OpenapiTerms, RequestFault,
+    RequestParts, RestTool, StreamReader, StreamTerms, WebLimits, imported, recorded_template,
+    without_parameters,
+};
+pub(crate) use ruling::Ruling;
+pub use sandbox_choice::{server_sandbox, shell_sandbox};
+pub(crate) use sandbox_terms::Network;
+pub use sandbox_terms::{SandboxSpec, SandboxTerms};
+pub use secret_names::{
+    ADDRESS_PASSWORD, SHORTEST_RANDOM, is_certainly_secret, is_stand_in, looks_random,
+    names_a_secret, random_argument,
+};
+pub use server_name::check_server_name;
+pub use server_terms::ServerKind;
+pub use server_terms::{
+    Beside, Elicitation, HealthProbe, McpTerms, REST_PREFIX, Remote, ServerTerms, own_name,
+};
+#[cfg(test)]
+pub(crate) use session_tools::session_tools;
+pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
+pub use spec::{
+    AGENT_SET, AgentFiles, AgentForm, AgentSource, BrokenIncludes, FORMAT, IncludedText, InputSpec,
+    KNOBS, NO_MODEL, OF_PROVIDERS, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule,
+    with_includes, with_includes_below,
+};
+pub use spec::{
+    AgentDefinition, Definition, DefinitionKind, Definitions, Delegator, FileTrust, LayerValue,
+    McpSpec, McpTransport, OAuthSpec, ProviderSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
+    agent_profile_schema, contract_file_schema, is_tool_step, suggest, task_of, tool_spec,
+    with_pins, workflow_file_schema,
+};
+pub(crate) use spec::{AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec};
+pub use spec::{ContractSpec, SpecErrors};
+pub use targets::ProviderType;
+pub use targets::{PromptLayout, ProviderTerms, ReasoningValue};
+pub(crate) use targets::{Sampling, TargetTerms};
+pub use term_fault::TermFault;
+pub use terms::{
+    CONTRACT_FORMAT, Completion, Grounds, QueueTerms, SEMANTICS_VERSION, Terms, ToolPolicy,
+    ToolProof, ToolTerms, ToolTransport,
+};
+pub(crate) use terms::{
+    CallLimits, ContextBudget, ContractMetadata, CycleException, Page, PolicyDecision,
+    ToolOutputBudget,
+};
+pub use text_profile::TextProfile;
+pub(crate) use tokenizer::Counting;
+pub use tokenizer::Tokenizer;
+pub(crate) use tool_filter::ToolFilter;
+pub(crate) use tool_pattern::pattern_takes;
+pub use unusable_tools::way_without_tools;
+pub use validators::Validators;
+pub use validators::check_input;
+pub(crate) use value_bounds::StepsLeft;
+pub use web_address::check_address;
+pub(crate) use workflow::{
+    Condition, Delegate, Dependencies, ForEach, If, Parallel, Part, Template, Test, ToolUse,
+    WORKFLOW_FORMAT, While, WorkflowFault,
+};
+pub use workflow::{FailureStrategy, Step, StepId, Work, WorkflowDefinition};
+pub use workflow::{WorkflowClass, WorkflowCode, WorkflowOutcome};

@@ -1,0 +1,269 @@
+//! What tool servers offered when their pins were taken: the text of the file beside a contract. A pin is a hash, and says that an offer
+//! is another one; this says what differs. It is trusted in nothing: what does not come to the pin is not used. Opens no file.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::manifest::ServerCapability;
+use super::offer_difference::offer_difference;
+use super::settled::settled;
+use super::{CapabilityManifest, ExecutionContract, ServerKind, ToolCapability};
+use crate::message::Digest;
+
+/// The format of the file.
+pub(super) const FORMAT: &str = "monolith-pins/1";
+/// The most bytes that a difference has.
+const DIFFERENCE_BYTES: usize = 2_000;
+
+/// What tool servers offered when their pins were taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PinnedOffers {
+    /// Why the file was not read, where there is one.
+    fault: Option<String>,
+    servers: BTreeMap<String, ServerCapability>,
+}
+
+/// The file.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Document {
+    /// The format of this file.
+    format: String,
+    /// What each tool server of the contract offered, by its name there.
+    servers: BTreeMap<String, Vec<PinnedTool>>,
+}
+
+/// A tool as its server described it.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PinnedTool {
+    /// The server's own hints, or null.
+    annotations: Value,
+    /// What the tool says of itself; empty where it says nothing.
+    description: String,
+    /// JSON Schema of its arguments.
+    input_schema: Value,
+    /// The name at its server.
+    name: String,
+}
+
+impl PinnedOffers {
+    /// What the servers of a contract offered when it was made.
+    pub fn of(contract: &ExecutionContract) -> Self {
+        let servers = CapabilityManifest::recorded_in(contract).servers;
+        let is_outside = |server: &ServerCapability| !server.kind.is_of_author();
+        let servers = servers.into_iter();
+        Self {
+            fault: None,
+            servers: servers
+                .filter(|(_, server)| server.available && is_outside(server))
+                .collect(),
+        }
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> String {
+        let tools = |server: &ServerCapability| {
+            let tools = server.tools.iter();
+            let tools = tools.map(|tool| PinnedTool {
+                annotations: tool.annotations.clone(),
+                description: tool.description.clone(),
+                input_schema: tool.input_schema.clone(),
+                name: tool.name.clone(),
+            });
+            tools.collect()
+        };
+        let servers = self.servers.iter();
+        let document = Document {
+            format: FORMAT.to_owned(),
+            servers: servers
+                .map(|(name, server)| (name.clone(), tools(server)))
+                .collect(),
+        };
+        // It serialises whatever is in it; without text nothing would be explained.
+        let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+        text + "\n"
+    }
+
+    /// What the file holds; where it cannot be read, why.
+    pub fn parse(text: &str) -> Self {
+        let document = match serde_json::from_str::<Document>(text) {
+            Ok(document) if document.format == FORMAT => document,
+            Ok(_) => return Self::unreadable(format!("its format is not {FORMAT}")),
+            Err(fault) => return Self::unreadable(fault.to_string()),
+        };
+        let servers = document.servers.into_iter().map(|(name, tools)| {
+            let tools = tools.into_iter().map(|tool| ToolCapability {
+                annotations: tool.annotations,
+                description: tool.description,
+                input_schema: tool.input_schema,
+                name: tool.name,
+                schema_tokens: 0,
+            });
+            let server = ServerCapability {
+                available: true,
+                kind: ServerKind::Stdio,
+                tools: tools.collect(),
+            };
+            (name, server)
+        });
+        Self {
+            fault: None,
+            servers: servers.collect(),
+        }
+    }
+
+    /// A file that there is and that says nothing.
+    pub const fn unreadable(fault: String) -> Self {
+        Self {
+            fault: Some(fault),
+            servers: BTreeMap::new(),
+        }
+    }
+
+    /// What each server whose pin is not the one that the author demands offers otherwise than at that pin, sorted by server.
+    pub fn differences(&self, contract: &ExecutionContract) -> Vec<(String, String)> {
+        let now = Self::of(contract).servers;
+        let differences = now.iter().filter_map(|(name, is)| {
+            let expected = contract.servers.get(name)?.expected_pin?;
+            let difference = self.difference(name, expected, is)?;
+            Some((name.clone(), difference))
+        });
+        differences.collect()
+    }
+
+    /// The same of one server; none if it offers what it offered at that pin.
+    fn difference(&self, name: &str, expected: Digest, is: &ServerCapability) -> Option<String> {
+        let origin = is.kind.origin(name);
+        if is.pin(&origin) == expected {
+            return None;
+        }
+        let was = self.servers.get(name);
+        if let Some(was) = was.filter(|was| was.pin(&origin) == expected) {
+            let difference = offer_difference(&was.tools, &is.tools, DIFFERENCE_BYTES);
+            return Some(difference);
+        }
+        let missing = if was.is_some() {
+            "the file of pins holds another offer"
+        } else {
+            "no file of pins holds it"
+        };
+        let why = self.fault.as_deref().unwrap_or(missing);
+        Some(format!(
+            "what differs from the pinned offer is not known: {why}"
+        ))
+    }
+}
+
+/// What each server of the tools named `changed` offers otherwise than a contract holds it; sorted by server.
+pub fn changed_offers(
+    contract: &ExecutionContract,
+    offered: &BTreeMap<String, ServerCapability>,
+    changed: &[String],
+) -> Vec<(String, String)> {
+    let held = PinnedOffers::of(contract).servers;
+    let differences = held.iter().filter_map(|(name, was)| {
+        let (terms, is) = contract.servers.get(name).zip(offered.get(name))?;
+        let origin = terms.kind.origin(name);
+        let mut own = contract.tools.iter().filter(|tool| tool.origin == origin);
+        if !own.any(|tool| changed.contains(&tool.name)) {
+            return None;
+        }
+        let taken = is.tools.iter().filter(|tool| terms.takes_tool(&tool.name));
+        // A contract holds values in the form that they are stored in.
+        let taken = taken.map(|tool| ToolCapability {
+            annotations: settled(&tool.annotations),
+            input_schema: settled(&tool.input_schema),
+            ..tool.clone()
+        });
+        let taken: Vec<ToolCapability> = taken.collect();
+        let difference = offer_difference(&was.tools, &taken, DIFFERENCE_BYTES);
+        Some((name.clone(), difference))
+    });
+    differences.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::ContractFactory;
+    use crate::contract::tests::{manifest, spec};
+
+    fn contract(pin: Option<Digest>, description: &str) -> ExecutionContract {
+        let pin = pin.map_or_else(String::new, |pin| format!(", pin: '{pin}'"));
+        let mut found = manifest();
+        let web = found.servers.get_mut("web").unwrap();
+        web.tools[0].description = description.to_owned();
+        let spec = spec(&[&format!("tools.mcp.web={{url: 'http://h/'{pin}}}")]);
+        ContractFactory.make(&spec, &found, None).unwrap()
+    }
+
+    #[test]
+    fn a_pinned_offer_comes_back_from_its_text_and_explains_a_change() {
+        let was = contract(None, "Searches.");
+        let pin = was.servers["web"].pin.unwrap();
+        let kept = PinnedOffers::parse(&PinnedOffers::of(&was).text());
+        let web = &kept.servers["web"];
+        assert_eq!(web.pin("mcp:web"), pin);
+        assert_eq!(kept.servers.len(), 1);
+        assert_eq!(kept.differences(&contract(Some(pin), "Searches.")), []);
+        // Nothing is demanded, so nothing differs from it.
+        assert_eq!(kept.differences(&contract(None, "Sends.")), []);
+        let differs = kept.differences(&contract(Some(pin), "Sends."));
+        let text = "`search` has changed: description: \"Searches.\" → \"Sends.\"";
+        assert_eq!(differs, [("web".to_owned(), text.to_owned())]);
+    }
+
+    #[test]
+    fn a_recorded_offer_is_compared_with_what_the_contract_takes_of_the_one_now() {
+        let was = contract(None, "Searches.");
+        let check = |edit: &dyn Fn(&mut Vec<ToolCapability>), changed: &[&str], expect: &[&str]| {
+            let mut offered = manifest().servers;
+            let web = offered.get_mut("web").unwrap();
+            web.tools[0].description = "Searches.".to_owned();
+            edit(&mut web.tools);
+            let changed: Vec<String> = changed.iter().map(|&name| name.to_owned()).collect();
+            let found = changed_offers(&was, &offered, &changed);
+            let found: Vec<String> = found
+                .into_iter()
+                .map(|(server, text)| format!("{server}: {text}"))
+                .collect();
+            assert_eq!(found, expect);
+        };
+        let sends = |tools: &mut Vec<ToolCapability>| tools[0].description = "Sends.".to_owned();
+        let differs = "web: `search` has changed: description: \"Searches.\" → \"Sends.\"";
+        check(&sends, &["web__search"], &[differs]);
+        check(&sends, &[], &[]);
+        check(&Vec::clear, &["web__search"], &["web: `search` is gone"]);
+    }
+
+    /// A changed file explains nothing away: it must come to the pin.
+    #[test]
+    fn what_does_not_come_to_the_pin_is_not_used() {
+        let was = contract(None, "Searches.");
+        let pin = was.servers["web"].pin.unwrap();
+        let now = contract(Some(pin), "Sends.");
+        let check = |file: PinnedOffers, why: &str| {
+            let [(_, text)] = file.differences(&now).try_into().unwrap();
+            let expect = format!("what differs from the pinned offer is not known: {why}");
+            assert_eq!(text, expect);
+        };
+        let text = PinnedOffers::of(&was).text();
+        check(
+            PinnedOffers::parse(&text.replace("Searches.", "Sends.")),
+            "the file of pins holds another offer",
+        );
+        check(PinnedOffers::default(), "no file of pins holds it");
+        check(
+            PinnedOffers::parse(&text.replace("pins/1", "pins/2")),
+            "its format is not monolith-pins/1",
+        );
+        check(
+            PinnedOffers::parse("{}"),
+            "missing field `format` at line 1 column 2",
+        );
+    }
+}

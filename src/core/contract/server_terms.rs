@@ -1,0 +1,323 @@
+//! The terms of a tool server. Plain data; the factory decides them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::hex_digest::HexDigest;
+use super::http_get_terms::HttpGetTerms;
+use super::oauth_terms::OAuthTerms;
+use super::{AGENT_PREFIX, AGENTS, OpenapiTerms, RestTerms, SandboxTerms, tool_filter};
+use crate::message::Digest;
+
+/// How a tool server is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerKind {
+    /// Agents: a call is a run of its own.
+    Agents,
+    /// Inside monolith.
+    Builtin,
+    /// A web service whose operations, as a description has them, are tools.
+    Openapi,
+    /// A web service, a request of which is one tool.
+    Rest,
+    /// A child process that speaks MCP over its standard streams.
+    Stdio,
+    /// MCP over streamable HTTP.
+    Http,
+    /// MCP over a stream of events and POSTs, as in protocol 2024-11-05.
+    Sse,
+    /// MCP over a websocket.
+    Websocket,
+}
+
+/// The origin of tools inside monolith, and the name of their server.
+pub(super) const BUILTIN: &str = "builtin";
+
+/// What the names of tools of web services begin with (001 §6), and so those of their servers.
+pub const REST_PREFIX: &str = "rest__";
+
+impl ServerKind {
+    /// Where the tools of a server of that name come from.
+    #[must_use]
+    pub fn origin(self, server: &str) -> String {
+        match self {
+            Self::Agents => AGENTS.to_owned(),
+            Self::Builtin => BUILTIN.to_owned(),
+            Self::Openapi => format!("openapi:{}", own_name(server)),
+            Self::Rest => format!("rest:{}", own_name(server)),
+            Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("mcp:{server}"),
+        }
+    }
+
+    /// Where the author's file defines the server of that name.
+    #[must_use]
+    pub fn place(self, server: &str) -> String {
+        match self {
+            Self::Agents => "agents".to_owned(),
+            Self::Builtin => "tools.builtin".to_owned(),
+            Self::Openapi => format!("tools.openapi.{}", own_name(server)),
+            Self::Rest => format!("tools.rest.{}", own_name(server)),
+            Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("tools.mcp.{server}"),
+        }
+    }
+
+    /// The prefix of a tool's own name in the name that the model sees.
+    #[must_use]
+    pub fn prefix(self, server: &str) -> String {
+        match self {
+            Self::Agents => AGENT_PREFIX.to_owned(),
+            Self::Builtin => String::new(),
+            Self::Openapi => format!("{server}_"),
+            Self::Rest => REST_PREFIX.to_owned(),
+            Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("{server}__"),
+        }
+    }
+
+    /// Whether its tools are the author's own words: nothing else can change them, so there is nothing to pin.
+    #[must_use]
+    pub const fn is_of_author(self) -> bool {
+        matches!(self, Self::Agents | Self::Builtin | Self::Rest)
+    }
+}
+
+/// What the author calls a web service.
+pub fn own_name(server: &str) -> &str {
+    server.strip_prefix(REST_PREFIX).unwrap_or(server)
+}
+
+/// How a tool server at an address is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Remote {
+    /// Streamable HTTP.
+    Http,
+    /// A stream of events and POSTs, as in protocol 2024-11-05.
+    Sse,
+    /// A websocket.
+    Websocket,
+}
+
+impl Remote {
+    /// How the contract names it.
+    #[must_use]
+    pub const fn kind(self) -> ServerKind {
+        match self {
+            Self::Http => ServerKind::Http,
+            Self::Sse => ServerKind::Sse,
+            Self::Websocket => ServerKind::Websocket,
+        }
+    }
+}
+
+/// What a server gets that asks for input during a call (MCP elicitation).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Elicitation {
+    /// A refusal.
+    #[default]
+    Denied,
+    /// What a person enters, who is asked as for an approval.
+    Ask,
+    /// The default of every field that has one; a refusal where a field that it needs has none.
+    Defaults,
+}
+
+impl Elicitation {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde hands in a reference"
+    )]
+    fn is_denied(&self) -> bool {
+        *self == Self::Denied
+    }
+}
+
+/// What a server may offer beside its tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// Its resources.
+    Resources,
+    /// Its prompts.
+    Prompts,
+}
+
+/// What a server is asked for a sign of life with, after a call to it timed out (001 §6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HealthProbe {
+    /// A ping, and where none comes back the question for its tools.
+    #[default]
+    Ping,
+    /// The question for its tools: the server does not implement ping.
+    ListTools,
+}
+
+impl HealthProbe {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde hands in a reference"
+    )]
+    fn is_ping(&self) -> bool {
+        *self == Self::Ping
+    }
+}
+
+/// What an author grants a server and wants of it, beside how it is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct McpTerms {
+    /// What it gets that asks for input during a call.
+    pub elicitation: Elicitation,
+    /// What it is asked for a sign of life with.
+    pub health_probe: HealthProbe,
+    /// What of it is offered beside its tools.
+    pub offers: Vec<Beside>,
+    /// The folders that it is named where it asks for them (MCP roots).
+    pub roots: Vec<String>,
+    /// The model that it may have asked (MCP sampling).
+    pub sampling: Option<String>,
+}
+
+/// A tool server as the contract sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTerms {
+    /// Arguments as the author wrote them.
+    pub args: Vec<String>,
+    /// Whether bring-up reached it.
+    pub available: bool,
+    /// Names of the variables of which the values stand in its arguments, where it is started, in the place of `${NAME}`; left out
+    /// where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arg_variables: Vec<String>,
+    /// The command as the author wrote it.
+    pub command: Option<String>,
+    /// What it gets that asks for input during a call; left out where that is a refusal.
+    #[serde(default, skip_serializing_if = "Elicitation::is_denied")]
+    pub elicitation: Elicitation,
+    /// Names of environment variables handed to it; of tools inside monolith, to the commands of the shell.
+    pub env_names: Vec<String>,
+    /// Which variables of monolith's own environment feed each of them; left out where none does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_variables: BTreeMap<String, Vec<String>>,
+    /// What of it is offered beside its tools; left out where that is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Beside>,
+    /// What is taken of a description of a web service; left out elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openapi: Option<Box<OpenapiTerms>>,
+    /// The pin that the author demands, where one is given.
+    #[schemars(with = "Option<HexDigest>")]
+    pub expected_pin: Option<Digest>,
+    /// Names of headers sent to it.
+    pub header_names: Vec<String>,
+    /// Which variables feed each of them; left out where none does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub header_variables: BTreeMap<String, Vec<String>>,
+    /// What it is asked for a sign of life with; left out where that is a ping.
+    #[serde(default, skip_serializing_if = "HealthProbe::is_ping")]
+    pub health_probe: HealthProbe,
+    /// Where the built-in tool `http_get` may ask; left out where the contract has no such tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_get: Option<HttpGetTerms>,
+    /// How it is reached.
+    pub kind: ServerKind,
+    /// As what monolith comes to its authorization server; left out where nothing is said of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<Box<OAuthTerms>>,
+    /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
+    #[schemars(with = "Option<HexDigest>")]
+    pub pin: Option<Digest>,
+    /// The queue that its calls wait in; left out where the contract has no queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// What it asks, if it is a request to a web service; left out elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Box<RestTerms>>,
+    /// The folders that it is named where it asks for them, as the author wrote them; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
+    /// The model that it may have asked (MCP sampling), as `provider/model` or by its name alone; left out where it may have none asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<String>,
+    /// What confines the commands of the built-in shell, or the server, where its author says so; left out elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxTerms>,
+    /// Whether the runs of one process that reach it in the same way share it; left out where they do.
+    #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
+    pub shared: bool,
+    /// Which of its tools are taken, by its own names; left out where all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_allowed: Option<Vec<String>>,
+    /// Which are not, whatever is allowed; left out where none is denied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools_denied: Vec<String>,
+    /// Its address; of a query the names alone, and which of its values are arguments.
+    pub url: Option<String>,
+}
+
+impl ServerTerms {
+    /// The agents that may be delegated to, before it is known what they offer.
+    pub fn agents() -> Self {
+        Self {
+            kind: ServerKind::Agents,
+            ..Self::builtin()
+        }
+    }
+
+    /// The tools inside monolith, none of which is known to be there.
+    pub const fn builtin() -> Self {
+        Self {
+            arg_variables: Vec::new(),
+            args: Vec::new(),
+            available: false,
+            command: None,
+            elicitation: Elicitation::Denied,
+            env_names: Vec::new(),
+            env_variables: BTreeMap::new(),
+            expected_pin: None,
+            header_names: Vec::new(),
+            header_variables: BTreeMap::new(),
+            health_probe: HealthProbe::Ping,
+            http_get: None,
+            kind: ServerKind::Builtin,
+            oauth: None,
+            offers: Vec::new(),
+            openapi: None,
+            pin: None,
+            queue: None,
+            rest: None,
+            roots: Vec::new(),
+            sampling: None,
+            sandbox: None,
+            shared: true,
+            tools_allowed: None,
+            tools_denied: Vec::new(),
+            url: None,
+        }
+    }
+
+    /// Whether the contract takes every tool of it.
+    pub(super) const fn takes_all_tools(&self) -> bool {
+        self.tools_allowed.is_none() && self.tools_denied.is_empty()
+    }
+
+    /// Whether the contract takes the tool that the server calls so.
+    pub(super) fn takes_tool(&self, tool: &str) -> bool {
+        tool_filter::takes(self.tools_allowed.as_deref(), &self.tools_denied, tool)
+    }
+}
+
+const fn shared_by_default() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands in a reference"
+)]
+const fn is_shared(shared: &bool) -> bool {
+    *shared
+}

@@ -1,0 +1,97 @@
+//! The prompt_names of a prompt (001 §3). Does not know their values.
+
+use std::collections::BTreeSet;
+
+use crate::contract::ReportFormat;
+
+/// How a placeholder begins and ends.
+const FORMS: [(&str, &str); 2] = [("${", "}"), ("{{", "}}")];
+
+/// The prompt with the value of each placeholder that is known. What is not known, or is called otherwise, stays as it is written.
+pub(in crate::contract::spec) fn expanded(
+    body: &str,
+    value: &dyn Fn(&str) -> Option<String>,
+) -> String {
+    let mut out = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some(found) = next(rest) {
+        out.push_str(rest.get(..found.at).unwrap_or_default());
+        match value(found.name) {
+            Some(value) => out.push_str(&value),
+            None => out.push_str(found.written),
+        }
+        rest = rest
+            .get(found.at + found.written.len()..)
+            .unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The names of the prompt_names of a text.
+pub fn prompt_names(text: &str) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    let mut rest = text;
+    while let Some(found) = next(rest) {
+        names.insert(found.name);
+        rest = rest
+            .get(found.at + found.written.len()..)
+            .unwrap_or_default();
+    }
+    names
+}
+
+/// A placeholder of a text.
+struct Found<'t> {
+    at: usize,
+    name: &'t str,
+    written: &'t str,
+}
+
+/// The next thing that is written like a placeholder.
+fn next(text: &str) -> Option<Found<'_>> {
+    let mut from = 0;
+    while let Some(rest) = text.get(from..) {
+        let starts = FORMS
+            .iter()
+            .filter_map(|(begin, end)| Some((rest.find(begin)?, *begin, *end)));
+        let (start, begin, end) = starts.min()?;
+        let at = from + start;
+        let inner = text.get(at + begin.len()..)?;
+        let length = inner
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(inner.len());
+        let name = inner.get(..length)?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if is_name && inner.get(length..)?.starts_with(end) {
+            let written = text.get(at..at + begin.len() + length + end.len())?;
+            return Some(Found { at, name, written });
+        }
+        from = at + begin.len();
+    }
+    None
+}
+
+/// The words that replace `FORMAT`.
+pub(in crate::contract::spec) fn format_words(format: ReportFormat, has_schema: bool) -> String {
+    let words = match format {
+        ReportFormat::Json if has_schema => "JSON that matches the schema of the final report",
+        ReportFormat::Json => "JSON",
+        ReportFormat::Markdown => "GitHub-flavoured Markdown",
+        ReportFormat::MarkdownMermaid => {
+            "GitHub-flavoured Markdown, with Mermaid diagrams where they help"
+        }
+        ReportFormat::Pipe => {
+            "plain text that another program reads: no Markdown, no colours, lines not wrapped"
+        }
+        ReportFormat::SlackBlockKit => {
+            "Slack Block Kit: a JSON list of messages, no text around it and no Markdown"
+        }
+        ReportFormat::SubAgent => "the form that the agent which asked for it expects",
+        ReportFormat::Text => "plain text without markup",
+        ReportFormat::Tty => {
+            "plain text for a terminal: monospaced, no Markdown, ANSI colours where they help"
+        }
+    };
+    words.to_owned()
+}

@@ -1,0 +1,93 @@
+//! The author's file: YAML or JSON text and `--set` overrides in, a [`ContractSpec`] or every fault at once out.
+//!
+//! Knows the file's keys and types, the position of each value in the text, and which words look like which. It fills in
+//! no default and knows no tool server: that is the factory's. The text is bounded (1 MiB, 32 levels, no aliases).
+//!
+//! ```text
+//! text ─▶ tree (values with their places) ─▶ overrides ─▶ reader ─▶ ContractSpec
+//!                                                            └────▶ SpecErrors (line, caret, rule, help)
+//! ```
+
+mod agent;
+mod agent_broken;
+mod agent_definition;
+mod agent_file;
+mod agent_spec;
+mod agent_values;
+mod agents;
+mod builtin_terms;
+mod call_rules;
+mod confinement;
+mod contract_spec;
+mod definitions;
+mod delegated;
+mod delegated_models;
+mod error;
+mod file;
+mod fill;
+mod flow;
+mod flow_values;
+mod foreign;
+mod form;
+mod keys;
+mod names;
+mod origin;
+mod overrides;
+#[cfg(test)]
+mod page;
+mod parse;
+mod pin_edit;
+mod prices;
+mod profiles;
+mod reach;
+mod reader;
+mod reporter;
+mod sampling;
+mod sampling_layers;
+mod schema;
+mod secrets;
+mod section;
+mod suggest;
+#[cfg(test)]
+pub(in crate::contract) mod tests;
+#[cfg(test)]
+mod tests_profile;
+#[cfg(test)]
+mod tests_schema;
+#[cfg(test)]
+mod tests_servers;
+#[cfg(test)]
+mod tests_workflow;
+#[cfg(test)]
+mod tests_yaml;
+mod texts;
+mod transport;
+mod tree;
+mod web_tools;
+mod words;
+mod workflow_file;
+
+pub use agent::{AGENT_SET, AgentSource, FORMAT, NO_MODEL, OF_PROVIDERS, PROFILE_SET, PROMPT_SET};
+pub use agent_file::{
+    AgentFiles, AgentForm, BrokenIncludes, IncludedText, KNOBS, prompt_names, unread_rule,
+    with_includes, with_includes_below,
+};
+pub use agent_spec::AgentDefinition;
+pub(crate) use agent_spec::AgentSpec;
+pub use contract_spec::ContractSpec;
+pub(crate) use contract_spec::{FinalReportSpec, ModelSpec, SamplingSpec};
+pub use contract_spec::{InputSpec, ProviderSpec, Setting, TargetSpec};
+pub use definitions::{Definition, DefinitionKind, Definitions};
+pub use delegated::{Delegator, task_of};
+pub use error::SpecErrors;
+pub(in crate::contract) use keys::{
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, OPENAPI, PRICE, PRICES, PROFILE,
+    PROVIDER, REST_TOOL, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET,
+    TOOLS,
+};
+pub use origin::{FileTrust, LayerValue, ValueOrigin};
+pub use pin_edit::with_pins;
+pub use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
+pub use suggest::suggest;
+pub use transport::{McpSpec, McpTransport, OAuthSpec};
+pub use workflow_file::{WorkflowSpec, is_tool_step, tool_spec};

@@ -1,0 +1,278 @@
+//! From the text of a workflow's file to its definition and the contract of its steps. Opens no file.
+
+use serde_json::json;
+
+use super::keys::{AnyStep, WORKFLOW_FILE};
+use super::tool_spec::{STEP_MODEL, STEP_PROVIDER};
+use crate::contract::spec::agent_file::AGENT_PROFILE;
+use crate::contract::spec::contract_spec::ContractSpec;
+use crate::contract::spec::definitions::Definitions;
+use crate::contract::spec::error::{Findings, Origin, SpecErrors};
+use crate::contract::spec::file::read_file;
+use crate::contract::spec::fill::{child, fill};
+use crate::contract::spec::form::Form as _;
+use crate::contract::spec::keys::FILE;
+use crate::contract::spec::parse::Whole;
+use crate::contract::spec::reporter::Reporter;
+use crate::contract::spec::section::Section;
+use crate::contract::spec::tree::{Key, Kind, Node, node_of};
+use crate::contract::spec::{secrets, tree};
+use crate::contract::{
+    FailureStrategy, Step, WORKFLOW_FORMAT, Work, WorkflowDefinition, WorkflowFault,
+};
+use crate::message::Digest;
+
+/// How deeply what is filled in may nest.
+const DEPTH: usize = 8;
+
+/// A workflow's file as it was read.
+#[derive(Clone, Debug)]
+pub struct WorkflowSpec {
+    /// What its prompts and tools run under; `None` if every step is a delegate.
+    pub contract: Option<ContractSpec>,
+    /// The workflow, the digests of its agents left open.
+    pub definition: WorkflowDefinition,
+    /// What `${input}` stands for where the caller gives nothing.
+    pub input: Option<String>,
+}
+
+impl WorkflowSpec {
+    /// Whether a text is the file of a workflow: it has the keys `workflow` and `steps`, or one of them and none that only a contract file
+    /// or a profile has. What it lacks is then said of a workflow.
+    #[must_use]
+    pub fn is_one(text: &str) -> bool {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let findings = Findings::new(text, &[]);
+        let root = tree::parse(text, Origin::File, &findings);
+        let Some(Kind::Map(entries)) = root.map(|root| root.kind) else {
+            return false;
+        };
+        let has = |key: &str| entries.iter().any(|(own, _)| own.text == key);
+        let (workflow, steps) = (WORKFLOW_FILE.workflow.name, WORKFLOW_FILE.steps.name);
+        let is_anothers = |key: &str| {
+            let of = |names: &[&str]| names.contains(&key);
+            !of(WORKFLOW_FILE.names()) && (of(FILE.names()) || of(AGENT_PROFILE.names()))
+        };
+        match (has(workflow), has(steps)) {
+            (true, true) => true,
+            (false, false) => false,
+            _ => !entries.iter().any(|(key, _)| is_anothers(&key.text)),
+        }
+    }
+
+    /// Reads the file; `known` has the definitions of what its contract names and does not define.
+    ///
+    /// # Errors
+    /// Every fault of the file at once, except that a fault of syntax hides everything after it.
+    pub fn parse(file: &str, text: &str, known: &dyn Definitions) -> Result<Self, SpecErrors> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let findings = Findings::new(text, &[]);
+        let whole = Whole {
+            file,
+            text,
+            sets: &[],
+        };
+        if let Some(errors) = whole.too_long(&findings) {
+            return Err(errors);
+        }
+        let root = tree::parse(text, Origin::File, &findings);
+        let secret = root.as_ref().map(secrets::places).unwrap_or_default();
+        let refused = |root: Option<&Node>| {
+            let (mut text, _) = secrets::masked(&secret, text, &[]);
+            if root.is_none() {
+                text = secrets::masked_blindly(&text);
+            }
+            findings.errors(file, &text, &[])
+        };
+        let Some(root) = root else {
+            return Err(refused(None));
+        };
+        let reporter = Reporter {
+            findings: &findings,
+            path: String::new(),
+        };
+        let digest = Digest::of(text.as_bytes());
+        let read = read(&root, &reporter, digest);
+        if let Some((definition, _)) = &read {
+            for fault in definition.faults() {
+                refuse(&root, &fault, &findings);
+            }
+        }
+        let all = read.as_ref().map(|(definition, _)| definition.all_steps());
+        let all = all.unwrap_or_default();
+        let contract = contract(&root, &reporter, known, &all);
+        match read {
+            Some((definition, input)) if findings.is_empty() => Ok(Self {
+                contract: contract.map(|contract| ContractSpec {
+                    clamped: findings.take_clamped(),
+                    ..contract
+                }),
+                definition,
+                input,
+            }),
+            _ => Err(refused(Some(&root))),
+        }
+    }
+
+    /// The same with the digest of each file that a step delegates to.
+    ///
+    /// # Errors
+    /// What `digest` says of a file that cannot be read.
+    pub fn with_agents<E>(
+        mut self,
+        digest: &mut dyn FnMut(&str) -> Result<Digest, E>,
+    ) -> Result<Self, E> {
+        for step in &mut self.definition.steps {
+            step.fill_agents(digest)?;
+        }
+        for step in &mut self.definition.compensations {
+            step.fill_agents(digest)?;
+        }
+        Ok(self)
+    }
+}
+
+impl Step {
+    fn fill_agents<E>(
+        &mut self,
+        digest: &mut dyn FnMut(&str) -> Result<Digest, E>,
+    ) -> Result<(), E> {
+        let mut all = |steps: &mut Vec<Self>| {
+            let mut steps = steps.iter_mut();
+            steps.try_for_each(|step| step.fill_agents(digest))
+        };
+        match &mut self.work {
+            Work::Prompt(_) | Work::Tool(_) => Ok(()),
+            Work::Delegate(delegate) => {
+                delegate.agent_digest = digest(&delegate.agent)?;
+                Ok(())
+            }
+            Work::If(held) => {
+                all(&mut held.then)?;
+                all(&mut held.otherwise)
+            }
+            Work::ForEach(held) => all(&mut held.steps),
+            Work::While(held) => all(&mut held.steps),
+            Work::Parallel(held) => all(&mut held.steps),
+        }
+    }
+}
+
+/// The definition that a file states, and its input; what it refers to is not judged yet.
+fn read(
+    root: &Node,
+    reporter: &Reporter<'_>,
+    file_digest: Digest,
+) -> Option<(WorkflowDefinition, Option<String>)> {
+    let keys = &WORKFLOW_FILE;
+    Section::read(root, reporter, keys, |file| {
+        let id = file.get(&keys.workflow);
+        let input = file.get(&keys.input);
+        let _ = file.get(&keys.contract);
+        let limits = file.get(&keys.limits).unwrap_or_default();
+        let on_failure = file.get(&keys.on_failure);
+        let steps = file.get(&keys.steps);
+        let compensations = file.get(&keys.compensations).unwrap_or_default();
+        let plain = |steps: Vec<AnyStep>| steps.into_iter().map(|AnyStep(step)| step).collect();
+        let definition = WorkflowDefinition {
+            compensations: plain(compensations),
+            file_digest,
+            format: WORKFLOW_FORMAT.to_owned(),
+            id: id?,
+            max_steps: limits.max_steps.unwrap_or(WorkflowDefinition::MAX_STEPS),
+            on_failure: on_failure.unwrap_or(FailureStrategy::FailFast),
+            steps: plain(steps?),
+            total_timeout_ms: limits
+                .total_timeout_ms
+                .unwrap_or(WorkflowDefinition::TOTAL_TIMEOUT_MS),
+        };
+        Some((definition, input))
+    })?
+}
+
+/// Shows a fault of the definition where the file has what it is about.
+fn refuse(root: &Node, fault: &WorkflowFault, findings: &Findings<'_>) {
+    let mut node = root;
+    for key in fault.place.split('.') {
+        match node.below(key) {
+            Some(below) => node = below,
+            None => break,
+        }
+    }
+    let help = fault.rule.help().map(str::to_owned);
+    findings.add(&node.place, &fault.place, fault.rule.to_string(), help);
+}
+
+/// What prompts and tools run under; `None` if there are none, or it cannot be read.
+fn contract(
+    root: &Node,
+    reporter: &Reporter<'_>,
+    known: &dyn Definitions,
+    steps: &[&Step],
+) -> Option<ContractSpec> {
+    let asks = steps
+        .iter()
+        .any(|step| matches!(step.work, Work::Prompt(_)));
+    let calls = steps.iter().any(|step| matches!(step.work, Work::Tool(_)));
+    let written = child(root, WORKFLOW_FILE.contract.name);
+    if !asks && !calls && written.is_none() {
+        return None;
+    }
+    let mut contract = match written {
+        Some(node) if matches!(node.kind, Kind::Map(_)) => node.clone(),
+        Some(_) => return None,
+        None => Node {
+            kind: Kind::Map(Vec::new()),
+            place: root.place.clone(),
+        },
+    };
+    let origins = fill(&mut contract, known, reporter.findings);
+    if !asks {
+        add_script(&mut contract);
+    }
+    let reporter = reporter.below(WORKFLOW_FILE.contract.name);
+    let spec = read_file(&contract, &reporter)?;
+    if spec.task.is_some() {
+        let rule = "the task of a step is its prompt";
+        let place = child(&contract, FILE.task.name).unwrap_or(&contract);
+        reporter.below(FILE.task.name).refuse(place, rule, None);
+    }
+    // What a call's script is follows from the step: here it has no line.
+    let scripts = spec.providers.contains_key(STEP_PROVIDER);
+    let scripts = scripts.then(|| (STEP_PROVIDER.to_owned(), String::new()));
+    Some(ContractSpec {
+        origins,
+        scripts: scripts.into_iter().collect(),
+        ..spec
+    })
+}
+
+/// Gives a contract whose steps ask no model the scripted one, which makes the calls.
+fn add_script(contract: &mut Node) {
+    let place = contract.place.clone();
+    let has = |contract: &Node, key: &str| child(contract, key).is_some();
+    if has(contract, FILE.targets.name) {
+        return;
+    }
+    let provider = json!({"type": "scripted", "file": STEP_MODEL});
+    let Kind::Map(entries) = &mut contract.kind else {
+        return;
+    };
+    let add = |entries: &mut Vec<(Key, Node)>, key: &str, value| {
+        if let Some(node) = node_of(value, &place, DEPTH) {
+            let (text, place) = (key.to_owned(), place.clone());
+            entries.push((Key { text, place }, node));
+        }
+    };
+    let target = json!([{"provider": STEP_PROVIDER, "model": STEP_MODEL}]);
+    add(entries, FILE.targets.name, target);
+    let name = FILE.providers.name;
+    match entries.iter_mut().find(|(key, _)| key.text == name) {
+        Some((_, node)) => {
+            if let Kind::Map(providers) = &mut node.kind {
+                add(providers, STEP_PROVIDER, provider);
+            }
+        }
+        None => add(entries, name, json!({STEP_PROVIDER: provider})),
+    }
+}

@@ -1,0 +1,345 @@
+//! Providers and targets of a contract. Plain data; reaches nothing.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::BigCount;
+
+/// The wire protocol of a provider.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderType {
+    /// OpenAI chat completions, and every server that speaks them.
+    Openai,
+    /// OpenAI responses.
+    OpenaiResponses,
+    /// Anthropic messages.
+    Anthropic,
+    /// Google Gemini.
+    Google,
+    /// OpenRouter: OpenAI chat with its own errors.
+    Openrouter,
+    /// Ollama chat.
+    Ollama,
+    /// The embedded model.
+    Local,
+    /// Canned responses from a file.
+    Scripted,
+}
+
+impl ProviderType {
+    /// Every type.
+    pub const ALL: [Self; 8] = [
+        Self::Openai,
+        Self::OpenaiResponses,
+        Self::Anthropic,
+        Self::Google,
+        Self::Openrouter,
+        Self::Ollama,
+        Self::Local,
+        Self::Scripted,
+    ];
+
+    /// The type as it is written in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Anthropic => "anthropic",
+            Self::Google => "google",
+            Self::Openrouter => "openrouter",
+            Self::Ollama => "ollama",
+            Self::Local => "local",
+            Self::Scripted => "scripted",
+        }
+    }
+
+    /// The environment variable that usually holds its key; none if no key is needed.
+    #[must_use]
+    pub const fn usual_key_env(self) -> Option<&'static str> {
+        match self {
+            Self::Openai | Self::OpenaiResponses => Some("OPENAI_API_KEY"),
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Self::Google => Some("GEMINI_API_KEY"),
+            Self::Openrouter => Some("OPENROUTER_API_KEY"),
+            Self::Ollama | Self::Local | Self::Scripted => None,
+        }
+    }
+
+    /// The hosts of the provider itself. To no other does a key go that the author does not name.
+    #[must_use]
+    pub const fn own_hosts(self) -> &'static [&'static str] {
+        match self {
+            Self::Openai | Self::OpenaiResponses => {
+                &["api.openai.com", "eu.api.openai.com", "us.api.openai.com"]
+            }
+            Self::Anthropic => &["api.anthropic.com"],
+            Self::Google => &["generativelanguage.googleapis.com"],
+            Self::Openrouter => &["openrouter.ai", "eu.openrouter.ai"],
+            Self::Ollama | Self::Local | Self::Scripted => &[],
+        }
+    }
+
+    /// The variable whose value is sent to that address where the author names none: the usual one, to one of the provider's own hosts,
+    /// over TLS, at its usual port. The address is read as the client reads it.
+    ///
+    /// ```
+    /// use monolith_core::contract::ProviderType;
+    ///
+    /// let variable = |url| ProviderType::Openai.key_env_at(url);
+    /// assert_eq!(variable("https://api.openai.com/v1"), Some("OPENAI_API_KEY"));
+    /// assert_eq!(variable("https://api.openai.com@example.org/v1"), None);
+    /// ```
+    #[must_use]
+    pub fn key_env_at(self, address: &str) -> Option<&'static str> {
+        let address = Url::parse(address).ok()?;
+        let own = address
+            .host_str()
+            .is_some_and(|host| self.own_hosts().contains(&host));
+        let direct = address.scheme() == "https" && address.port().is_none();
+        self.usual_key_env().filter(|_| own && direct)
+    }
+
+    /// Its public address, version included; none if there is no address.
+    #[must_use]
+    pub const fn usual_base_url(self) -> Option<&'static str> {
+        match self {
+            Self::Openai | Self::OpenaiResponses => Some("https://api.openai.com/v1"),
+            Self::Anthropic => Some("https://api.anthropic.com/v1"),
+            Self::Google => Some("https://generativelanguage.googleapis.com/v1beta"),
+            Self::Openrouter => Some("https://openrouter.ai/api/v1"),
+            Self::Ollama => Some("http://127.0.0.1:11434"),
+            Self::Local | Self::Scripted => None,
+        }
+    }
+
+    /// What its addresses mostly end in, such as `/v1`, where this one does not.
+    #[must_use]
+    pub fn lacking_end(self, address: &str) -> Option<&'static str> {
+        let (_, usual) = self.usual_base_url()?.split_once("//")?;
+        let (end_at, _) = usual.rmatch_indices('/').next()?;
+        let end = usual.get(end_at..)?;
+        let (path, _) = address.split_once('?').unwrap_or((address, ""));
+        (!path.trim_end_matches('/').ends_with(end)).then_some(end)
+    }
+}
+
+/// What a level of reasoning is at a provider (001 §6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ReasoningValue {
+    /// Tokens of reasoning.
+    Tokens(u64),
+    /// The provider's own word.
+    Word(String),
+}
+
+/// Decoding parameters, resolved for one target and clamped (001 §2). Null is not sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// Prompt caching: `full` or `none`.
+    pub caching: String,
+    /// Tokens a response may have.
+    pub max_output_tokens: u64,
+    /// Whether requests do not say so: the tokens are reserved all the same. Left out where they do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub max_output_tokens_unsent: bool,
+    /// `minimal`, `low`, `medium` or `high`.
+    pub reasoning: Option<String>,
+    /// Tokens for reasoning.
+    pub reasoning_tokens: Option<u64>,
+    /// What the level is at this provider, where the author says; left out where not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_value: Option<ReasoningValue>,
+    /// At least 0.
+    pub repeat_penalty: Option<f64>,
+    /// The seed; sent where the protocol has one.
+    pub seed: Option<BigCount>,
+    /// Texts that end a response; left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Whether responses are streamed.
+    pub stream: bool,
+    /// 0 to 2.
+    pub temperature: Option<f64>,
+    /// 0 to 1.
+    pub top_p: Option<f64>,
+}
+
+impl Sampling {
+    /// The limit of a response, where requests state it.
+    #[must_use]
+    pub fn sent_limit(&self) -> Option<u64> {
+        (!self.max_output_tokens_unsent).then_some(self.max_output_tokens)
+    }
+
+    /// Whether reasoning is switched off by a count of 0.
+    #[must_use]
+    pub fn reasoning_off(&self) -> bool {
+        self.reasoning_tokens == Some(0)
+    }
+
+    /// The tokens of reasoning that are stated; none if a level or nothing is.
+    #[must_use]
+    pub fn reasoning_count(&self) -> Option<u64> {
+        match (self.reasoning_tokens, &self.reasoning_value) {
+            (None, Some(ReasoningValue::Tokens(tokens))) => Some(*tokens),
+            (tokens, _) => tokens.filter(|tokens| *tokens > 0),
+        }
+    }
+
+    /// The provider's own word for the level, where the author gives one.
+    #[must_use]
+    pub fn reasoning_own_word(&self) -> Option<&str> {
+        match &self.reasoning_value {
+            Some(ReasoningValue::Word(word)) if !self.reasoning_off() => Some(word),
+            Some(_) | None => None,
+        }
+    }
+
+    /// The word for the level: the provider's own, else the level itself.
+    #[must_use]
+    pub fn reasoning_word(&self) -> Option<&str> {
+        let level = self.reasoning.as_deref();
+        let plain = level.filter(|_| self.reasoning_value.is_none() && !self.reasoning_off());
+        self.reasoning_own_word().or(plain)
+    }
+}
+
+/// Who lays out an embedded model's prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptLayout {
+    /// The template in the model's file, which knows tools.
+    Template,
+}
+
+/// One model that may be asked; attempts cycle through them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetTerms {
+    /// The adapter that encodes and decodes, such as `openai-chat/1`.
+    pub adapter_version: String,
+    /// This model's window in tokens.
+    pub context_window: u64,
+    /// The model's name at the provider.
+    pub model: String,
+    /// What identifies the weights: a file's hash, or provider and name for a remote model.
+    pub model_fingerprint: String,
+    /// The profile that describes the model.
+    pub model_profile_id: String,
+    /// Who lays out an embedded model's prompts; left out where the adapter does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_layout: Option<PromptLayout>,
+    /// A key of `providers`.
+    pub provider: String,
+    /// Parameters for this target.
+    pub sampling: Sampling,
+    /// Whether it makes summaries and nothing else: no attempt goes to it. Such a target is the last one; left out where false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub summarizer: bool,
+    /// Tokens of an embedded model's vocabulary; left out where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<u64>,
+}
+
+impl TargetTerms {
+    /// Whether that is what it is called: `provider/model`, or the model's name alone.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(&self.provider);
+        let whole = rest.and_then(|rest| rest.strip_prefix('/'));
+        name == self.model || whole == Some(&self.model)
+    }
+}
+
+/// How a provider is reached; never a secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderTerms {
+    /// Name of the environment variable that holds the key; null where none is sent. Null, too, where the address is in a variable
+    /// and the author names no key: then the usual one is sent, to a host of the provider's own.
+    pub api_key_env: Option<String>,
+    /// Where it is, of a query the names alone; null for embedded and scripted providers, and where the address is in a variable.
+    pub base_url: Option<String>,
+    /// Name of the environment variable that holds the address; left out where `base_url` is the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url_env: Option<String>,
+    /// The script of a scripted provider, as the author wrote it.
+    pub file: Option<String>,
+    /// Names of extra headers; their values are resolved when a request is sent.
+    pub header_names: Vec<String>,
+    /// Which variables feed each of them; left out where none does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub header_variables: BTreeMap<String, Vec<String>>,
+    /// Members of every request, as the author's JSON text; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_options: Option<String>,
+    /// The wire protocol.
+    #[serde(rename = "type")]
+    pub provider_type: ProviderType,
+    /// The tools that its models are offered, where not all; `*` and `any` mean every tool. Left out where there is no such list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_allowed: Option<Vec<String>>,
+    /// The tools that its models are not offered, whatever `tools_allowed` says; left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools_denied: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_key_goes_to_the_providers_own_hosts_alone() {
+        let check = |address: &str, sent: bool| {
+            let got = ProviderType::Openai.key_env_at(address);
+            assert_eq!(got, sent.then_some("OPENAI_API_KEY"), "{address}");
+        };
+        check("https://api.openai.com/v1", true);
+        check("HTTPS://API.OPENAI.COM:443/v1?x=y", true);
+        check("https://eu.api.openai.com/v1", true);
+        for other in [
+            "http://api.openai.com/v1",
+            "https://api.openai.com:8443/v1",
+            "https://api.openai.com./v1",
+            "https://api.openai.com.example.org/v1",
+            "https://api.openai.com@example.org/v1",
+            "https://example.org/https://api.openai.com/v1",
+            "https://example.org\\@api.openai.com/v1",
+            "https://xapi.openai.com/v1",
+            "https://api.openai.com%2eexample.org/v1",
+            "https://127.0.0.1/v1",
+            "api.openai.com",
+            "",
+        ] {
+            check(other, false);
+        }
+        for kind in ProviderType::ALL {
+            let default_value = kind.usual_base_url();
+            let sent = default_value.and_then(|address| kind.key_env_at(address));
+            assert_eq!(sent, kind.usual_key_env(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_ends_as_the_usual_one_of_its_type_does() {
+        let check = |kind: ProviderType, address: &str, expect: Option<&str>| {
+            assert_eq!(kind.lacking_end(address), expect, "{address}");
+        };
+        check(ProviderType::Openai, "http://h:1", Some("/v1"));
+        check(ProviderType::Openai, "http://h:1/", Some("/v1"));
+        check(ProviderType::Openai, "http://h:1/v1/", None);
+        check(ProviderType::Openai, "http://h/v1?a=[SECRET]", None);
+        check(ProviderType::Google, "http://h/v1", Some("/v1beta"));
+        check(ProviderType::Ollama, "http://h:1", None);
+        check(ProviderType::Scripted, "http://h:1", None);
+    }
+}

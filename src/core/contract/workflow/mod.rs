@@ -1,0 +1,35 @@
+//! A workflow as it is declared (003): its steps, what they are given, what they wait for, and what undoes them.
+//!
+//! Knows the document of a workflow, its steps, templates, conditions and strategies, and every rule that a definition keeps before
+//! anything is begun. It does not know how the file looks (`spec`), nor what happens to a workflow (`agent`).
+//!
+//! ```text
+//! file text ─▶ spec ─▶ WorkflowDefinition ─▶ faults (ids, references, dependencies, cycles, limits)
+//!                               └─▶ canonical document ─▶ definition_hash, H_0 of the workflow's chain
+//! ```
+
+mod condition;
+mod definition;
+mod fault;
+mod limits;
+mod outcome;
+mod plan;
+mod scope;
+mod step;
+mod step_id;
+mod template;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use condition::{Condition, Test};
+pub(crate) use definition::WORKFLOW_FORMAT;
+pub use definition::WorkflowDefinition;
+#[cfg(test)]
+pub(crate) use definition::WorkflowDocumentFault;
+pub(crate) use fault::{WorkflowFault, WorkflowRule};
+pub use outcome::{WorkflowClass, WorkflowCode, WorkflowOutcome};
+pub(crate) use plan::{Dependencies, GroupFault};
+pub(crate) use step::{Delegate, ForEach, If, Parallel, ToolUse, While};
+pub use step::{FailureStrategy, Step, Work};
+pub use step_id::StepId;
+pub(crate) use template::{Part, Template, TemplateFault};

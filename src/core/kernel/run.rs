@@ -1,0 +1,296 @@
+//! A run from outside: its start, a step, and what a host may ask of it. The handlers of the states are files of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use statig::blocking::{IntoStateMachineExt, StateMachine};
+
+use super::context::ContextLedger;
+use super::conversation::Conversation;
+use super::decision::Next;
+use super::digest::leaves_out_digests;
+use super::flow::LabelLedger;
+use super::history::CallHistory;
+use super::machine::{Input, Machine, Verdict};
+use super::outbox::Outbox;
+use super::report::Report;
+use super::run_clock::RunClock;
+use super::stage::{Awaited, Stage};
+use super::turn::Turn;
+use super::{
+    CallOrder, Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State,
+};
+use crate::contract::{ExecutionContract, FinalReport, Label, Validators};
+use crate::message::{AgentMessage, CallSeq, Digest, DigestContext, genesis};
+
+/// One run of the machine: give it events, do what it says.
+///
+/// It has no clock and does nothing itself. [`Run::step`] never fails and never panics, for any event in any state.
+#[derive(Clone)]
+pub struct Run {
+    machine: StateMachine<Machine>,
+}
+
+impl Run {
+    /// Begins a run: entry 0, then the probe of the targets.
+    ///
+    /// `validators` are the compiled argument schemas of the same contract.
+    #[must_use]
+    pub fn start(
+        contract: Arc<ExecutionContract>,
+        validators: Arc<Validators>,
+        started: RunStarted,
+    ) -> (Self, Vec<Effect>) {
+        let genesis = genesis(contract.contract_hash(), &started.run_id);
+        let mut machine = Machine {
+            contract,
+            validators,
+            at_ms: 0,
+            events: Digest::ZERO,
+            genesis,
+            seq: 0,
+            counters: Counters::default(),
+            conversation: Conversation::new(),
+            context: ContextLedger::default(),
+            turn: Turn::none(),
+            asked: BTreeMap::new(),
+            verdict: Verdict::None,
+            invalid_turns: 0,
+            dropped: BTreeSet::new(),
+            overran: BTreeSet::new(),
+            suspended: false,
+            notices: Vec::new(),
+            closing: None,
+            stop_requested: false,
+            interrupted: None,
+            context_tripped: None,
+            inference_succeeded: false,
+            gate_open: false,
+            proof: None,
+            history: CallHistory::default(),
+            report: Report::None,
+            delegations: BTreeMap::new(),
+            tools_changed: BTreeSet::new(),
+            checks: Vec::new(),
+            intent_words: started.intent_words.clone(),
+            labels: LabelLedger::default(),
+            clock: RunClock::default(),
+        };
+        for message in &started.messages {
+            machine.append_pending(message.clone());
+        }
+        machine.label_opening(&started);
+        machine.context.flush();
+        let fits = machine.judge_first_request(&started.messages);
+        machine.checks = machine.static_checks(&started, fits.err());
+        let event = Event {
+            at_ms: 0,
+            event: EventKind::RunStarted(Box::new(started)),
+        };
+        machine.events = rolled(Digest::ZERO, &event);
+        let mut outbox = Outbox::default();
+        outbox.probe();
+        outbox.write_start(&mut machine);
+        let mut machine = machine.state_machine();
+        machine.init_with_context(&mut outbox);
+        (Self { machine }, outbox.into_effects(event))
+    }
+
+    /// Takes one event. The effects come in the order in which they must be done; entries first.
+    ///
+    /// In TERMINATE the answer is empty: the driver may log the event.
+    #[must_use]
+    pub fn step(&mut self, event: Event) -> Vec<Effect> {
+        if self.state() == State::Terminate {
+            return Vec::new();
+        }
+        #[cfg(debug_assertions)]
+        STEPS.with(|steps| steps.set(steps.get() + 1));
+        let mut outbox = Outbox::default();
+        let events = rolled(self.storage().events, &event);
+        self.machine
+            .handle_with_context(&Input::Event(&event, events), &mut outbox);
+        // Passed states are left at once. Every round takes one edge, and no cycle of edges avoids a resting state.
+        while !self.state().is_resting() {
+            self.machine.handle_with_context(&Input::Pass, &mut outbox);
+        }
+        debug_assert!(!outbox.is_empty(), "a step writes at least one entry");
+        outbox.into_effects(event)
+    }
+
+    /// When [`EventKind::TimerFired`] is due, in milliseconds since the run began.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.storage().next_deadline(self.stage())
+    }
+
+    /// The effects that the machine has issued and waits for, in the order in which it issued them: what a process that
+    /// resumes the run has to hand in as lost. An approval is not among them, nor is the question of a server that a later process
+    /// can answer: nothing that could be lost is under way.
+    #[must_use]
+    pub fn unresolved(&self) -> Vec<LostEffect> {
+        match self.stage() {
+            Stage::Precheck => vec![LostEffect::Probe],
+            Stage::Infer(Awaited::Inference(awaited)) => vec![LostEffect::Inference(*awaited)],
+            Stage::Infer(Awaited::Wait { .. }) => vec![LostEffect::Wait],
+            // Nothing was issued that could be lost.
+            Stage::Infer(Awaited::Due { .. }) => Vec::new(),
+            Stage::Execute(batch) => {
+                let calls = batch.bound_calls().map(LostEffect::Call);
+                let inferences = batch.inferences().map(LostEffect::Inference);
+                calls.chain(inferences).collect()
+            }
+            Stage::ValidateCalls(_) | Stage::Observe(_) | Stage::Commit | Stage::Terminate(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// The calls of agents that are under way: each has a run of its own, or is to have one.
+    pub fn delegations(&self) -> Vec<CallSeq> {
+        let Stage::Execute(batch) = self.stage() else {
+            return Vec::new();
+        };
+        batch.delegations().collect()
+    }
+
+    /// The call that waits for a person, where one does: for its approval, or with its server's question in the place of its arguments. At
+    /// most one does at a time.
+    #[must_use]
+    pub fn awaited(&self) -> Option<CallOrder> {
+        match self.stage() {
+            Stage::Execute(batch) => batch.awaited(),
+            Stage::Precheck
+            | Stage::Infer(_)
+            | Stage::ValidateCalls(_)
+            | Stage::Observe(_)
+            | Stage::Commit
+            | Stage::Terminate(_) => None,
+        }
+    }
+
+    /// Whether somebody has asked it to come to an end.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.storage().stop_requested
+    }
+
+    /// Whether a call of that tool is started once more by a resume that finds its result lost.
+    pub(crate) fn starts_again(&self, tool: &str) -> bool {
+        !self.ends_if_resumed() && self.storage().starts_again(tool)
+    }
+
+    /// Whether `max_resumes` has the next resume end it. One of a run that was suspended, or is ending, is not counted.
+    pub fn ends_if_resumed(&self) -> bool {
+        let machine = self.storage();
+        let is_counted = !machine.suspended && !self.is_ending() && self.outcome().is_none();
+        is_counted && machine.counters.resumes >= machine.contract.max_resumes
+    }
+
+    /// Whether nothing is issued until the run is resumed.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.storage().suspended
+    }
+
+    /// The state the machine is in.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.stage().state()
+    }
+
+    /// The contract of the run.
+    #[must_use]
+    pub fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.storage().contract
+    }
+
+    /// The canonical conversation so far; it only grows.
+    #[must_use]
+    pub fn conversation(&self) -> &[Arc<AgentMessage>] {
+        self.storage().conversation.messages()
+    }
+
+    /// Prompt tokens of the request that would follow in a turn with tools.
+    pub fn next_prompt_tokens(&self) -> u64 {
+        self.storage().projected(Next::Turn)
+    }
+
+    /// What has been used so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.storage().counters
+    }
+
+    /// The labels of all that the model was shown, and of what child runs reported.
+    #[must_use]
+    pub fn seen_labels(&self) -> BTreeSet<Label> {
+        self.storage().labels.labels()
+    }
+
+    /// How many entries it has written.
+    pub fn entries(&self) -> u64 {
+        self.storage().seq
+    }
+
+    /// Milliseconds of the run that its timeouts count.
+    #[cfg(test)]
+    pub fn run_ms(&self) -> u64 {
+        self.storage().run_ms()
+    }
+
+    /// Whether it is to end, and only the ends of runs below it are waited for.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        matches!(self.stage(), Stage::Execute(batch) if batch.ending)
+    }
+
+    /// How the run ended, once it has.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.stage().view().outcome()
+    }
+
+    /// The final report, once it is accepted: under `completion: final_report`, and only of a run that succeeded.
+    #[must_use]
+    pub fn final_report(&self) -> Option<&FinalReport> {
+        match &self.storage().report {
+            Report::Accepted(report, _) => Some(report),
+            Report::None | Report::Held(_) | Report::Broken(_) => None,
+        }
+    }
+
+    pub(super) fn stage(&self) -> &Stage {
+        self.machine.state()
+    }
+
+    pub(super) fn storage(&self) -> &Machine {
+        self.machine.inner()
+    }
+}
+
+#[cfg(debug_assertions)]
+thread_local! {
+    static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts the steps that the machines of this thread take during `work`, for tests of what a step costs.
+#[cfg(debug_assertions)]
+pub fn steps(work: impl FnOnce()) -> u64 {
+    let before = STEPS.get();
+    work();
+    STEPS.get() - before
+}
+
+static EVENTS_CONTEXT: DigestContext = DigestContext::new("monolith events v1");
+
+/// The rolling digest of a run's events: it is part of every state digest, so that a change in any event shows in the entry
+/// that carries it. Costs the event's own bytes.
+fn rolled(events: Digest, event: &Event) -> Digest {
+    if leaves_out_digests() {
+        return Digest::ZERO;
+    }
+    // An event holds strings, integers and booleans only: serialising it cannot fail.
+    let text = serde_json::to_string(event).unwrap_or_default();
+    EVENTS_CONTEXT.rolled(events, text.as_bytes())
+}

@@ -1,0 +1,107 @@
+//! Which characters no terminal shows as they stand, and a text with them written out. The one list of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// By Unicode properties: controls, formats (directions, joiners, tags), what may be ignored (variation selectors, fillers,
+/// U+034F), every space but the plain one, private and unassigned characters. Beside them four that are blank by shape alone:
+/// U+2800, U+FFFC, U+1D159, U+16FE4.
+static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u{2800}\u{FFFC}\u{1D159}\u{16FE4}--\x20]",
+    )
+    .ok()
+});
+
+/// Whether a character is not shown as it stands, or changes how the text around it reads.
+pub fn is_invisible(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_control();
+    }
+    // The pattern is fixed and compiles; without it nothing foreign would be shown as it stands.
+    INVISIBLE
+        .as_ref()
+        .is_none_or(|invisible| invisible.is_match(c.encode_utf8(&mut [0; 4])))
+}
+
+/// A text as one line: what no terminal shows is written out, line feeds and tabs too.
+pub fn escaped_line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// A text in which what no terminal shows is written out, but for what is kept.
+pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if keep(c) || !is_invisible(c) {
+            out.push(c);
+            continue;
+        }
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // Writing to a String cannot fail.
+            _ => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    out
+}
+
+/// The most code points that a sentence names.
+const MOST_POINTS: usize = 8;
+
+/// The characters of a text that no terminal shows, but for what is kept, as `U+200B, U+202E (2 times)`; none if it has none.
+pub fn invisible_code_points(text: &str, keep: impl Fn(char) -> bool) -> Option<String> {
+    let mut counts: BTreeMap<char, usize> = BTreeMap::new();
+    for c in text.chars().filter(|c| is_invisible(*c) && !keep(*c)) {
+        *counts.entry(c).or_default() += 1;
+    }
+    if counts.is_empty() {
+        return None;
+    }
+    let more = counts.len().saturating_sub(MOST_POINTS);
+    let named = counts.iter().take(MOST_POINTS).map(|(c, count)| {
+        let point = format!("U+{:04X}", u32::from(*c));
+        match count {
+            1 => point,
+            count => format!("{point} ({count} times)"),
+        }
+    });
+    let mut named: Vec<String> = named.collect();
+    if more > 0 {
+        named.push(format!("{more} others"));
+    }
+    Some(named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_invisible_in_every_plane() {
+        for c in "\u{0}\u{7f}\u{a0}\u{ad}\u{34f}\u{61c}\u{202e}\u{2800}\u{3164}\u{fe0f}\u{1d159}\u{e0041}".chars() {
+            assert!(is_invisible(c), "{c:?}");
+        }
+        for c in "a é漢🦀हिน\"\\".chars() {
+            assert!(!is_invisible(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_sees_is_named_by_its_code_points() {
+        let points = |text: &str| invisible_code_points(text, |c| c == '\n');
+        assert_eq!(points("plain\n"), None);
+        let some = points("a\u{202e}b\u{200b}\n\u{202e}\t");
+        assert_eq!(some.as_deref(), Some("U+0009, U+200B, U+202E (2 times)"));
+        let many: String = ('\u{e0041}'..='\u{e004b}').collect();
+        let many = points(&many).unwrap();
+        assert!(many.ends_with("U+E0048, 3 others"), "{many}");
+    }
+}

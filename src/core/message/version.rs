@@ -1,0 +1,84 @@
+//! Format versions of stored documents. Compares `NAME/NUMBER`; does not know the formats.
+
+/// Why a stored format is not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VersionFault {
+    /// A newer build wrote it.
+    #[error("its format is {found}, which is newer than {known}")]
+    Newer {
+        /// What it states.
+        found: String,
+        /// The newest that this build knows.
+        known: &'static str,
+    },
+    /// No build that this one knows of wrote it.
+    #[error("its format is {found:?}, and this build knows {known}")]
+    Unknown {
+        /// What it states, cut to 80 characters.
+        found: String,
+        /// The newest that this build knows.
+        known: &'static str,
+    },
+}
+
+/// Judges the version that a document states, `NAME/NUMBER`, against the newest that this build knows of that name.
+///
+/// Versions count from 1 and are read up to the known one: a format of before it is brought up by its migration.
+///
+/// # Errors
+/// [`VersionFault`].
+pub fn check_version(found: &str, known: &'static str) -> Result<u32, VersionFault> {
+    let unknown = || VersionFault::Unknown {
+        found: found.chars().take(80).collect(),
+        known,
+    };
+    let parts = |text: &str| {
+        let (name, number) = text.rsplit_once('/')?;
+        let version: u32 = number.parse().ok()?;
+        (version.to_string() == number).then(|| (name.to_owned(), version))
+    };
+    let (Some((name, version)), Some((expected, newest))) = (parts(found), parts(known)) else {
+        return Err(unknown());
+    };
+    if name != expected || version == 0 {
+        return Err(unknown());
+    }
+    if version > newest {
+        return Err(VersionFault::Newer {
+            found: found.chars().take(80).collect(),
+            known,
+        });
+    }
+    Ok(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_known_newer_or_none_of_this_format() {
+        let check = |found: &str, expect: Result<u32, &str>| {
+            let checked = check_version(found, "monolith-contract/2");
+            let checked = checked.map_err(|fault| fault.to_string());
+            assert_eq!(checked, expect.map_err(str::to_owned), "{found}");
+        };
+        check("monolith-contract/2", Ok(2));
+        check("monolith-contract/1", Ok(1));
+        check(
+            "monolith-contract/3",
+            Err("its format is monolith-contract/3, which is newer than monolith-contract/2"),
+        );
+        for other in [
+            "monolith-contract/0",
+            "monolith-contract/01",
+            "monolith-contract",
+            "monolith-transcript/1",
+            "",
+        ] {
+            let message =
+                format!("its format is {other:?}, and this build knows monolith-contract/2");
+            check(other, Err(&message));
+        }
+    }
+}

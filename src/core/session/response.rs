@@ -1,0 +1,240 @@
+//! Decodes a response's bytes into its event: the only place where bytes become events. Does not know how bytes arrive.
+
+use super::issued::Issued;
+use super::scrub::{Scrub, Scrubbed};
+use crate::adapter::xml::transported;
+use crate::adapter::{Decoded, ResponseDecoder, ResponseMeta};
+use crate::contract::ExecutionContract;
+use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, Run};
+use crate::message::{
+    Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter,
+    Usage,
+};
+
+/// A response that is still arriving.
+#[derive(Debug)]
+pub(crate) struct PartialResponse {
+    decoder: ResponseDecoder,
+    meta: ResponseMeta,
+    raw: Vec<u8>,
+}
+
+/// A response that has ended, complete or not.
+#[derive(Debug)]
+pub enum ReceivedResponse {
+    /// To its end.
+    Whole {
+        /// The decoded answer.
+        decoded: Decoded,
+        /// Status and headers.
+        meta: ResponseMeta,
+        /// The bytes as received.
+        raw: Vec<u8>,
+    },
+    /// It broke off, or never began.
+    Broken {
+        /// The fault.
+        fault: ProviderFault,
+        /// The bytes as received.
+        raw: Vec<u8>,
+    },
+}
+
+/// Decodes a response into its event, under the state of the run.
+#[derive(Clone, Copy)]
+pub(super) struct EventDecoder<'s> {
+    pub(super) contract: &'s ExecutionContract,
+    pub(super) counter: &'s dyn TokenCounter,
+    pub(super) inference: InferenceSeq,
+    pub(super) issued: &'s Issued,
+    pub(super) run: &'s Run,
+    /// None if the bytes were scrubbed before.
+    pub(super) scrubber: Option<&'s dyn Scrubber>,
+}
+
+/// The event of a response, and the blobs that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedEvent {
+    /// Bytes that the event names by hash.
+    pub blobs: Vec<Vec<u8>>,
+    /// The event for the machine.
+    pub event: EventKind,
+}
+
+impl ReceivedResponse {
+    /// A response of which nothing arrived.
+    pub const fn broken(fault: ProviderFault) -> Self {
+        Self::Broken {
+            fault,
+            raw: Vec::new(),
+        }
+    }
+}
+
+impl PartialResponse {
+    pub(super) fn new(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) -> Self {
+        Self {
+            decoder: decoder(issued, contract, meta.clone()),
+            meta,
+            raw: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.decoder.push(bytes);
+        self.raw.extend_from_slice(bytes);
+    }
+
+    /// Whether nothing that may still arrive can change the message.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.decoder.is_settled()
+    }
+
+    /// The text of the message so far; none if only the whole response shows which part is text.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.decoder.text()
+    }
+
+    pub(crate) fn end(self) -> ReceivedResponse {
+        ReceivedResponse::Whole {
+            decoded: self.decoder.finish(),
+            meta: self.meta,
+            raw: self.raw,
+        }
+    }
+
+    pub(crate) fn break_off(self, fault: ProviderFault) -> ReceivedResponse {
+        let raw = self.raw;
+        ReceivedResponse::Broken { fault, raw }
+    }
+}
+
+fn decoder(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) -> ResponseDecoder {
+    let target = contract.targets.get(issued.target);
+    let model = target.map_or("", |target| target.model.as_str());
+    issued.adapter.decoder_under(contract, meta, model)
+}
+
+/// What is kept of a response's bytes.
+struct Evidence {
+    /// The name of the bytes; none if nothing arrived.
+    hash: Option<Digest>,
+    /// The bytes without secrets; none if nothing arrived, or they cannot be kept.
+    raw: Option<Vec<u8>>,
+}
+
+impl Evidence {
+    fn new(arrived: bool, raw: Option<Vec<u8>>, hash: Digest) -> Self {
+        Self {
+            hash: arrived.then_some(hash),
+            raw: raw.filter(|_| arrived),
+        }
+    }
+
+    /// Whether something arrived and is not kept.
+    const fn is_redacted(&self) -> bool {
+        self.hash.is_some() && self.raw.is_none()
+    }
+}
+
+impl EventDecoder<'_> {
+    pub(super) fn decode(&self, arrived: ReceivedResponse) -> DecodedEvent {
+        match arrived {
+            ReceivedResponse::Whole { decoded, meta, raw } => {
+                let arrived = !raw.is_empty();
+                let mut headers = NamedText::of_headers(&meta.headers);
+                if let Some(scrubber) = self.scrubber {
+                    for header in &mut headers {
+                        header.value = scrubber.cut_text(&header.value);
+                    }
+                }
+                let Scrubbed {
+                    decoded,
+                    raw,
+                    raw_hash,
+                } = match self.scrubber {
+                    None => Scrubbed::as_it_is(raw, decoded),
+                    Some(scrubber) => Scrub(scrubber).response(raw, decoded, |bytes| {
+                        let mut again = decoder(self.issued, self.contract, meta);
+                        again.push(bytes);
+                        again.finish()
+                    }),
+                };
+                let evidence = Evidence::new(arrived, raw, raw_hash);
+                match decoded {
+                    Decoded::Message(result) => self.returned(*result, headers, evidence),
+                    Decoded::Fault { fault, usage } => self.failed(fault, usage, evidence),
+                }
+            }
+            ReceivedResponse::Broken { mut fault, raw } => {
+                let arrived = !raw.is_empty();
+                let (raw, hash) = match self.scrubber {
+                    None => {
+                        let hash = Digest::of(&raw);
+                        (Some(raw), hash)
+                    }
+                    Some(scrubber) => {
+                        fault.message = scrubber.cut_text(&fault.message);
+                        Scrub(scrubber).broken(&raw)
+                    }
+                };
+                self.failed(fault, None, Evidence::new(arrived, raw, hash))
+            }
+        }
+    }
+
+    fn returned(
+        &self,
+        result: ProtocolAdapterResult,
+        server_headers: Vec<NamedText>,
+        evidence: Evidence,
+    ) -> DecodedEvent {
+        let asked = (self.issued.target, self.issued.adapter);
+        let result = transported(result, self.issued.xml.as_ref(), self.contract, asked);
+        // Before anything is held back: an estimate counts the whole text, shown or not.
+        let usage = result.usage_or_estimate(self.issued.expected_tokens, self.counter);
+        let is_message = result.canonical_message.is_some();
+        let asks = self.run.asks(&result);
+        let admitted = self.run.admit(result);
+        let redacted = evidence.is_redacted();
+        let blobs = evidence.raw.into_iter();
+        let blobs = blobs.chain(admitted.withheld.map(String::into_bytes));
+        DecodedEvent {
+            blobs: blobs.collect(),
+            event: EventKind::InferenceReturned(Box::new(InferenceReturned {
+                // A message without calls, through a mask that allows only a call.
+                gate_breached: self.issued.closed && is_message && admitted.gated && !asks,
+                gated: admitted.gated,
+                inference: self.inference,
+                redacted,
+                request_hash: self.issued.body,
+                result: admitted.result,
+                server_headers,
+                usage,
+            })),
+        }
+    }
+
+    fn failed(
+        &self,
+        fault: ProviderFault,
+        usage: Option<Usage>,
+        evidence: Evidence,
+    ) -> DecodedEvent {
+        let fault = ProviderFault {
+            raw_hash: evidence.hash,
+            ..fault
+        };
+        DecodedEvent {
+            event: EventKind::InferenceFailed(InferenceFailed {
+                gated: self.run.gates(&fault),
+                fault,
+                inference: self.inference,
+                redacted: evidence.is_redacted(),
+                request_hash: Some(self.issued.body),
+                usage,
+            }),
+            blobs: evidence.raw.into_iter().collect(),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Scrubs a response before it is recorded. Does not know which values are secret.
+
+use std::borrow::Cow;
+
+use super::pieces::joined;
+use crate::adapter::Decoded;
+use crate::kernel::{Approval, BringUpFault, RunStarted};
+use crate::message::{
+    AdapterStatus, AgentMessage, Digest, FailureCode, InputExchange, ObjectText,
+    ProtocolAdapterResult, ReasoningPart, ReasoningTrace, Scrubber, TokenCounter, ToolInvocation,
+    ToolOutcome, ToolServerStatement,
+};
+
+/// What an inference brought, as it may be recorded.
+#[derive(Debug)]
+pub(super) struct Scrubbed {
+    /// The decoded answer, from which the event is made.
+    pub(super) decoded: Decoded,
+    /// The bytes to keep; none if they would show what the answer no longer does.
+    pub(super) raw: Option<Vec<u8>>,
+    /// The name of the bytes: plain BLAKE3 of what is kept, keyed with the run's salt where nothing is.
+    pub(super) raw_hash: Digest,
+}
+
+impl Scrubbed {
+    /// What was scrubbed before it came here.
+    pub(super) fn as_it_is(raw: Vec<u8>, decoded: Decoded) -> Self {
+        Self {
+            decoded,
+            raw_hash: Digest::of(&raw),
+            raw: Some(raw),
+        }
+    }
+}
+
+/// Goes over results, messages and faults with the host's [`Scrubber`]: it knows where in them there is text.
+#[derive(Clone, Copy, Debug)]
+pub struct Scrub<'s>(pub &'s dyn Scrubber);
+
+impl Scrub<'_> {
+    /// What an answer may be recorded as. `again` decodes bytes as the answer was decoded.
+    ///
+    /// Secrets are taken out of the bytes first, and what remains is decoded, so that a replay decodes the same. Where the
+    /// decoded answer still shows one, because the bytes had it in pieces, it is taken out there and the bytes are not kept.
+    pub(super) fn response(
+        &self,
+        raw: Vec<u8>,
+        decoded: Decoded,
+        again: impl FnOnce(&[u8]) -> Decoded,
+    ) -> Scrubbed {
+        let (kept, mut decoded) = match self.0.cut_bytes(&raw) {
+            Cow::Borrowed(_) => (None, decoded),
+            Cow::Owned(kept) => {
+                let decoded = again(&kept);
+                (Some(kept), decoded)
+            }
+        };
+        let in_pieces = self.shows_in_pieces(kept.as_deref().unwrap_or(&raw));
+        let changed = in_pieces
+            | match &mut decoded {
+                Decoded::Message(result) => self.result(result),
+                Decoded::Fault { fault, .. } => {
+                    let message = self.0.cut_text(&fault.message);
+                    let changed = message != fault.message;
+                    fault.message = message;
+                    changed
+                }
+            };
+        if changed {
+            let raw_hash = self.0.name_of_dropped(&raw);
+            if let Decoded::Message(result) = &mut decoded {
+                result.raw_hash = raw_hash;
+                // A cut may have gone through what would be known as a whole.
+                result.excerpt = None;
+            }
+            return Scrubbed {
+                decoded,
+                raw: None,
+                raw_hash,
+            };
+        }
+        let raw = kept.unwrap_or(raw);
+        Scrubbed {
+            decoded,
+            raw_hash: Digest::of(&raw),
+            raw: Some(raw),
+        }
+    }
+
+    /// What may be kept of bytes that broke off, and their name.
+    pub fn broken(&self, raw: &[u8]) -> (Option<Vec<u8>>, Digest) {
+        let kept = self.0.cut_bytes(raw);
+        if self.shows_in_pieces(&kept) {
+            return (None, self.0.name_of_dropped(raw));
+        }
+        let hash = Digest::of(&kept);
+        (Some(kept.into_owned()), hash)
+    }
+
+    /// Whether the strings of an answer show a secret together that no one of them shows.
+    fn shows_in_pieces(&self, raw: &[u8]) -> bool {
+        let shows = |text: &String| self.0.cut_text(text) != *text;
+        joined(raw).iter().any(shows)
+    }
+
+    /// What a conversation that was recorded elsewhere may be begun with: what is a secret here may have been none there.
+    /// Arguments that would be no object without their secret are replaced as a whole. What is changed of a text that is not the
+    /// model's is counted again.
+    pub fn opening(
+        &self,
+        mut messages: Vec<AgentMessage>,
+        counter: &dyn TokenCounter,
+    ) -> Vec<AgentMessage> {
+        for message in &mut messages {
+            for call in &mut message.tool_calls {
+                if self.call(call).is_err() {
+                    let marker = self.0.marker(call.arguments.as_str().as_bytes());
+                    let whole = format!("{{\"redacted\":\"{marker}\"}}");
+                    // A marker holds nothing that would have to be escaped.
+                    if let Ok(whole) = ObjectText::parse(whole) {
+                        call.arguments = whole;
+                    }
+                }
+            }
+            // Calls are clean by now, so nothing is left that could fail.
+            let changed = self.message(message);
+            if changed.is_ok_and(|changed| changed) {
+                RunStarted::recount(std::slice::from_mut(message), counter);
+            }
+        }
+        messages
+    }
+
+    /// True where anything had to be taken out.
+    fn result(&self, result: &mut ProtocolAdapterResult) -> bool {
+        let mut changed = self.option(&mut result.pointer);
+        changed |= self.option(&mut result.excerpt);
+        if let Some(served_by) = &mut result.served_by {
+            changed |= self.cut(&mut served_by.model);
+            changed |= self.cut(&mut served_by.system_fingerprint);
+        }
+        if let Some(repair) = &mut result.repair {
+            changed |= self.string(&mut repair.original);
+            changed |= self.string(&mut repair.repaired);
+            for step in &mut repair.steps {
+                changed |= self.string(step);
+            }
+        }
+        let Some(message) = &mut result.canonical_message else {
+            return changed;
+        };
+        if let Ok(cleaned) = self.message(message) {
+            return changed | cleaned;
+        }
+        // Arguments that are no object any more are not what the model asked for.
+        result.canonical_message = None;
+        result.failure_code = Some(FailureCode::ArgsInvalidJson);
+        result.repair = None;
+        result.status = AdapterStatus::Rejected;
+        true
+    }
+
+    fn message(&self, message: &mut AgentMessage) -> Result<bool, Unsound> {
+        let mut changed = self.string(&mut message.content);
+        changed |= self.option(&mut message.reasoning);
+        changed |= self.option(&mut message.tool_call_id);
+        for call in &mut message.tool_calls {
+            changed |= self.call(call)?;
+        }
+        // What was signed is worth nothing once it is changed.
+        let trace = message.reasoning_trace.as_ref();
+        if trace.is_some_and(|trace| changed || self.shows_in(trace)) {
+            message.reasoning_trace = None;
+            changed = true;
+        }
+        Ok(changed)
+    }
+
+    fn shows_in(&self, trace: &ReasoningTrace) -> bool {
+        let shows = |text: &str| matches!(self.0.text(text), Cow::Owned(_));
+        trace.parts.iter().any(|part| match part {
+            ReasoningPart::Block(text) => shows(text),
+            ReasoningPart::Call(signature) => signature.as_deref().is_some_and(shows),
+            ReasoningPart::Text(text) => text.signature.as_deref().is_some_and(shows),
+        })
+    }
+
+    fn call(&self, call: &mut ToolInvocation) -> Result<bool, Unsound> {
+        let mut changed = self.string(&mut call.id);
+        changed |= self.string(&mut call.name);
+        changed |= self.string(&mut call.source_model);
+        changed |= self.option(&mut call.raw_payload);
+        if let Cow::Owned(text) = self.0.text(call.arguments.as_str()) {
+            call.arguments = ObjectText::parse(text).map_err(|_| Unsound)?;
+            changed = true;
+        }
+        Ok(changed)
+    }
+
+    fn string(&self, text: &mut String) -> bool {
+        match self.0.text(text) {
+            Cow::Borrowed(_) => false,
+            Cow::Owned(cleaned) => {
+                *text = cleaned;
+                true
+            }
+        }
+    }
+
+    fn option(&self, text: &mut Option<String>) -> bool {
+        text.as_mut().is_some_and(|text| self.string(text))
+    }
+
+    /// A text that was cut may end with a part of a secret.
+    fn cut(&self, text: &mut Option<String>) -> bool {
+        text.as_mut().is_some_and(|text| {
+            let cleaned = self.0.cut_text(text);
+            let changed = cleaned != *text;
+            *text = cleaned;
+            changed
+        })
+    }
+
+    /// Scrubs a call's end for the record. The envelope's content was scrubbed before it was cut.
+    pub fn outcome(&self, outcome: &mut ToolOutcome) {
+        match outcome {
+            ToolOutcome::Malformed { detail, .. }
+            | ToolOutcome::ConnectionLost { detail }
+            | ToolOutcome::RestartFailed { detail }
+            | ToolOutcome::ToolChanged { detail } => {
+                *detail = self.0.cut_text(detail);
+            }
+            ToolOutcome::InputRequired(asked) => {
+                if let Cow::Owned(text) = self.0.text(asked.question.as_str()) {
+                    let marker = self.0.marker(asked.question.as_str().as_bytes());
+                    let whole = || ObjectText::parse(format!("{{\"redacted\":\"{marker}\"}}"));
+                    // A marker holds nothing that would have to be escaped.
+                    asked.question = ObjectText::parse(text)
+                        .or_else(|_| whole())
+                        .unwrap_or_else(|_| ObjectText::empty());
+                }
+                // What was changed is not what the server wants back.
+                let resume = asked.resume.as_deref();
+                if resume.is_some_and(|resume| matches!(self.0.text(resume), Cow::Owned(_))) {
+                    asked.resume = None;
+                }
+            }
+            // The prompt was scrubbed before it was kept.
+            ToolOutcome::SamplingRequired(asked) => {
+                let resume = asked.resume.as_deref();
+                if resume.is_some_and(|resume| matches!(self.0.text(resume), Cow::Owned(_))) {
+                    asked.resume = None;
+                }
+            }
+            ToolOutcome::Returned(_)
+            | ToolOutcome::TimedOut
+            | ToolOutcome::Cancelled
+            | ToolOutcome::RestartInProgress => {}
+        }
+    }
+
+    /// What a person answered, as it may be recorded, which is what the server or the model gets.
+    pub fn answer(&self, answer: &mut Approval) {
+        let written = [&mut answer.content, &mut answer.proposal];
+        for text in written.into_iter().flatten() {
+            self.entered(text);
+        }
+        if let Some(reason) = &mut answer.reason {
+            *reason = self.0.text(reason).into_owned();
+        }
+    }
+
+    /// What a person entered, as it may be recorded.
+    fn entered(&self, content: &mut ObjectText) {
+        if let Cow::Owned(text) = self.0.text(content.as_str()) {
+            *content = ObjectText::parse(text).unwrap_or_else(|_| ObjectText::empty());
+        }
+    }
+
+    /// What servers asked for and what they got, as it may be recorded.
+    pub fn exchanges(&self, exchanges: &mut [InputExchange]) {
+        for exchange in exchanges {
+            exchange.change_texts(|text| self.0.cut_text(text));
+        }
+    }
+
+    /// What tool servers said of themselves, as it may be recorded.
+    pub fn statements(&self, statements: &mut [ToolServerStatement]) {
+        for statement in statements {
+            let texts = [
+                &mut statement.instructions,
+                &mut statement.name,
+                &mut statement.version,
+            ];
+            let texts = texts.into_iter().flatten();
+            for text in texts.chain([&mut statement.protocol]) {
+                *text = self.0.cut_text(text);
+            }
+        }
+    }
+
+    /// What did not come up, as it may be recorded.
+    pub fn faults(&self, faults: &mut [BringUpFault]) {
+        for fault in faults {
+            fault.detail = self.0.cut_text(&fault.detail);
+        }
+    }
+}
+
+/// Arguments from which a secret cannot be taken without breaking them.
+struct Unsound;

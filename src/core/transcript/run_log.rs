@@ -1,0 +1,112 @@
+//! Leaves and tree heads of the log of runs. Does not store them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+
+use super::canonical;
+use super::checkpoint::log_lines;
+use super::merkle::{TreeHash, leaf_hash, tree_root};
+use super::{Flaw, Note, SealedOutcome, SecretKey};
+use crate::message::{Digest, RunId};
+
+/// The prefix of the first line of every tree head.
+const ORIGIN: &str = "monolith/log/";
+
+/// What the log of runs keeps of a sealed run: a leaf of its Merkle tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogLeaf {
+    /// The contract of the run.
+    pub contract_hash: Digest,
+    /// How many entries it has.
+    pub entries: u64,
+    /// The hash of the last of them.
+    pub head: Digest,
+    /// How it ended.
+    pub outcome: SealedOutcome,
+    /// Its name.
+    pub run_id: RunId,
+}
+
+/// The log of runs at one size: its name, how many leaves, and the root over them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeHead {
+    /// `monolith/log/` and the name of the log.
+    pub origin: String,
+    /// How many leaves there are.
+    pub size: u64,
+    /// The root of the tree over them.
+    pub root: TreeHash,
+}
+
+/// Whether a log of runs may be called that: 16 digits of lower-case hex. The name is a line of what is signed.
+#[must_use]
+pub fn is_log_name(name: &str) -> bool {
+    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    name.len() == 16 && name.bytes().all(hex)
+}
+
+impl LogLeaf {
+    /// Its bytes: canonical JSON.
+    #[must_use]
+    pub fn text(&self) -> String {
+        canonical::text_of(self)
+    }
+
+    /// Reads a leaf back.
+    ///
+    /// # Errors
+    /// [`Flaw`] where the text is not the canonical text of a leaf.
+    pub fn decode(text: &str) -> Result<Self, Flaw> {
+        canonical::decode("leaf", text)
+    }
+
+    /// Its hash in the tree.
+    #[must_use]
+    pub fn hash(&self) -> TreeHash {
+        leaf_hash(self.text().as_bytes())
+    }
+}
+
+impl TreeHead {
+    /// The head of the log of that name over all of these leaves.
+    #[must_use]
+    pub fn over(log: &str, leaves: &[TreeHash]) -> Self {
+        Self {
+            origin: format!("{ORIGIN}{log}"),
+            size: u64::try_from(leaves.len()).unwrap_or(u64::MAX),
+            root: tree_root(leaves),
+        }
+    }
+
+    /// The text that is signed: that of a checkpoint of a log (<https://c2sp.org/tlog-checkpoint>).
+    #[must_use]
+    pub fn text(&self) -> String {
+        let root = BASE64.encode(self.root);
+        format!("{}\n{}\n{root}\n", self.origin, self.size)
+    }
+
+    /// The name of the log.
+    pub(super) fn log(&self) -> &str {
+        self.origin.strip_prefix(ORIGIN).unwrap_or_default()
+    }
+
+    /// Signs it.
+    #[must_use]
+    pub fn sign(&self, key: &SecretKey) -> Note {
+        key.sign(self.text())
+    }
+
+    /// What a note states; none if it is not that of a tree head.
+    #[must_use]
+    pub fn read(note: &Note) -> Option<Self> {
+        let (origin, size, root) = log_lines(note.text())?;
+        let head = Self {
+            origin: origin.to_owned(),
+            size,
+            root,
+        };
+        (origin.starts_with(ORIGIN) && head.text() == note.text()).then_some(head)
+    }
+}

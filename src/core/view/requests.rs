@@ -1,0 +1,238 @@
+//! Folds entries into the requests of a run. Does not know how they are displayed.
+
+use std::collections::BTreeMap;
+
+use super::activity::{Activities, Activity};
+use crate::kernel::Action;
+use crate::message::{
+    AdapterStatus, AgentMessage, CallSeq, FailureCode, InferenceSeq, ProtocolAdapterResult,
+    ProviderFault, ProviderFaultClass, StopReason, Usage,
+};
+
+/// A request to a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The number of the activity.
+    pub number: usize,
+    /// What it is for.
+    pub purpose: RequestPurpose,
+    /// Index of the target.
+    pub target: u32,
+    /// The turn that it belongs to.
+    pub turn: u32,
+    /// The attempt in that turn, from 1; of one beside it, the attempt whose message asked for the call.
+    pub attempt: u32,
+    /// Milliseconds since the run began.
+    pub sent_at_ms: u64,
+    /// Milliseconds since the run began; none while it is in flight.
+    pub ended_at_ms: Option<u64>,
+    /// How it ended; none while it is in flight.
+    pub end: Option<RequestEnd>,
+    /// What it used, as far as that was reported or estimated; a late answer counts, too.
+    pub usage: Option<Usage>,
+    /// Whether its message is in the conversation; none before that is decided. What is not is of a failed attempt.
+    pub kept: Option<bool>,
+    /// What that cost, where that is known.
+    pub cost_micro_usd: Option<u64>,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestPurpose {
+    /// An attempt of its turn.
+    Attempt,
+    /// A summary of that call's result.
+    Summary(CallSeq),
+    /// What the server of that call wanted a model to be asked.
+    Sampling(CallSeq),
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestEnd {
+    /// A response came, and the adapter judged it.
+    Returned {
+        /// The verdict.
+        status: AdapterStatus,
+        /// Whether its message has neither text nor a call.
+        blank: bool,
+        /// Why the model stopped.
+        stop: StopReason,
+        /// The reason of a rejection.
+        failure_code: Option<FailureCode>,
+        /// Where in the response the fault lies.
+        pointer: Option<String>,
+    },
+    /// No message came.
+    Failed {
+        /// Whose fault it is.
+        class: ProviderFaultClass,
+        /// The message of the fault.
+        message: String,
+        /// Whether the address leads to no model's API; to one that only lacks the model, or is down, it does.
+        not_found: bool,
+        /// The status of the HTTP response, where there was one.
+        status: Option<u16>,
+    },
+    /// Its process ended first.
+    Lost,
+    /// The machine gave up what was in flight.
+    GivenUp,
+}
+
+/// The requests of a run, by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Requests(BTreeMap<InferenceSeq, Request>);
+
+impl Request {
+    /// Whether it is no attempt of a turn: it stands beside one.
+    pub const fn is_beside(&self) -> bool {
+        !matches!(self.purpose, RequestPurpose::Attempt)
+    }
+
+    /// Whether a message came that has neither text nor a call.
+    pub const fn is_blank(&self) -> bool {
+        matches!(self.end, Some(RequestEnd::Returned { blank: true, .. }))
+    }
+
+    /// Whether a canonical message came in time.
+    pub const fn is_ok(&self) -> bool {
+        matches!(
+            self.end,
+            Some(RequestEnd::Returned {
+                failure_code: None,
+                ..
+            })
+        )
+    }
+}
+
+impl RequestEnd {
+    pub(super) fn returned(result: &ProtocolAdapterResult) -> Self {
+        let message = result.canonical_message.as_ref();
+        let is_blank = |message: &AgentMessage| {
+            message.is_blank() && message.tool_calls.is_empty() && !message.has_reasoning()
+        };
+        let held_back = result.withheld.is_some_and(|withheld| !withheld.blank);
+        Self::Returned {
+            blank: message.is_some_and(is_blank) && !held_back,
+            failure_code: result.failure_code,
+            pointer: result.pointer.clone(),
+            status: result.status,
+            stop: result.stop,
+        }
+    }
+
+    pub(super) fn failed(fault: &ProviderFault) -> Self {
+        Self::Failed {
+            class: fault.class,
+            message: fault.message.clone(),
+            not_found: is_elsewhere(fault),
+            status: fault.status,
+        }
+    }
+}
+
+/// Whether that is the answer of something else than a model's API: there is nothing at the address, it takes no such request, it leads on to
+/// another one, or it has a web page. A page with any other status is what a proxy shows while the server behind it is down.
+fn is_elsewhere(fault: &ProviderFault) -> bool {
+    match fault.status {
+        Some(404 | 405 | 501) => !fault.unknown_model || has_web_page(&fault.message),
+        Some(300..=399) => true,
+        Some(200..=299) => has_web_page(&fault.message),
+        _ => false,
+    }
+}
+
+/// Whether the message of a fault quotes a web page, alone or after what is wrong with it.
+pub fn has_web_page(message: &str) -> bool {
+    message.split(": ").any(|part| {
+        let part: String = part.trim_start().chars().take(14).collect();
+        let part = part.to_ascii_lowercase();
+        part.starts_with("<!doctype html") || part.starts_with("<html")
+    })
+}
+
+impl Requests {
+    pub(super) const fn all(&self) -> &BTreeMap<InferenceSeq, Request> {
+        &self.0
+    }
+
+    pub(super) fn is_beside(&self, inference: InferenceSeq) -> bool {
+        self.0.get(&inference).is_some_and(Request::is_beside)
+    }
+
+    /// A request is sent.
+    pub(super) fn send(
+        &mut self,
+        activities: &mut Activities,
+        inference: InferenceSeq,
+        (purpose, target, attempt): (RequestPurpose, u32, u32),
+        action: &Action,
+        at_ms: u64,
+    ) {
+        let request = Request {
+            attempt,
+            cost_micro_usd: None,
+            end: None,
+            ended_at_ms: None,
+            kept: None,
+            number: activities.begin(Activity::Request(inference)),
+            purpose,
+            sent_at_ms: at_ms,
+            target,
+            turn: action.counters.turns,
+            usage: None,
+        };
+        self.0.insert(inference, request);
+    }
+
+    /// The request ended so, where it was in flight.
+    pub(super) fn end(
+        &mut self,
+        activities: &mut Activities,
+        inference: InferenceSeq,
+        end: RequestEnd,
+        at_ms: u64,
+    ) {
+        if let Some(request) = self.0.get_mut(&inference)
+            && request.end.is_none()
+        {
+            // What came back is judged first.
+            request.kept = (!matches!(end, RequestEnd::Returned { .. })).then_some(false);
+            request.end = Some(end);
+            request.ended_at_ms = Some(at_ms);
+            activities.end(request.number);
+        }
+    }
+
+    /// It is decided whether the message of the request is in the conversation.
+    pub(super) fn settle(&mut self, inference: InferenceSeq, kept: bool) {
+        if let Some(request) = self.0.get_mut(&inference) {
+            request.kept = Some(kept);
+        }
+    }
+
+    /// The request used so much, and that cost so much.
+    pub(super) fn charge(
+        &mut self,
+        inference: InferenceSeq,
+        usage: &Usage,
+        cost_micro_usd: Option<u64>,
+    ) {
+        if let Some(request) = self.0.get_mut(&inference) {
+            request.usage = Some(*usage);
+            request.cost_micro_usd = cost_micro_usd;
+        }
+    }
+
+    /// What is in flight is given up.
+    pub(super) fn give_up(&mut self, activities: &mut Activities, at_ms: u64) {
+        for request in self.0.values_mut().filter(|request| request.end.is_none()) {
+            request.end = Some(RequestEnd::GivenUp);
+            request.kept = Some(false);
+            request.ended_at_ms = Some(at_ms);
+            activities.end(request.number);
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! The whole run, folded once from its entries. Knows entries; does not know displays or stores.
+
+use std::sync::Arc;
+
+use super::activity::Activities;
+use super::agreement::Agreement;
+use super::calls::Calls;
+use super::decision::Decision;
+use super::reports::Reports;
+use super::requested_calls::RequestedCalls;
+use super::requests::Requests;
+use super::servers::Servers;
+use super::turns::Turns;
+use super::usage_totals::UsageTotals;
+use super::work_changes::{WorkChanges, changes_files};
+use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
+use crate::contract::ExecutionContract;
+use crate::kernel::{
+    Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, FlowRecord,
+    InferenceReturned, LostEffect, Outcome, Run, RunClock, RunStarted, State, ToolReturned,
+};
+use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, Usage};
+
+mod facts;
+mod offence;
+
+pub use offence::Offence;
+
+/// A run, folded once from its entries.
+///
+/// An entry costs what its new bytes cost. What is kept grows by one fixed-size record for each request, call and turn, and by
+/// the arguments of calls.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use monolith::{Entry, RunView};
+/// # use std::collections::BTreeMap;
+/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+///
+/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
+/// # let mut blobs = BTreeMap::new();
+/// # for line in text.split_inclusive(|byte| *byte == b'\n') {
+/// #     match reader.read(line)? {
+/// #         Record::Header(found) => header = Some((ExecutionContract::decode(found.contract)?, found.run_id)),
+/// #         Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
+/// #         Record::Blob(blob) => drop(blobs.insert(blob.hash, blob.bytes.to_vec())),
+/// #         _ => {}
+/// #     }
+/// # }
+/// # let (contract, run_id) = header.ok_or("no header")?;
+/// let mut view = RunView::new(Arc::new(contract));
+/// for entry in &entries {
+///     let (action, event) = (entry.decode_action()?, entry.decode_event()?);
+///     view.take(Entry { action: &action, event: event.as_ref(), hash: entry.hash });
+/// }
+/// assert!(view.outcome().is_some_and(|end| end.class.is_success()));
+/// assert_eq!(view.run_id(), Some(&run_id));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunView {
+    activities: Activities,
+    agreement: Agreement,
+    approvals: Approvals,
+    requested: RequestedCalls,
+    at_ms: u64,
+    calls: Calls,
+    clock: RunClock,
+    closing: Option<ClosingReason>,
+    contract: Arc<ExecutionContract>,
+    /// The digest of the conversation after the last entry.
+    conversation: Option<Digest>,
+    counters: Counters,
+    decisions: Vec<Decision>,
+    entries: u64,
+    /// What rules of `flow` decided about calls, each with its entry, in the order of the entries.
+    flows: Vec<(u64, FlowRecord)>,
+    /// Bytes of text that the token gate held back.
+    held_back: u64,
+    head: Option<Digest>,
+    /// The request whose response is being judged.
+    judged: Option<InferenceSeq>,
+    /// The last refusal by VALIDATE_CALLS of all messages.
+    last_refusal: Option<String>,
+    /// The first run of the line of forks, where the caller knows it.
+    origin: Option<RunId>,
+    outcome: Option<Outcome>,
+    preflight: Preflight,
+    /// The refusal by VALIDATE_CALLS of the last message without an authorised call.
+    refused: Option<String>,
+    reports: Reports,
+    requests: Requests,
+    servers: Servers,
+    start: Option<RunStart>,
+    /// The workflow and the step that the run stands below, joined by a colon, where the caller knows it.
+    step_path: Option<String>,
+    suspended: bool,
+    /// Whether the process before the last one had suspended the run.
+    was_suspended: bool,
+    turns: Turns,
+    usage: UsageTotals,
+    work_changes: WorkChanges,
+}
+
+/// What passed between an entry and the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Milliseconds.
+    pub took_ms: u64,
+    /// Tokens that were counted.
+    pub tokens: u64,
+}
+
+impl RunView {
+    /// The view of a run before entry 0. It folds the events, to hold each entry against the one that the machine makes of them.
+    #[must_use]
+    pub fn new(contract: Arc<ExecutionContract>) -> Self {
+        let agreement = Agreement::folding(Arc::clone(&contract));
+        Self::held_against(agreement, contract)
+    }
+
+    /// The view, before entry 0, of a run whose machine the caller has: it is given the entries as that one decides them, and steps
+    /// none of its own.
+    pub fn following(contract: Arc<ExecutionContract>) -> Self {
+        Self::held_against(Agreement::following(), contract)
+    }
+
+    fn held_against(agreement: Agreement, contract: Arc<ExecutionContract>) -> Self {
+        Self {
+            activities: Activities::default(),
+            agreement,
+            approvals: Approvals::default(),
+            requested: RequestedCalls::default(),
+            at_ms: 0,
+            calls: Calls::default(),
+            clock: RunClock::default(),
+            closing: None,
+            contract,
+            conversation: None,
+            counters: Counters::default(),
+            decisions: Vec::new(),
+            entries: 0,
+            flows: Vec::new(),
+            held_back: 0,
+            head: None,
+            judged: None,
+            last_refusal: None,
+            origin: None,
+            outcome: None,
+            preflight: Preflight::default(),
+            refused: None,
+            reports: Reports::default(),
+            requests: Requests::default(),
+            servers: Servers::default(),
+            start: None,
+            step_path: None,
+            suspended: false,
+            was_suspended: false,
+            turns: Turns::default(),
+            usage: UsageTotals::default(),
+            work_changes: WorkChanges::default(),
+        }
+    }
+
+    /// The view of a run after these entries.
+    #[must_use]
+    pub fn of<'e>(
+        contract: Arc<ExecutionContract>,
+        entries: impl IntoIterator<Item = Entry<'e>>,
+    ) -> Self {
+        let mut view = Self::new(contract);
+        for entry in entries {
+            view.take(entry);
+        }
+        view
+    }
+
+    /// What was wrong with the calls of the last message of which none was authorised, in the machine's words.
+    #[must_use]
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// What was wrong with the calls that were refused last, in the machine's words: also where a later message asked for none.
+    #[must_use]
+    pub fn last_refusal(&self) -> Option<&str> {
+        self.last_refusal.as_deref()
+    }
+
+    /// Whether that entry, the last that was taken, refuses calls of the model.
+    pub fn refuses_calls(&self, action: &Action) -> bool {
+        action.from == State::ValidateCalls
+            && action.kind == EntryKind::Transition
+            && action.note.is_some()
+            && self.requested.are_refused(&self.contract)
+    }
+
+    /// What the run did to files of its workspace, as far as its calls tell.
+    pub const fn work_changes(&self) -> &WorkChanges {
+        &self.work_changes
+    }
+
+    /// Whether it may have changed more files than they tell: not all were compared, or a call that changes files has no result.
+    pub fn may_have_changed_more(&self) -> bool {
+        let mut changing = self
+            .calls
+            .all()
+            .values()
+            .filter(|call| changes_files(&call.name));
+        self.work_changes.incomplete()
+            || changing.any(|call| call.executions.iter().any(|made| made.result().is_none()))
+    }
+
+    /// Takes the next entry.
+    pub fn take(&mut self, entry: Entry<'_>) -> Step {
+        let Entry {
+            action,
+            event,
+            hash,
+        } = entry;
+        if action.from == State::ValidateCalls && action.to == State::Commit {
+            self.refused.clone_from(&action.note);
+        }
+        if self.refuses_calls(action) {
+            self.last_refusal.clone_from(&action.note);
+        }
+        if action.from == State::ValidateCalls
+            && action.kind == EntryKind::Transition
+            && let Some(judged) = self.judged.take()
+        {
+            let kept = self.conversation != Some(action.conversation_digest);
+            self.requests.settle(judged, kept);
+        }
+        self.conversation = Some(action.conversation_digest);
+        let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());
+        if let Some(event) = event {
+            self.at_ms = self.at_ms.max(event.at_ms);
+            self.event(action, &event.event);
+        }
+        if let Some((call, end)) = self.approvals.take(action, event) {
+            self.calls.settle(call, end, event);
+            self.clock.unpark(self.at_ms);
+        }
+        if action.from == State::ValidateCalls {
+            self.requested.judged(&action.flow);
+            let flows = action.flow.iter().cloned();
+            self.flows.extend(flows.map(|flow| (action.seq, flow)));
+        }
+        if action.from == State::Execute {
+            self.waits_for_ends(action);
+        }
+        let asked_by = self.approvals.asked_by();
+        if let Some(asked) = self.approvals.awaited() {
+            self.clock.park(self.at_ms);
+            self.calls
+                .await_approval(&self.contract, &mut self.requested, asked, asked_by);
+        }
+        self.reports.settle(&mut self.activities, action);
+        self.turns.begun(action.counters.turns, self.counted_ms());
+        for effect in &action.effects {
+            self.effect(action, effect);
+        }
+        if !action.checks.is_empty() {
+            self.preflight.checks.clone_from(&action.checks);
+        }
+        self.decisions.extend(Decision::of(action, self.at_ms));
+        self.closing = action.closing.or(self.closing);
+        self.counters = action.counters;
+        self.entries = self.entries.saturating_add(1);
+        self.head = Some(hash);
+        self.outcome = action.outcome;
+        self.agreement.take(entry);
+        self.agreement.counted(self.miscounted(action.to));
+        Step {
+            took_ms: self.at_ms.saturating_sub(before_ms),
+            tokens: self.counters.tokens().saturating_sub(before_tokens),
+        }
+    }
+
+    /// The time of a run stands still while only the ends of runs below it are waited for: from the cancellation to the end of EXECUTE.
+    fn waits_for_ends(&mut self, action: &Action) {
+        if action.to != State::Execute {
+            self.clock.unpark(self.at_ms);
+        } else if action.effects.contains(&EffectRecord::Cancel) {
+            self.clock.park(self.at_ms);
+        }
+    }
+
+    /// Holds what was taken against the machine of the run itself: its driver knows whether anything was left out.
+    pub fn end(&mut self, run: &Run) {
+        self.agreement.end(run);
+    }
+
+    /// Hands out the machine that the events were folded through, which is that of the last entry; none before entry 0.
+    pub fn release_machine(&mut self) -> Option<Run> {
+        self.agreement.release()
+    }
+
+    /// No entry follows for now: an entry that the machine has written and that was not given is missing.
+    pub fn pause(&mut self) {
+        self.agreement.pause();
+    }
+
+    /// What this view counts otherwise than the machine, where a state is one in which both have counted everything.
+    fn miscounted(&self, state: State) -> Option<&'static str> {
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let (counters, usage) = (&self.counters, &self.usage);
+        let tokens = (usage.input, usage.output, usage.cache_read);
+        let counted = (
+            counters.tokens_in,
+            counters.tokens_out,
+            counters.tokens_cache_read,
+        );
+        // The machine counts what was executed when it observes.
+        let observed = !matches!(state, State::Execute | State::Observe);
+        let sums = [
+            (
+                "requests",
+                number(self.requests.all().len()) == counters.inferences,
+            ),
+            (
+                "turns",
+                number(self.turns.all().len()) == u64::from(counters.turns),
+            ),
+            ("tokens", tokens == counted),
+            ("costs", usage.cost_micro_usd == counters.cost_micro_usd),
+            (
+                "executed calls",
+                !observed || self.calls.executed() == (counters.executed, counters.executed_ok),
+            ),
+        ];
+        let off = sums.into_iter().find(|(_, same)| !same);
+        off.map(|(what, _)| what)
+    }
+
+    /// States which run was the first of the line that this one was forked along: entry 0 names only the one before.
+    pub fn originating_from(&mut self, first: RunId) {
+        self.origin = Some(first);
+    }
+
+    fn event(&mut self, action: &Action, event: &EventKind) {
+        match event {
+            EventKind::RunStarted(started) => self.started(started),
+            EventKind::Probed(probed) => self.preflight.probed.clone_from(&probed.targets),
+            EventKind::InferenceReturned(returned) => self.returned(action, returned),
+            EventKind::InferenceFailed(failed) => {
+                if let Some(usage) = &failed.usage {
+                    self.charge(failed.inference, usage);
+                }
+                self.end_request(failed.inference, RequestEnd::failed(&failed.fault));
+            }
+            EventKind::ToolReturned(returned) => self.call_returned(action, returned),
+            EventKind::EffectLost(LostEffect::Inference(lost)) => {
+                self.end_request(*lost, RequestEnd::Lost);
+            }
+            EventKind::EffectLost(LostEffect::Call(lost)) => {
+                let lost = (*lost, self.was_suspended);
+                self.calls.lost(&mut self.activities, lost, self.at_ms);
+            }
+            EventKind::TimerFired
+            | EventKind::StopRequested
+            | EventKind::Interrupted(_)
+            | EventKind::ApprovalGiven(_)
+            | EventKind::ApprovalDenied(_)
+            | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait) => {}
+            EventKind::Suspended => self.suspended |= action.kind != EntryKind::Ignored,
+            EventKind::Resumed(resumed) => {
+                self.was_suspended = std::mem::take(&mut self.suspended);
+                self.servers.resumed(self.entries, resumed);
+            }
+        }
+    }
+
+    fn started(&mut self, started: &RunStarted) {
+        self.preflight.bring_up.clone_from(&started.bring_up);
+        self.reports = Reports::of_run(&self.contract, &started.run_id);
+        self.servers.started(self.entries, started);
+        self.start = Some(RunStart::from(started));
+    }
+
+    fn returned(&mut self, action: &Action, returned: &InferenceReturned) {
+        if let Some(request) = self.requests.all().get(&returned.inference) {
+            self.servers
+                .answered(self.entries, request.target, returned);
+        }
+        let (inference, result) = (returned.inference, &returned.result);
+        let in_time = action.kind != EntryKind::Ignored;
+        if let Some(withheld) = result.withheld.filter(|withheld| !withheld.blank) {
+            self.held_back = self.held_back.saturating_add(withheld.bytes);
+        }
+        if in_time && !self.requests.is_beside(inference) {
+            self.judged = Some(inference);
+            self.requested
+                .take(inference, result.canonical_message.as_ref());
+        }
+        self.charge(inference, &returned.usage);
+        self.end_request(inference, RequestEnd::returned(result));
+        if in_time {
+            self.reports.given(
+                &self.contract,
+                &mut self.activities,
+                action,
+                returned,
+                self.at_ms,
+            );
+        }
+    }
+
+    fn call_returned(&mut self, action: &Action, returned: &ToolReturned) {
+        let (call, at_ms) = (returned.call, self.at_ms);
+        if let ToolOutcome::Returned(envelope) = &returned.outcome {
+            self.work_changes.take(&envelope.changes);
+        }
+        self.calls.returned(&mut self.activities, returned, at_ms);
+        if matches!(
+            returned.outcome,
+            ToolOutcome::InputRequired(_) | ToolOutcome::SamplingRequired(_)
+        ) {
+            return;
+        }
+        self.turns.returned(call);
+        if let Some(dropped) = action.blocked.as_ref().and_then(|block| block.dropped) {
+            self.calls.drop_result(call, dropped);
+        }
+    }
+
+    fn charge(&mut self, inference: InferenceSeq, usage: &Usage) {
+        let request = self.requests.all().get(&inference);
+        let target = request.and_then(|request| usize::try_from(request.target).ok());
+        let cost = self.contract.cost_micro_usd(target, usage);
+        self.usage.add(usage, cost);
+        self.requests.charge(inference, usage, cost);
+    }
+
+    fn end_request(&mut self, inference: InferenceSeq, end: RequestEnd) {
+        self.requests
+            .end(&mut self.activities, inference, end, self.at_ms);
+    }
+
+    fn effect(&mut self, action: &Action, effect: &EffectRecord) {
+        let at_ms = self.at_ms;
+        match effect {
+            EffectRecord::Infer {
+                attempt,
+                inference,
+                target,
+                ..
+            } => {
+                let what = (RequestPurpose::Attempt, *target, *attempt);
+                self.requests
+                    .send(&mut self.activities, *inference, what, action, at_ms);
+                self.turns.attempt(*inference);
+            }
+            EffectRecord::Summarise {
+                call,
+                inference,
+                target,
+            } => {
+                let what = (RequestPurpose::Summary(*call), *target, action.attempt);
+                self.requests
+                    .send(&mut self.activities, *inference, what, action, at_ms);
+            }
+            EffectRecord::Sample {
+                call,
+                inference,
+                target,
+            } => {
+                let what = (RequestPurpose::Sampling(*call), *target, action.attempt);
+                self.requests
+                    .send(&mut self.activities, *inference, what, action, at_ms);
+            }
+            EffectRecord::Execute { call, id, name, .. } => {
+                let which = (*call, id.as_str(), name.as_str());
+                self.calls
+                    .start(&self.requested, &mut self.activities, which, action, at_ms);
+            }
+            EffectRecord::Delegate { call, id, name, .. } => {
+                let which = (*call, id.as_str(), name.as_str());
+                self.calls
+                    .delegate(&self.requested, &mut self.activities, which, action, at_ms);
+            }
+            // What a server asked and got no answer to goes on nowhere and so is not cancelled: it ends with the run.
+            EffectRecord::Cancel | EffectRecord::Finish => {
+                self.requests.give_up(&mut self.activities, at_ms);
+                // The ends of runs below are waited for until the end.
+                let runs_too = *effect == EffectRecord::Finish;
+                self.calls.give_up(&mut self.activities, at_ms, runs_too);
+            }
+            EffectRecord::Probe
+            | EffectRecord::AwaitApproval { .. }
+            | EffectRecord::Wait { .. } => {}
+        }
+    }
+}

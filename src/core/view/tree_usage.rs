@@ -1,0 +1,47 @@
+//! What a run and the runs below it used together. Does not read them: the run above has it in its counters.
+
+use serde::Serialize;
+
+use crate::kernel::Counters;
+
+/// What runs used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TreeUsage {
+    /// Cost in millionths of a US dollar, as far as it is known.
+    pub cost_micro_usd: u64,
+    /// Tokens of all kinds.
+    pub tokens: u64,
+    /// Calls of tools that are no agents, and reported no error.
+    pub tools_ok: u64,
+}
+
+impl TreeUsage {
+    /// What a run used, and the runs below it.
+    pub const fn of(counters: &Counters) -> Self {
+        Self {
+            cost_micro_usd: counters.tree_cost_micro_usd(),
+            tokens: counters.tree_tokens(),
+            tools_ok: counters.tree_tools_ok(),
+        }
+    }
+
+    /// What the runs below a run used; `None` if it called no agent that used anything.
+    pub fn below(counters: &Counters) -> Option<Self> {
+        let below = Self {
+            cost_micro_usd: counters.below_cost_micro_usd,
+            tokens: counters.below_tokens,
+            tools_ok: counters.below_tools_ok,
+        };
+        (below != Self::default()).then_some(below)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            cost_micro_usd: self.cost_micro_usd.saturating_add(other.cost_micro_usd),
+            tokens: self.tokens.saturating_add(other.tokens),
+            tools_ok: self.tools_ok.saturating_add(other.tools_ok),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! A provider, a tool server or a queue of the layers, in the form of a contract file.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::builder::Builder;
+use super::env_file::is_name;
+use super::fault::{DefinitionFault, NO_PLACE};
+use super::merged::Merged;
+use super::names::{STREAMING, snake, term};
+use monolith_core::contract::{Definition, DefinitionKind, placeholders};
+
+/// A definition in the form of a contract file.
+pub(super) fn definition(
+    mut builder: Builder<'_>,
+    wanted: DefinitionKind,
+    merged: &Merged,
+) -> Result<Definition, DefinitionFault> {
+    if let Merged::Leaf { layer, .. } = merged {
+        return Err(DefinitionFault {
+            variable: None,
+            key: String::new(),
+            layer: *layer,
+            rule: "it is no JSON object".to_owned(),
+        });
+    }
+    match wanted {
+        DefinitionKind::Provider => builder.provider(merged)?,
+        DefinitionKind::Openapi => builder.openapi(merged)?,
+        DefinitionKind::RestTool => builder.rest_tool(merged)?,
+        DefinitionKind::Server => builder.server(merged)?,
+        DefinitionKind::Price => builder.price(merged)?,
+        DefinitionKind::Queue => builder.queue(merged)?,
+    }
+    Ok(builder.finish())
+}
+
+impl Builder<'_> {
+    fn provider(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        let kind = given.member("type").and_then(Merged::text);
+        let kind = kind.map_or("", |(_, kind)| kind);
+        for (key, value) in given.members() {
+            match key.as_str() {
+                "type" => self.provider_type(value)?,
+                "file" => self.located(key, key, value)?,
+                "reasoning" | "tokenizer" => self.put(key, key, value)?,
+                "baseUrl" | "base_url" => self.put("base_url", key, value)?,
+                "apiKey" => self.key(value)?,
+                "api_key_env" | "base_url_env" => {
+                    self.named(key, value.layer(), value.value());
+                }
+                "headers" => self.later("headers", value),
+                "overrides" => self.renamed("overrides", key, value)?,
+                "contextWindow" | "context_window" => self.put("context_window", key, value)?,
+                "contextWindowBufferTokens" | "buffer" => self.put("buffer", key, value)?,
+                "toolsAllowed" | "tools_allowed" => self.names("tools_allowed", key, value)?,
+                "toolsDenied" | "tools_denied" => self.names("tools_denied", key, value)?,
+                "models" => self.models(value)?,
+                "custom" => {
+                    for (below, value) in value.members() {
+                        let at = format!("{key}.{below}");
+                        if below != "providerOptions" {
+                            return Err(refused(&at, value));
+                        }
+                        // Other programs keep them under the provider's type.
+                        let own = value.member(kind).unwrap_or(value);
+                        self.put("provider_options", &at, own)?;
+                    }
+                }
+                _ => return Err(refused(key, value)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The type of a provider. Scripts have another name in layers.
+    fn provider_type(&mut self, value: &Merged) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded("type", value)?;
+        let expanded = if expanded == json!("test-llm") {
+            json!("scripted")
+        } else {
+            expanded
+        };
+        self.insert("type", expanded, origin);
+        Ok(())
+    }
+
+    /// The key itself never stands in a contract, so it must be a variable here.
+    fn key(&mut self, value: &Merged) -> Result<(), DefinitionFault> {
+        let (layer, text) = match value {
+            Merged::Leaf {
+                value: Value::Null, ..
+            } => return Ok(()),
+            value => value.text().unwrap_or((value.layer(), "")),
+        };
+        let name = text
+            .strip_prefix("${")
+            .and_then(|rest| rest.strip_suffix('}'));
+        let Some(name) = name.filter(|name| is_name(name)) else {
+            return Err(DefinitionFault {variable: None,
+                key: "apiKey".to_owned(),
+                layer,
+                rule: "a key is written as ${NAME} and belongs in the .ai-agent.env beside the file, or in the environment"
+                    .to_owned(),
+            });
+        };
+        self.named("api_key_env", layer, json!(name));
+        Ok(())
+    }
+
+    fn models(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        let mut models = Map::new();
+        for (model, terms) in given.members() {
+            let mut own = Map::new();
+            for (key, value) in terms.members() {
+                let at = format!("models.{model}.{key}");
+                let name = match key.as_str() {
+                    "overrides" | "reasoning" | "tokenizer" => key.as_str(),
+                    "contextWindow" | "context_window" => "context_window",
+                    "contextWindowBufferTokens" | "buffer" => "buffer",
+                    _ => return Err(refused(&at, value)),
+                };
+                let (expanded, origin) = self.expanded(&at, value)?;
+                let expanded = if name == "overrides" {
+                    snake(expanded)
+                } else {
+                    expanded
+                };
+                own.insert(name.to_owned(), expanded);
+                self.from(&format!("models.{model}.{name}"), origin);
+            }
+            models.insert(model.clone(), Value::Object(own));
+        }
+        self.members
+            .insert("models".to_owned(), Value::Object(models));
+        Ok(())
+    }
+
+    fn server(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        let kind = match given.member("type") {
+            Some(value) => {
+                let (expanded, _) = self.expanded("type", value)?;
+                let word = expanded.as_str().map(str::to_owned);
+                word.map(|word| (value.layer(), word))
+            }
+            None => None,
+        };
+        let kind = kind.as_ref().map(|(layer, word)| (*layer, word.as_str()));
+        let by_url = given.member("url").is_some() && given.member("command").is_none();
+        let over_http = match kind {
+            None => by_url,
+            Some((_, "stdio" | "local")) => false,
+            Some((_, "http" | "remote" | "sse" | "websocket")) => true,
+            Some((layer, other)) => {
+                let is_written =
+                    given.member("type").and_then(Merged::text) == Some((layer, other));
+                let shown = if is_written {
+                    format!("{other:?}")
+                } else {
+                    "the value of a variable".to_owned()
+                };
+                let rule = format!("{shown} is none; there are stdio, http, sse and websocket");
+                return Err(DefinitionFault::of("type", layer, &rule));
+            }
+        };
+        for (key, value) in given.members() {
+            match key.as_str() {
+                "enabled" => {
+                    let rule = match value.value() {
+                        Value::Bool(true) | Value::Null => continue,
+                        Value::Bool(false) => "the server is switched off",
+                        _ => "expected true or false, without quotes",
+                    };
+                    return Err(DefinitionFault {
+                        variable: None,
+                        key: key.clone(),
+                        layer: value.layer(),
+                        rule: rule.to_owned(),
+                    });
+                }
+                "toolsAllowed" | "tools_allowed" => self.names("tools_allowed", key, value)?,
+                "toolsDenied" | "tools_denied" => self.names("tools_denied", key, value)?,
+                "healthProbe" | "health_probe" => self.probe(key, value)?,
+                "command" if !over_http => self.command(given, value)?,
+                "args" if !over_http => {
+                    if !matches!(
+                        given.member("command").map(Merged::value),
+                        Some(Value::Array(_))
+                    ) {
+                        self.arguments(value.value(), value)?;
+                    }
+                }
+                "env" if !over_http => self.later("env", value),
+                "url" if over_http => self.put(key, key, value)?,
+                "headers" if over_http => self.later("headers", value),
+                "type" if matches!(kind, Some((_, "sse" | "websocket"))) => {
+                    self.put(key, key, value)?;
+                }
+                // Of the other kind of server, judged above, or of no meaning here.
+                "command" | "args" | "env" | "url" | "headers" | "type" | "toolSchemas" => {}
+                "queue" | "pin" | "shared" => self.put(key, key, value)?,
+                "sandbox" | "roots" if !over_http => self.put(key, key, value)?,
+                _ => return Err(refused(key, value)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The probe, whose words are written otherwise in a contract file.
+    fn probe(&mut self, key: &str, value: &Merged) -> Result<(), DefinitionFault> {
+        let (mut expanded, origin) = self.expanded(key, value)?;
+        if expanded == json!("listTools") {
+            expanded = json!("list_tools");
+        }
+        self.insert("health_probe", expanded, origin);
+        Ok(())
+    }
+
+    /// A command may be a list: the program, then its arguments.
+    fn command(&mut self, given: &Merged, value: &Merged) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded("command", value)?;
+        let Value::Array(expanded) = expanded else {
+            let located = self.beside_layer(value.layer(), expanded);
+            self.insert("command", located, origin);
+            return Ok(());
+        };
+        let Some((program, expanded)) = expanded.split_first() else {
+            return Err(DefinitionFault {
+                variable: None,
+                key: "command".to_owned(),
+                layer: value.layer(),
+                rule: "it is empty".to_owned(),
+            });
+        };
+        let program = self.beside_layer(value.layer(), program.clone());
+        self.insert("command", program, origin);
+        let args = given.member("args");
+        let beside = args.is_none_or(|args| args.layer() == value.layer());
+        let mut words = match value.value() {
+            Value::Array(words) if beside => words.into_iter().skip(1).collect(),
+            // The variables of two layers may differ.
+            _ => expanded.to_vec(),
+        };
+        if let Some(Value::Array(more)) = args.map(Merged::value) {
+            words.extend(more);
+        }
+        self.arguments(Value::Array(words), args.unwrap_or(value))
+    }
+
+    /// The arguments of a command as they are written. The variables in them are looked up where the server is started, so no value
+    /// of one is in a contract; one that is set nowhere is refused here.
+    fn arguments(&mut self, words: Value, value: &Merged) -> Result<(), DefinitionFault> {
+        let (_, origin) = self.expanded("args", value)?;
+        let words = match words {
+            Value::Array(words) => {
+                let words = words.into_iter();
+                let located = words.map(|word| self.beside_layer(value.layer(), word));
+                located.collect()
+            }
+            other => other,
+        };
+        let texts = words.as_array().into_iter().flatten();
+        let texts: Vec<&str> = texts.filter_map(Value::as_str).collect();
+        let named = texts.iter().flat_map(|text| placeholders(text));
+        let variables: BTreeSet<&str> = named.filter(|name| is_name(name)).collect();
+        if variables.is_empty() {
+            self.insert("args", words, origin);
+            return Ok(());
+        }
+        let variables = json!(variables);
+        self.named("args", value.layer(), words);
+        self.named("arg_variables", value.layer(), variables);
+        Ok(())
+    }
+
+    fn rest_tool(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            match term(key) {
+                "headers" => self.later("headers", value),
+                "streaming" => self.streaming(key, value)?,
+                name @ ("body_template" | "description" | "loopback" | "max_bytes"
+                | "max_redirects" | "method" | "networks" | "parameters_schema"
+                | "queue" | "url") => {
+                    self.put(name, key, value)?;
+                }
+                _ => return Err(refused(key, value)),
+            }
+        }
+        // Other programs need none; the name of the tool says the rest.
+        if !self.members.contains_key("description") {
+            let method = self.members.get("method").and_then(Value::as_str);
+            let method = method.unwrap_or_default().to_ascii_uppercase();
+            let text = format!("A {method} request to a web service.");
+            self.members.insert("description".to_owned(), json!(text));
+        }
+        Ok(())
+    }
+
+    fn openapi(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            match term(key) {
+                "headers" => self.later("headers", value),
+                "spec" => self.located("spec", key, value)?,
+                name @ ("tools_allowed" | "tools_denied") => self.names(name, key, value)?,
+                name @ ("base_url" | "include_methods" | "loopback" | "max_bytes"
+                | "max_redirects" | "networks" | "pin" | "queue" | "tags") => {
+                    self.put(name, key, value)?;
+                }
+                _ => return Err(refused(key, value)),
+            }
+        }
+        Ok(())
+    }
+
+    /// How a stream is read. There is one mode, which a contract does not name.
+    fn streaming(&mut self, key: &str, given: &Merged) -> Result<(), DefinitionFault> {
+        let mut streaming = Map::new();
+        for (below, value) in given.members() {
+            let at = format!("{key}.{below}");
+            let (expanded, origin) = self.expanded(&at, value)?;
+            let known = STREAMING
+                .iter()
+                .find(|(camel, name)| camel == below || name == below);
+            match (below.as_str(), known) {
+                ("mode", _) if expanded == json!("json-stream") => {}
+                (_, Some((_, name))) => {
+                    streaming.insert((*name).to_owned(), expanded);
+                    self.from(&format!("streaming.{name}"), origin);
+                }
+                _ => return Err(refused(&at, value)),
+            }
+        }
+        self.members
+            .insert("streaming".to_owned(), Value::Object(streaming));
+        Ok(())
+    }
+
+    /// What a model costs. There is one currency.
+    fn price(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            let name = match key.as_str() {
+                "unit" => "unit",
+                "prompt" | "input" => "input",
+                "completion" | "output" => "output",
+                "cacheRead" | "cache_read" => "cache_read",
+                "cacheWrite" | "cache_write" => "cache_write",
+                "currency" if value.value() == json!("USD") => continue,
+                "currency" => {
+                    return Err(DefinitionFault {
+                        variable: None,
+                        key: key.clone(),
+                        layer: value.layer(),
+                        rule: "prices are in US dollars".to_owned(),
+                    });
+                }
+                _ => return Err(refused(key, value)),
+            };
+            self.put(name, key, value)?;
+        }
+        for (name, key) in [("input", "prompt"), ("output", "completion")] {
+            if !self.members.contains_key(name) {
+                let rule = format!("the key `{key}` is missing");
+                return Err(DefinitionFault::of("", given.layer(), &rule));
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of tools. One of them may stand without the list (001 §6).
+    fn names(&mut self, name: &str, key: &str, value: &Merged) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded(key, value)?;
+        let names = match expanded {
+            one @ Value::String(_) => json!([one]),
+            names => names,
+        };
+        self.insert(name, names, origin);
+        Ok(())
+    }
+
+    fn queue(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            let (expanded, origin) = self.expanded(key, value)?;
+            // A variable gives text.
+            let number = expanded.as_str().and_then(|text| text.parse::<u64>().ok());
+            let expanded = number.map_or(expanded, Value::from);
+            self.insert(key, expanded, origin);
+        }
+        Ok(())
+    }
+}
+
+fn refused(key: &str, value: &Merged) -> DefinitionFault {
+    DefinitionFault {
+        variable: None,
+        key: key.to_owned(),
+        layer: value.layer(),
+        rule: NO_PLACE.to_owned(),
+    }
+}

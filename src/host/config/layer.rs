@@ -1,0 +1,230 @@
+//! One file of configuration with the variables beside it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::env_file;
+use super::fault::ConfigFault;
+use super::names::SECTIONS;
+use super::trust_hash::TrustHash;
+use crate::store::{Foreign, open_regular};
+use monolith_core::contract::placeholders;
+use monolith_core::message::{Digest, ObjectFault, exact_value};
+
+/// The most bytes of one file.
+const MAX_BYTES: u64 = 1 << 20;
+/// What to do about a file of configuration that is another's.
+const TO_TRUST_IT: &str = "to trust it, name it with --config";
+/// What to do about one of variables.
+const TO_TRUST_VARIABLES: &str =
+    "to trust it, put it and the configuration into a folder of your own";
+
+/// One file of configuration with its variables.
+pub(super) struct Layer {
+    /// The file of its variables, where there is one.
+    beside: Option<PathBuf>,
+    pub(super) path: Arc<Path>,
+    /// The file as it was read.
+    text: Digest,
+    pub(super) value: Value,
+    pub(super) variables: Arc<BTreeMap<String, String>>,
+}
+
+impl Layer {
+    /// A file and the variables beside it; none if there is no such file. What was found and not named must be this user's or root's: it says
+    /// what is started, and where requests go.
+    pub(super) fn read(path: &Path, is_named: bool) -> Result<Option<Self>, ConfigFault> {
+        let Some(file) = open(path)? else {
+            return Ok(None);
+        };
+        if !is_named {
+            own(path, Foreign::found(path, &file), TO_TRUST_IT)?;
+        }
+        let text = text_of(path, &file)?;
+        let digest = Digest::of(text.as_bytes());
+        let refuse = |path: &Path, rule: String| ConfigFault {
+            path: path.to_owned(),
+            rule,
+        };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        // The fault's own words would show its content; line and column are enough.
+        let value = exact_value(text).map_err(|fault| match fault {
+            ObjectFault::InvalidJson { line, column } => refuse(
+                path,
+                format!("it is no JSON at line {line}, column {column}"),
+            ),
+            rule => refuse(path, rule.to_string()),
+        })?;
+        if !value.is_object() {
+            return Err(refuse(path, "it is no JSON object".to_owned()));
+        }
+        for section in SECTIONS {
+            if value
+                .get(section)
+                .is_some_and(|section| !section.is_object())
+            {
+                return Err(refuse(path, format!("{section} is no JSON object")));
+            }
+        }
+        let (mut variables, mut variables_file) = (BTreeMap::new(), None);
+        for beside in variables_of(path) {
+            if let Some(found) = open(&beside)? {
+                let foreign = if is_named {
+                    Foreign::beside(&beside, &found, &file)
+                } else {
+                    Foreign::found(&beside, &found)
+                };
+                own(&beside, foreign, TO_TRUST_VARIABLES)?;
+                let text = text_of(&beside, &found)?;
+                variables = env_file::read(&text).map_err(|rule| refuse(&beside, rule))?;
+                variables_file = Some(beside);
+                break;
+            }
+        }
+        Ok(Some(Self {
+            beside: variables_file,
+            path: path.into(),
+            text: digest,
+            value,
+            variables: Arc::new(variables),
+        }))
+    }
+
+    /// The variables of this layer whose values stand in a command line: they are a part of the command.
+    fn variables_in_commands(&self) -> BTreeMap<&str, &str> {
+        let servers = self.value.get("mcpServers").and_then(Value::as_object);
+        let servers = servers.into_iter().flat_map(|servers| servers.values());
+        let lines = servers.flat_map(|server| COMMAND_LINE.map(|key| server.get(key)));
+        let mut found = BTreeMap::new();
+        for value in lines.flatten() {
+            texts_of(value, &mut |text| {
+                let named = placeholders(text);
+                found.extend(named.filter_map(|name| self.variables.get_key_value(name)));
+            });
+        }
+        let found = found.into_iter();
+        found
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect()
+    }
+
+    /// The trust hash of the layer for contracts of `folder` whose tools stand in `workspace`: its text, the names of its variables,
+    /// and every file that its commands name. `expand` replaces the placeholders of a word.
+    pub(super) fn trust_hash(
+        &self,
+        folder: &Path,
+        workspace: &Path,
+        expand: &dyn Fn(&Self, &str) -> String,
+    ) -> Digest {
+        let own = self.path.parent().unwrap_or(folder);
+        let hash = TrustHash::of(&self.path).in_folder(own);
+        let mut hash = hash.in_folder(folder).in_folder(workspace);
+        hash.add("layer", self.text.to_string().as_bytes());
+        if let Some(beside) = &self.beside {
+            hash.add_path("variables", &super::trust_hash::target(beside));
+        }
+        for name in self.variables.keys() {
+            hash.add("variable", name.as_bytes());
+        }
+        let mut words = BTreeSet::new();
+        for (section, keys) in STARTING {
+            let entries = self.value.get(section).and_then(Value::as_object);
+            for entry in entries.into_iter().flat_map(|entries| entries.values()) {
+                for value in keys.iter().filter_map(|key| entry.get(key)) {
+                    texts_of(value, &mut |text| {
+                        words.insert(expand(self, text));
+                    });
+                }
+            }
+        }
+        hash.add_files_of(&words);
+        for (name, value) in self.variables_in_commands() {
+            hash.add("value", name.as_bytes());
+            hash.add(
+                "digest",
+                Digest::of(value.as_bytes()).to_string().as_bytes(),
+            );
+        }
+        hash.finish()
+    }
+}
+
+/// Keys of a server that make its command line.
+const COMMAND_LINE: [&str; 2] = ["command", "args"];
+/// Keys of definitions that name files which are run or read.
+const STARTING: [(&str, &[&str]); 2] = [
+    ("mcpServers", &["command", "args", "env"]),
+    ("openapiSpecs", &["spec"]),
+];
+
+/// The files that may hold the variables of a layer, the first one that is there counts.
+pub(super) fn variables_of(path: &Path) -> [PathBuf; 2] {
+    [
+        path.with_extension("env"),
+        path.with_file_name(".ai-agent.env"),
+    ]
+}
+
+/// Hands on every text of a value.
+fn texts_of(value: &Value, take: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => take(text),
+        Value::Array(items) => items.iter().for_each(|item| texts_of(item, take)),
+        Value::Object(members) => members.values().for_each(|item| texts_of(item, take)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Refuses a file that was found and is another's.
+fn own(
+    path: &Path,
+    foreign: io::Result<Option<Foreign>>,
+    way_out: &str,
+) -> Result<(), ConfigFault> {
+    let rule = match foreign {
+        Ok(None) => return Ok(()),
+        Ok(Some(foreign)) => format!("it was found and not named, and {foreign}; {way_out}"),
+        Err(fault) => fault.to_string(),
+    };
+    Err(ConfigFault {
+        path: path.to_owned(),
+        rule,
+    })
+}
+
+fn open(path: &Path) -> Result<Option<File>, ConfigFault> {
+    let refuse = |rule: String| ConfigFault {
+        path: path.to_owned(),
+        rule,
+    };
+    match open_regular(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(fault) if matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(fault) => Err(refuse(fault.to_string())),
+    }
+}
+
+fn text_of(path: &Path, file: &File) -> Result<String, ConfigFault> {
+    let refuse = |rule: String| ConfigFault {
+        path: path.to_owned(),
+        rule,
+    };
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|fault| refuse(fault.to_string()))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+        return Err(refuse(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    let text = String::from_utf8(bytes);
+    text.map_err(|fault| {
+        let at = fault.utf8_error().valid_up_to();
+        refuse(format!("it is not UTF-8 at byte {at}"))
+    })
+}

@@ -1,0 +1,118 @@
+//! What answers requests: one backend for each provider that a target names, with keys where they are wanted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::addresses::Addresses;
+use super::sources::{ScriptFile, Sources, used_providers};
+use crate::driver::{DriverError, Environment};
+use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
+use monolith_core::adapter::Adapter;
+use monolith_core::contract::{ContractSpec, ExecutionContract, ProviderSpec};
+
+/// One backend for each target, shared where targets share a provider, and by the runs of a process that reach the same server in the same
+/// way. Keys are looked up only where they are wanted: a run
+/// whose tools did not come up needs none to report that. `answered` is how many requests each target has answered before:
+/// a script is played on from there.
+pub(super) fn backends(
+    spec: &ContractSpec,
+    contract: &ExecutionContract,
+    sources: Sources,
+    keys: Keys<'_>,
+    answered: &[usize],
+) -> Result<Vec<Arc<Backend>>, DriverError> {
+    let Sources {
+        models,
+        mut scripts,
+    } = sources;
+    let mut by_provider: BTreeMap<&str, Arc<Backend>> = BTreeMap::new();
+    for (name, provider) in used_providers(spec) {
+        let backend = if let Some(ScriptFile { script, .. }) = scripts.remove(name) {
+            let targets = spec.targets.iter().zip(answered);
+            let played = targets.filter(|(target, _)| target.provider == name);
+            let played = played.fold(0, |sum: usize, (_, count)| sum.saturating_add(*count));
+            Backend::Scripted(ScriptedBackend::new(script, played))
+        } else if let Some(model) = models.get(name) {
+            model.backend(name, contract, keys.environment)
+        } else {
+            let target = http_target(name, provider, contract, keys)?;
+            let shared = keys.environment.shared();
+            let http = shared.backend(target, |target| {
+                let http = HttpBackend::new(target).map_err(|fault| DriverError::Backend {
+                    fault,
+                    provider: name.to_owned(),
+                })?;
+                Ok::<_, DriverError>(Backend::Http(http))
+            })?;
+            by_provider.insert(name, http);
+            continue;
+        };
+        by_provider.insert(name, Arc::new(backend));
+    }
+    Ok(spec
+        .targets
+        .iter()
+        .filter_map(|target| by_provider.get(target.provider.as_str()).cloned())
+        .collect())
+}
+
+/// Where keys come from, and where they go.
+#[derive(Clone, Copy)]
+pub(super) struct Keys<'k> {
+    pub(super) addresses: &'k Addresses,
+    pub(super) environment: &'k Environment,
+    /// Whether they are wanted.
+    pub(super) wanted: bool,
+}
+
+fn http_target(
+    name: &str,
+    provider: &ProviderSpec,
+    contract: &ExecutionContract,
+    keys: Keys<'_>,
+) -> Result<HttpTarget, DriverError> {
+    let Keys {
+        addresses,
+        environment,
+        wanted,
+    } = keys;
+    let terms = contract.providers.get(name);
+    let adapter = contract
+        .targets
+        .iter()
+        .find(|target| target.provider == name)
+        .and_then(|target| Adapter::by_version(&target.adapter_version).ok());
+    // The contract's own address holds no value of a query.
+    let stated = terms.and_then(|terms| terms.base_url.as_deref());
+    let base_url = addresses.of(name).or(provider.base_url.as_deref());
+    let base_url = base_url.or(stated).unwrap_or_default().to_owned();
+    let mut headers: Vec<(String, Secret)> = Vec::new();
+    let mut key = None;
+    if wanted {
+        for (header, value) in
+            environment.expand_all(&provider.headers, &format!("providers.{name}.headers"))?
+        {
+            headers.push((header, Secret::new(value)));
+        }
+        // Judged on the address that is connected to.
+        let usual = provider.provider_type.key_env_at(&base_url);
+        let variable = provider.api_key_env.as_deref().or(usual);
+        let place = format!("providers.{name}.api_key_env");
+        key = variable.and_then(|variable| environment.get_at(variable, &place));
+        if let (None, Some(named)) = (&key, &provider.api_key_env) {
+            return Err(environment.missing(named, &place));
+        }
+    }
+    // What the author states comes last, so it replaces the key under that name.
+    if let (Some(found), Some(adapter)) = (&key, adapter) {
+        let header = adapter.key_header();
+        let value = Secret::new(format!("{}{found}", header.prefix));
+        headers.insert(0, (header.name.to_owned(), value));
+        key = None;
+    }
+    Ok(HttpTarget {
+        base_url,
+        headers,
+        key: key.map(Secret::new),
+    })
+}

@@ -1,0 +1,74 @@
+//! The folders that tool servers are handed as their roots (001 §6). Starts none.
+
+use std::path::Path;
+
+use crate::driver::{Environment, MCP_ROOT};
+use monolith_core::contract::{
+    ContractSpec, McpTransport, ServerKind, placeholders, server_sandbox,
+};
+
+/// A folder that a tool server is handed as its root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandedRoot {
+    /// As the file or the variable writes it.
+    pub folder: String,
+    /// Whether the server is confined to the files that it is handed, where the system can.
+    pub is_confined: bool,
+    /// Whether it is the value of `MCP_ROOT`.
+    pub is_mcp_root: bool,
+    /// Where the file names the server.
+    pub place: String,
+}
+
+/// The folders that the servers of a file are handed.
+pub fn handed_roots(spec: &ContractSpec, environment: &Environment) -> Vec<HandedRoot> {
+    let environment = environment.over(spec);
+    let mut all = Vec::new();
+    for (name, server) in &spec.tools.servers {
+        if server.transport.kind() != ServerKind::Stdio {
+            continue;
+        }
+        let place = server.place(name);
+        let terms = server_sandbox(&server.sandbox.clone().unwrap_or_default());
+        let handed = |folder: String, is_mcp_root: bool| HandedRoot {
+            folder,
+            is_confined: terms.confined,
+            is_mcp_root,
+            place: place.clone(),
+        };
+        let stated = server.terms.roots.iter();
+        all.extend(stated.map(|root| handed(root.clone(), false)));
+        let given = mcp_roots(&server.transport, &place, &environment);
+        all.extend(given.into_iter().map(|root| handed(root, true)));
+    }
+    all
+}
+
+/// The values of `MCP_ROOT` that a server of that place is handed.
+pub(super) fn mcp_roots(
+    transport: &McpTransport,
+    place: &str,
+    environment: &Environment,
+) -> Vec<String> {
+    let McpTransport::Stdio {
+        arg_variables, env, ..
+    } = transport
+    else {
+        return Vec::new();
+    };
+    let in_args = arg_variables.iter().filter(|name| *name == MCP_ROOT);
+    let in_args = in_args.map(|_| format!("{place}.args"));
+    let in_env = env
+        .iter()
+        .filter(|(_, text)| placeholders(text).any(|name| name == MCP_ROOT));
+    let in_env = in_env.map(|(name, _)| format!("{place}.env.{name}"));
+    let places = in_args.chain(in_env);
+    places
+        .filter_map(|place| environment.get_at(MCP_ROOT, &place))
+        .collect()
+}
+
+/// Whether that is the root of all files. No tool server may write there: it would be confined to nothing.
+pub fn is_root_of_all(folder: &Path) -> bool {
+    folder.is_absolute() && folder.parent().is_none()
+}

@@ -1,0 +1,109 @@
+//! What bring-up gives to the loop: a run that can be begun, or gone on with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::driver::below::Below;
+use crate::driver::shared::Shared;
+use crate::driver::waiting::WaitingReport;
+use crate::inference::Backend;
+use crate::store::{Invocation, RunLock};
+use crate::tools::ToolServers;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::RunStarted;
+use monolith_core::message::{Digest, RunId, Scrubber, TokenCounter};
+use monolith_core::session::{Input, Redactor, Session};
+
+/// How long what is in flight may still end once a run is suspended, by default.
+pub(in crate::driver) const GRACE: Duration = Duration::from_secs(10);
+
+/// A run that can be begun, or gone on with: its contract is made, its tool servers are up or known to be down.
+pub struct Prepared {
+    /// What runs below it are brought up with, where there may be some.
+    pub(in crate::driver) below: Option<Below>,
+    pub(in crate::driver) backends: Vec<Arc<Backend>>,
+    pub(in crate::driver) contract: Arc<ExecutionContract>,
+    /// What tokens are estimated with.
+    pub(in crate::driver) counter: Arc<dyn TokenCounter>,
+    /// How long what is in flight may still end once the run is suspended.
+    pub(in crate::driver) grace: Duration,
+    /// How many requests to models run at once, over all runs that share them; none if nothing limits them.
+    pub(in crate::driver) max_inferences: Option<usize>,
+    pub(in crate::driver) redactor: Arc<Redactor>,
+    pub(in crate::driver) run_id: RunId,
+    pub(in crate::driver) servers: ToolServers,
+    pub(in crate::driver) shared: Shared,
+    pub(in crate::driver) start: Start,
+    /// Where a run above it learns whether it waits for a person.
+    pub(in crate::driver) waiting: Option<WaitingReport>,
+}
+
+/// From where a run is driven.
+pub(in crate::driver) enum Start {
+    /// From its beginning.
+    New {
+        invocation: Option<Invocation>,
+        started: Box<RunStarted>,
+    },
+    /// From where its transcript ends.
+    Resume(Box<Resumption>),
+}
+
+impl Prepared {
+    /// The contract of the run to be.
+    #[must_use]
+    pub const fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.contract
+    }
+
+    /// The name of the run to be.
+    #[must_use]
+    pub const fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// The scrubber that removes the run's secrets from everything recorded, and from everything shown of its files.
+    pub fn scrubber(&self) -> Arc<dyn Scrubber> {
+        let redactor: Arc<Redactor> = Arc::clone(&self.redactor);
+        redactor
+    }
+
+    /// The same run; once it is suspended, what is in flight has so long to end, instead of 10 seconds.
+    #[must_use]
+    pub const fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// The same run, whose requests to models wait until fewer than `most` run at once, those of the runs that share with it included.
+    pub(in crate::driver) const fn with_max_inferences(mut self, most: usize) -> Self {
+        self.max_inferences = Some(most);
+        self
+    }
+
+    /// The same run, which reports there whether it waits for a person.
+    #[must_use]
+    pub fn that_reports(mut self, waiting: WaitingReport) -> Self {
+        self.waiting = Some(waiting);
+        self
+    }
+
+    /// Stops the tool servers of a run that is not begun after all.
+    pub async fn close(self) {
+        self.servers.close().await;
+    }
+}
+
+/// What the loop needs to go on where the transcript ends.
+pub(in crate::driver) struct Resumption {
+    pub(in crate::driver) at_ms: u64,
+    /// What this process begins with: where everything is now, and what differs.
+    pub(in crate::driver) first: Input,
+    pub(in crate::driver) head: Digest,
+    pub(in crate::driver) lock: RunLock,
+    /// Whether the run that delegated to it has ended: then it ends, too.
+    pub(in crate::driver) orphan: bool,
+    /// The run, as far as it is recorded.
+    pub(in crate::driver) session: Session,
+    pub(in crate::driver) started_unix_ms: u64,
+}

@@ -1,0 +1,154 @@
+//! A run request whose files are read, each once and before a tool server starts: files behind providers, and variables.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::addresses::Addresses;
+use super::backends::{Keys, backends};
+use super::confinement_decision::decided;
+use super::guard::Guard;
+use super::reach::Reach;
+use super::request::RunRequest;
+use super::servers::{ServersToStart, server_specs};
+use super::sources::Sources;
+use super::tokenizers::Tokenizers;
+use super::unmet::{
+    missing_windows, servers_without_variables, unknown_servers, unsendable, unset_variables,
+};
+use crate::driver::{DriverError, Environment};
+use crate::inference::Backend;
+use crate::tools::ServerSpec;
+use monolith_core::contract::{
+    ContractDraft, ContractFactory, ContractSpec, ExecutionContract, FactoryError,
+};
+use monolith_core::message::ServerConfinement;
+
+/// A request whose files are read. A purpose calls each step below at most once.
+pub(super) struct ReadRequest<'r> {
+    /// As the values of the file see it.
+    environment: Environment,
+    /// The file's folder.
+    folder: &'r Path,
+    pub(super) sources: Sources,
+    pub(super) spec: &'r ContractSpec,
+}
+
+impl<'r> ReadRequest<'r> {
+    /// Reads the file of every scripted and embedded provider that a target names.
+    pub(super) async fn read(
+        request: &'r RunRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DriverError> {
+        let spec = &request.spec;
+        let environment = request.environment.over(spec);
+        let sources = Sources::read(spec, &request.contract_dir, &environment, cancel).await?;
+        Ok(Self {
+            environment,
+            folder: &request.contract_dir,
+            sources,
+            spec,
+        })
+    }
+
+    /// Decides on the confinement of every program that is to be started; sorted by server.
+    ///
+    /// # Errors
+    /// [`ConfinementError::Untried`](crate::driver::ConfinementError::Untried).
+    pub(super) async fn confinement(
+        &self,
+        which: ServersToStart,
+    ) -> Result<Vec<ServerConfinement>, DriverError> {
+        let servers = which != ServersToStart::Builtin;
+        decided(self.spec, servers, &self.environment).await
+    }
+
+    /// What each server that is to be started is started with.
+    pub(super) fn servers(
+        &self,
+        which: ServersToStart,
+    ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
+        server_specs(self.spec, self.folder, &self.environment, which)
+    }
+
+    /// The same but for the servers that need a variable which is not set, and the names of those.
+    pub(super) fn possible_servers(
+        &self,
+    ) -> Result<(BTreeMap<String, ServerSpec>, Vec<String>), DriverError> {
+        let without = servers_without_variables(self.spec, &self.environment);
+        let mut spec = self.spec.clone();
+        let servers = &mut spec.tools.servers;
+        servers.retain(|name, _| !without.contains(name));
+        let all = ServersToStart::All;
+        let servers = server_specs(&spec, self.folder, &self.environment, all)?;
+        Ok((servers, without))
+    }
+
+    /// What the file names or needs and nothing gives, as far as that is known without tool servers.
+    pub(super) fn unmet(&self, draft: Option<&ContractDraft>) -> Vec<DriverError> {
+        let mut faults = unknown_servers(self.spec);
+        faults.extend(unset_variables(self.spec, &self.environment));
+        if let Some(draft) = draft {
+            faults.extend(missing_windows(self.spec, draft));
+        }
+        let terms = draft.map(|draft| &**draft);
+        faults.extend(unsendable(self.spec, &self.environment, terms));
+        faults
+    }
+
+    /// The contract as far as it is known without tool servers.
+    pub(super) fn draft(&self) -> Result<ContractDraft, FactoryError> {
+        let targets = self.sources.capabilities(self.spec);
+        ContractFactory::draft(self.spec, &targets)
+    }
+
+    /// What keeps secrets out of what is recorded.
+    pub(super) fn guard(&self, draft: Option<&ContractDraft>) -> Result<Guard, DriverError> {
+        Guard::of(self.spec, &self.environment, draft)
+    }
+
+    /// What counts tokens.
+    pub(super) async fn tokenizers(
+        &self,
+        name: Option<String>,
+        draft: Option<&ContractDraft>,
+        cancel: &CancellationToken,
+    ) -> Result<Tokenizers, DriverError> {
+        Tokenizers::ready(name, &self.sources, draft, &self.environment, cancel).await
+    }
+
+    /// Why the model of an embedded provider cannot be used, where it cannot, by provider.
+    pub(super) fn model_faults(&self, contract: &ExecutionContract) -> BTreeMap<String, String> {
+        self.sources.model_faults(contract, &self.environment)
+    }
+
+    /// Where each provider is whose address is in a variable.
+    pub(super) fn addresses(&self) -> Result<Addresses, DriverError> {
+        Addresses::resolve(self.spec, &self.environment)
+    }
+
+    /// What the file's run reaches; tools see that folder.
+    pub(super) fn reach(&self, contract: &ExecutionContract, workspace: &Path) -> Reach {
+        let files = self.sources.files();
+        Reach::of(self.spec, contract, &self.environment, workspace, files)
+    }
+
+    /// What answers each target's requests.
+    pub(super) fn backends(
+        self,
+        contract: &ExecutionContract,
+        addresses: &Addresses,
+        with_keys: bool,
+        answered: &[usize],
+    ) -> Result<Vec<Arc<Backend>>, DriverError> {
+        let (spec, environment) = (self.spec, &self.environment);
+        let keys = Keys {
+            addresses,
+            environment,
+            wanted: with_keys,
+        };
+        backends(spec, contract, self.sources, keys, answered)
+    }
+}

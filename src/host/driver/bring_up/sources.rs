@@ -1,0 +1,184 @@
+//! The files behind providers: scripts and embedded models.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::engine::TrialEnd;
+use super::local_models::{LocalModel, is_local, window_of};
+use super::model_file::file_of;
+use crate::driver::{DriverError, Environment};
+use monolith_core::adapter::Script;
+use monolith_core::contract::{ContractSpec, ProviderSpec, ProviderType, TargetCapability, Terms};
+use monolith_core::message::{Digest, TokenCounter};
+
+/// What the files of scripted and local providers hold, by provider.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    pub(super) models: BTreeMap<String, LocalModel>,
+    pub(super) scripts: BTreeMap<String, ScriptFile>,
+}
+
+/// The file of a scripted provider.
+#[derive(Debug)]
+pub(super) struct ScriptFile {
+    digest: Digest,
+    path: PathBuf,
+    pub(super) script: Script,
+}
+
+impl Sources {
+    /// Reads the file of every scripted and local provider that a target names. Paths are taken from the contract's folder.
+    pub(super) async fn read(
+        spec: &ContractSpec,
+        folder: &Path,
+        environment: &Environment,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DriverError> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(DriverError::Cancelled),
+            read = Self::read_all(spec, folder, environment) => read,
+        }
+    }
+
+    async fn read_all(
+        spec: &ContractSpec,
+        folder: &Path,
+        environment: &Environment,
+    ) -> Result<Self, DriverError> {
+        let mut models = BTreeMap::new();
+        let mut scripts = BTreeMap::new();
+        for (name, provider) in used_providers(spec) {
+            if is_local(provider.provider_type) {
+                let model_name = spec.targets.iter().find(|target| target.provider == *name);
+                let model_name = model_name.map_or("", |target| target.model.as_str());
+                let model = match file_of(folder, provider.file.as_deref(), model_name, environment)
+                {
+                    Ok(path) => LocalModel::inspect(path, environment).await,
+                    Err(fault) => LocalModel::missing(fault),
+                };
+                models.insert(name.to_owned(), model);
+            }
+            if provider.provider_type != ProviderType::Scripted {
+                continue;
+            }
+            let path: PathBuf = folder.join(provider.file.as_deref().unwrap_or_default());
+            let text = match spec.scripts.get(name) {
+                Some(script) => script.clone(),
+                None => tokio::fs::read_to_string(&path).await.map_err(|fault| {
+                    DriverError::ScriptUnreadable {
+                        path: path.clone(),
+                        provider: name.to_owned(),
+                        reason: fault.to_string(),
+                    }
+                })?,
+            };
+            let script = text.parse().map_err(|fault| DriverError::Script {
+                fault,
+                path: path.clone(),
+                provider: name.to_owned(),
+            })?;
+            let digest = Digest::of(text.as_bytes());
+            let file = ScriptFile {
+                digest,
+                path,
+                script,
+            };
+            scripts.insert(name.to_owned(), file);
+        }
+        Ok(Self { models, scripts })
+    }
+
+    /// Every file, by its provider.
+    pub(super) fn files(&self) -> Vec<(&str, &Path)> {
+        let scripts = self.scripts.iter();
+        let scripts = scripts.map(|(name, file)| (name.as_str(), file.path.as_path()));
+        let models = self.models.iter();
+        let models = models.filter_map(|(name, model)| Some((name.as_str(), model.path()?)));
+        scripts.chain(models).collect()
+    }
+
+    /// What is known of each target's model. A script is its own fingerprint.
+    pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
+        let one = |provider: &str| match (self.models.get(provider), self.scripts.get(provider)) {
+            (Some(model), _) => TargetCapability {
+                adapter_version: None,
+                context_window: model.context_window,
+                fingerprint: model.fingerprint.clone(),
+                prompt_layout: model.prompt_layout,
+                vocabulary: model.vocabulary,
+            },
+            (None, Some(file)) => TargetCapability {
+                adapter_version: file.script.adapter.map(|a| a.version().to_owned()),
+                context_window: None,
+                fingerprint: Some(format!("scripted:{}", file.digest)),
+                prompt_layout: None,
+                vocabulary: None,
+            },
+            (None, None) => TargetCapability::default(),
+        };
+        spec.targets
+            .iter()
+            .map(|target| one(&target.provider))
+            .collect()
+    }
+
+    /// Why the model of a local provider cannot be used, where it cannot, by provider. No model is loaded.
+    pub(super) fn model_faults(
+        &self,
+        terms: &Terms,
+        environment: &Environment,
+    ) -> BTreeMap<String, String> {
+        let faults = self.models.iter().filter_map(|(name, model)| {
+            let fault = model.fault_under(name, terms, environment)?;
+            Some((name.clone(), fault))
+        });
+        faults.collect()
+    }
+
+    /// What reads the vocabulary of the first target that is an embedded model, run under these terms; none if there is no such
+    /// target. What tries the file first is ended by `end`.
+    pub(super) fn vocabulary(
+        &self,
+        terms: &Terms,
+        environment: &Environment,
+        end: TrialEnd,
+    ) -> Option<impl FnOnce() -> Result<Arc<dyn TokenCounter>, String> + Send + 'static> {
+        let mut local = terms.targets.iter().filter_map(|target| {
+            let model = self.models.get(&target.provider)?;
+            Some((target.provider.clone(), model.clone()))
+        });
+        let (provider, model) = local.next()?;
+        let (window, environment) = (window_of(&provider, terms), environment.clone());
+        Some(move || {
+            let read = model.vocabulary(window, &environment, &end);
+            read.map_err(|fault| format!("provider `{provider}`: {fault}"))
+        })
+    }
+
+    /// The script, with its provider, whose fingerprint is at that place of a contract.
+    pub(super) fn script_at(
+        &self,
+        spec: &ContractSpec,
+        pointer: &str,
+    ) -> Option<(String, PathBuf)> {
+        let rest = pointer.strip_prefix("/targets/")?;
+        let target = rest.strip_suffix("/model_fingerprint")?.parse().ok();
+        let target = target.and_then(|index: usize| spec.targets.get(index))?;
+        let file = self.scripts.get(&target.provider)?;
+        Some((target.provider.clone(), file.path.clone()))
+    }
+}
+
+/// The providers that targets name, each once, in the order of their names.
+pub(super) fn used_providers(spec: &ContractSpec) -> impl Iterator<Item = (&str, &ProviderSpec)> {
+    spec.providers.iter().filter_map(|(name, provider)| {
+        spec.targets
+            .iter()
+            .any(|target| target.provider == *name)
+            .then_some((name.as_str(), provider))
+    })
+}

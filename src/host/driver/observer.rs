@@ -1,0 +1,61 @@
+//! The trait that sees durable entries. Does not influence the run.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::{EntryDraft, Run};
+use monolith_core::message::{InferenceSeq, RunId};
+use monolith_core::session::Control;
+use monolith_core::transcript::SealedEntry;
+
+/// Sees a run's entries, each once, after it has become durable.
+///
+/// ```
+/// use monolith::{Control, EntryDraft, Observer, Run, RunId, SealedEntry};
+/// use tokio::sync::mpsc::Sender;
+///
+/// struct Printed;
+///
+/// impl Observer for Printed {
+///     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, _: &Run) {
+///         println!("{} {}", sealed.seq, draft.action.to.as_str());
+///     }
+///
+///     fn below(&mut self, _: &RunId, _: Sender<Control>) -> Box<dyn Observer> {
+///         Box::new(Self)
+///     }
+/// }
+/// ```
+pub trait Observer: Send {
+    /// One entry, and the run after the step that wrote it.
+    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run);
+
+    /// A run below it is about to be begun, or gone on with: who sees that one. What is sent to `control` is asked of it.
+    ///
+    /// A call of that run may wait for a person: an observer that answers for its own run has to answer for this one, too.
+    fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer>;
+
+    /// What is recorded of the run from before: comes first, where another process has begun it. Nothing of it follows as an entry.
+    fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
+        let _ = (contract, entries);
+    }
+
+    /// Text of a response that may be shown while the rest arrives.
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        let _ = (inference, text);
+    }
+}
+
+/// Sees nothing, neither of a run nor of those below it: what waits there for a person waits for as long as it may.
+#[derive(Clone, Copy, Debug)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
+
+    fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(Self)
+    }
+}

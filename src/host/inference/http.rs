@@ -1,0 +1,364 @@
+//! The HTTP backend of one target. Carries bytes; does not know protocols.
+
+use std::error::Error as _;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Url};
+
+use super::response_head::ResponseHead;
+use super::timeouts::{Timeouts, wait};
+use super::{BackendError, Probe, Secret, TransportFault, TransportFaultKind};
+use monolith_core::contract::recorded_url;
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How a llama-server calls itself in its header `server`.
+const LLAMA_SERVER: &str = "llama.cpp";
+/// The most bytes of its properties that are read.
+const PROPERTIES_BYTES: usize = 1024 * 1024;
+/// What monolith calls itself.
+const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
+
+/// Where a server is and what it wants to see; every value is resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HttpTarget {
+    /// The address below which the protocol's paths lie, such as `https://api.openai.com/v1`. A query stays.
+    pub base_url: String,
+    /// Headers of every request; one replaces the protocol's own of the same name.
+    pub headers: Vec<(String, Secret)>,
+    /// Sent as a bearer token; without one no Authorization header is sent.
+    pub key: Option<Secret>,
+}
+
+/// A server that speaks HTTP/1.1, with TLS by rustls.
+///
+/// Follows no redirect and sends nothing twice: a request may have had its effect. Takes no proxy from the environment:
+/// where bytes go is decided by contract and configuration alone.
+#[derive(Debug)]
+pub struct HttpBackend {
+    base: Url,
+    client: reqwest::Client,
+    /// The names of the author's headers, and of the key's.
+    own: Vec<HeaderName>,
+    /// The address for people, without user, password, query and fragment.
+    location: String,
+}
+
+/// A body that is arriving.
+#[derive(Debug)]
+pub(super) struct HttpReply(reqwest::Response);
+
+impl HttpBackend {
+    /// Sets up a client for one server; connects nowhere.
+    ///
+    /// # Errors
+    /// [`BackendError`] where the address, a header or the platform does not allow it.
+    pub fn new(target: &HttpTarget) -> Result<Self, BackendError> {
+        let refuse = |rule: String| BackendError::BaseUrl {
+            got: recorded_url(&target.base_url).chars().take(200).collect(),
+            rule,
+        };
+        let base = Url::parse(&target.base_url).map_err(|e| refuse(e.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(refuse(format!("its scheme is {:?}", base.scheme())));
+        }
+        let mut client = reqwest::Client::builder();
+        if base.scheme() == "http" {
+            // No redirect is followed, so no TLS is ever spoken: reading the platform's certificates would be most of a
+            // client's cost.
+            client = client.tls_certs_only([]);
+        }
+        let own = headers(target)?;
+        let client = client
+            .connect_timeout(CONNECT_TIMEOUT)
+            .default_headers(own.clone())
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .user_agent(USER_AGENT)
+            .build()
+            .map_err(|e| BackendError::Client(chain(&e)))?;
+        let location = location(&base);
+        Ok(Self {
+            base,
+            client,
+            own: own.keys().cloned().collect(),
+            location,
+        })
+    }
+
+    pub(super) async fn probe(&self, headers: &[(String, String)], timeouts: &Timeouts) -> Probe {
+        let request = self.with(headers, self.client.get(self.at("models")));
+        let first = |error| first_fault(error, self.base.scheme());
+        let sent = wait(timeouts, async { request.send().await.map_err(first) });
+        match sent.await {
+            Ok(response) => {
+                let headers = headers_of(&response);
+                let is_llama_server = |(name, value): &(String, String)| {
+                    name == "server" && value.starts_with(LLAMA_SERVER)
+                };
+                let properties = if headers.iter().any(is_llama_server) {
+                    self.properties(timeouts).await
+                } else {
+                    Vec::new()
+                };
+                Probe {
+                    detail: format!("HTTP {}", response.status().as_u16()),
+                    headers,
+                    properties,
+                    responsive: true,
+                }
+            }
+            Err(fault) => Probe {
+                detail: self.placed(fault).detail,
+                responsive: false,
+                ..Probe::default()
+            },
+        }
+    }
+
+    /// The properties of a llama-server, which lie beside its `/v1`; nothing where it does not give them in time.
+    async fn properties(&self, timeouts: &Timeouts) -> Vec<u8> {
+        let mut url = self.base.clone();
+        let path = url.path().trim_end_matches('/');
+        let path = format!("{}/props", path.strip_suffix("/v1").unwrap_or(path));
+        url.set_path(&path);
+        let read = wait(timeouts, async {
+            let response = self.client.get(url).send().await.map_err(fault)?;
+            if !response.status().is_success() {
+                return Ok(Vec::new());
+            }
+            let (mut reply, mut body) = (HttpReply(response), Vec::new());
+            while let Some(bytes) = reply.chunk().await? {
+                body.extend_from_slice(&bytes);
+                if body.len() > PROPERTIES_BYTES {
+                    return Ok(Vec::new());
+                }
+            }
+            Ok(body)
+        });
+        read.await.unwrap_or_default()
+    }
+
+    pub(super) async fn send(
+        &self,
+        path: &str,
+        headers: &[(String, String)],
+        body: Bytes,
+        timeouts: &Timeouts,
+    ) -> Result<(ResponseHead, HttpReply), TransportFault> {
+        let request = self
+            .client
+            .post(self.at(path))
+            .header(CONTENT_TYPE, "application/json")
+            .body(body);
+        let request = self.with(headers, request);
+        let sent = wait(timeouts, async { request.send().await.map_err(fault) }).await;
+        let response = sent.map_err(|fault| self.placed(fault))?;
+        let head = ResponseHead {
+            headers: headers_of(&response),
+            status: response.status().as_u16(),
+        };
+        Ok((head, HttpReply(response)))
+    }
+
+    /// The request with the protocol's headers that the author does not replace.
+    fn with(&self, headers: &[(String, String)], request: RequestBuilder) -> RequestBuilder {
+        let of_protocol = headers
+            .iter()
+            .filter(|(name, _)| !self.own.iter().any(|own| own == name.as_str()));
+        of_protocol.fold(request, |request, (name, value)| {
+            request.header(name, value)
+        })
+    }
+
+    /// The fault, with the address that it is about.
+    fn placed(&self, fault: TransportFault) -> TransportFault {
+        let detail = match fault.kind {
+            TransportFaultKind::Cancelled => return fault,
+            TransportFaultKind::Refused => "connection refused",
+            _ => &fault.detail,
+        };
+        TransportFault::new(fault.kind, format!("{}: {detail}", self.location))
+    }
+
+    /// The address of `path`: segments, and after a question mark a query, which goes behind the base URL's own.
+    fn at(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        let (path, query) = path
+            .rsplit_once('?')
+            .map_or((path, None), |(path, query)| (path, Some(query)));
+        // An http URL always has path segments, so the error case cannot occur.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path.split('/'));
+        }
+        if let Some(query) = query {
+            let whole = match url.query().filter(|own| !own.is_empty()) {
+                Some(own) => format!("{own}&{query}"),
+                None => query.to_owned(),
+            };
+            url.set_query(Some(&whole));
+        }
+        url
+    }
+}
+
+/// The headers of a response whose values are text; names are in lower case.
+fn headers_of(response: &reqwest::Response) -> Vec<(String, String)> {
+    let headers = response.headers().iter();
+    headers
+        .filter_map(|(name, value)| {
+            let value = value.to_str().ok()?;
+            Some((name.as_str().to_owned(), value.to_owned()))
+        })
+        .collect()
+}
+
+impl HttpReply {
+    pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, TransportFault> {
+        loop {
+            match self.0.chunk().await.map_err(fault)? {
+                None => return Ok(None),
+                Some(bytes) if bytes.is_empty() => {}
+                Some(bytes) => return Ok(Some(bytes.to_vec())),
+            }
+        }
+    }
+}
+
+/// An address for transcripts: it holds no secret except in its path.
+fn location(base: &Url) -> String {
+    let path = base.path().trim_end_matches('/');
+    let port = base.port().map(|port| format!(":{port}"));
+    format!(
+        "{}://{}{}{path}",
+        base.scheme(),
+        base.host_str().unwrap_or_default(),
+        port.unwrap_or_default()
+    )
+}
+
+fn headers(target: &HttpTarget) -> Result<HeaderMap, BackendError> {
+    let mut map = HeaderMap::new();
+    let mut add = |name: &str, value: &str| {
+        let refuse = || BackendError::Header {
+            name: name.to_owned(),
+        };
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
+        let mut value = header_value(value).ok_or_else(refuse)?;
+        value.set_sensitive(true);
+        map.insert(key, value);
+        Ok(())
+    };
+    if let Some(key) = &target.key {
+        add(AUTHORIZATION.as_str(), &format!("Bearer {}", key.reveal()))?;
+    }
+    for (name, value) in &target.headers {
+        add(name, value.reveal())?;
+    }
+    Ok(map)
+}
+
+/// Whether a header of a request to a model may hold that.
+pub(crate) fn header_holds(value: &str) -> bool {
+    header_value(value).is_some()
+}
+
+fn header_value(value: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(value).ok()
+}
+
+/// The fault of the first request to an address, with the way out where its scheme may be the wrong one.
+fn first_fault(error: reqwest::Error, scheme: &str) -> TransportFault {
+    if is_no_tls(&error) {
+        let detail = "what answers there does not speak TLS: write http:// in its address";
+        return TransportFault::new(TransportFaultKind::Tls, detail);
+    }
+    let mut fault = fault(error);
+    if scheme == "http" && fault.kind == TransportFaultKind::Reset {
+        fault
+            .detail
+            .push_str("; if what listens there speaks TLS, write https:// in its address");
+    }
+    fault
+}
+
+/// Whether TLS was spoken to what does not speak it.
+fn is_no_tls(error: &reqwest::Error) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let io = cause.downcast_ref::<io::Error>().map(innermost);
+        let tls = io.and_then(io::Error::get_ref);
+        let tls = tls.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        if let Some(rustls::Error::InvalidMessage(_)) = tls {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
+}
+
+/// What reqwest's error means. Types decide; the text is for people only.
+fn fault(error: reqwest::Error) -> TransportFault {
+    TransportFault::new(kind_of(&error), chain(&error.without_url()))
+}
+
+fn kind_of(error: &reqwest::Error) -> TransportFaultKind {
+    if error.is_timeout() {
+        return TransportFaultKind::Timeout;
+    }
+    if error.is_dns() {
+        return TransportFaultKind::Dns;
+    }
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(io) = cause.downcast_ref::<io::Error>() {
+            match innermost(io).kind() {
+                io::ErrorKind::ConnectionRefused => return TransportFaultKind::Refused,
+                io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::UnexpectedEof => return TransportFaultKind::Reset,
+                io::ErrorKind::TimedOut => return TransportFaultKind::Timeout,
+                // rustls reports a failed handshake as invalid data.
+                io::ErrorKind::InvalidData if error.is_connect() => return TransportFaultKind::Tls,
+                _ => {}
+            }
+        }
+        source = cause.source();
+    }
+    if error.is_builder() || error.is_connect() {
+        TransportFaultKind::Other
+    } else {
+        // The connection was up and the message did not arrive whole.
+        TransportFaultKind::Reset
+    }
+}
+
+/// The error that `error` was made from, as long as that is one of input and output too: its `source` skips it.
+fn innermost(error: &io::Error) -> &io::Error {
+    let mut error = error;
+    while let Some(inner) = error.get_ref().and_then(|e| e.downcast_ref::<io::Error>()) {
+        error = inner;
+    }
+    error
+}
+
+/// An error with its causes, outermost first.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,304 @@
+//! The parent of a run, and whether this store has it.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::entry_text::text_of;
+use super::{StoreError, StoreReader};
+use monolith_core::kernel::{Event, EventKind, ParentRun};
+use monolith_core::message::{CallSeq, Digest, RunId};
+use monolith_core::transcript::ParentFound;
+
+/// Where a run comes from, and whether that is in the same store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage {
+    /// What entry 0 says.
+    pub parent: ParentRun,
+    /// What this store has of it.
+    pub found: ParentFound,
+    /// Whether the parent had ended with that entry, and this run goes on with its conversation.
+    pub is_continued: bool,
+    /// Whether it is a workflow, and this run a step of it.
+    pub is_workflow: bool,
+}
+
+impl Lineage {
+    /// Whether the parent has begun the run, for a call of an agent or as a step of a workflow, and goes on with it.
+    #[must_use]
+    pub const fn is_below(&self) -> bool {
+        self.parent.call.is_some() || self.is_workflow
+    }
+
+    /// Whether that run has the name that one gets which was begun so. Another one is no part of the tree, whatever it says of itself.
+    pub fn names(&self, run_id: &RunId) -> bool {
+        let above = &self.parent.run_id;
+        match self.parent.call {
+            Some(call) => above.child(call) == *run_id,
+            None if self.is_workflow => {
+                let number = run_id.as_str().rsplit('.').next();
+                let number = number.and_then(|number| number.parse().ok());
+                number.is_some_and(|number| above.step(number).is_ok_and(|step| step == *run_id))
+            }
+            None => true,
+        }
+    }
+
+    /// Whether the store has the run that began it, for a call or as a step, with the entry that is named.
+    const fn is_begun_here(&self) -> bool {
+        self.is_below() && matches!(self.found, ParentFound::Entry(_))
+    }
+
+    /// Whether that run began it, for that call or as a step: it has the entry that is named. A run of another tree may have the same
+    /// names.
+    #[must_use]
+    pub fn is_of(&self, parent: &RunId, call: Option<CallSeq>) -> bool {
+        let named = self.parent.run_id == *parent && self.parent.call == call;
+        named && matches!(self.found, ParentFound::Entry(_))
+    }
+}
+
+/// What has become of the run that began a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CallerState {
+    /// None began it for a call, or as a step.
+    None,
+    /// It goes on, or waits to be gone on with.
+    Open,
+    /// It has ended, and no longer waits for the run.
+    Ended,
+    /// The store does not have it.
+    NotHere(RunId),
+    /// The store has another run of its name.
+    Another(RunId),
+}
+
+/// How far up the line of a run is followed: a longer one is none that people make.
+const MOST_GENERATIONS: usize = 1_000;
+
+impl StoreReader {
+    /// A run and each one above it, with where it comes from, as far as the store has them: the last one is that whose parent is not here, or
+    /// that comes from none, which is left out. Bounded, for a line may be a circle where a store was changed.
+    pub fn ancestors(
+        &self,
+        run_id: &RunId,
+    ) -> impl Iterator<Item = Result<(RunId, Lineage), StoreError>> {
+        let mut next = Some(run_id.clone());
+        let line = std::iter::from_fn(move || {
+            let run = next.take()?;
+            let lineage = self.lineage(&run).transpose()?;
+            Some(lineage.map(|lineage| {
+                let is_here = lineage.found != ParentFound::NotHere;
+                next = is_here.then(|| lineage.parent.run_id.clone());
+                (run, lineage)
+            }))
+        });
+        line.take(MOST_GENERATIONS)
+    }
+
+    /// The run with which a run goes on: the highest of the open ones above it, and the run itself where the one above has ended, is not
+    /// here, or is another one of that name.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, StoreError> {
+        let mut highest = run_id.clone();
+        for above in self.callers(run_id) {
+            let above = above?;
+            if !self.is_open(&above)? {
+                break;
+            }
+            highest = above;
+        }
+        Ok(highest)
+    }
+
+    /// The highest open run above a run, whatever has ended between the two; `None` if all above it have ended.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub fn open_above(&self, run_id: &RunId) -> Result<Option<RunId>, StoreError> {
+        let mut highest = None;
+        for above in self.callers(run_id) {
+            let above = above?;
+            if self.is_open(&above)? {
+                highest = Some(above);
+            }
+        }
+        Ok(highest)
+    }
+
+    /// The run that began a run, the one that began that, and so on, as far as the store has them.
+    fn callers(&self, run_id: &RunId) -> impl Iterator<Item = Result<RunId, StoreError>> {
+        let begun_there = |above: Result<(RunId, Lineage), StoreError>| match above {
+            Ok((_, found)) if found.is_begun_here() => Some(Ok(found.parent.run_id)),
+            Ok(_) => None,
+            Err(fault) => Some(Err(fault)),
+        };
+        self.ancestors(run_id).map_while(begun_there)
+    }
+
+    /// What has become of the run that began a run.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub(crate) fn caller_of(&self, run_id: &RunId) -> Result<CallerState, StoreError> {
+        let found = self.lineage(run_id)?.filter(Lineage::is_below);
+        let Some(Lineage { parent, found, .. }) = found else {
+            return Ok(CallerState::None);
+        };
+        Ok(match found {
+            ParentFound::NotHere => CallerState::NotHere(parent.run_id),
+            ParentFound::NoSuchEntry => CallerState::Another(parent.run_id),
+            ParentFound::Entry(_) if self.is_open(&parent.run_id)? => CallerState::Open,
+            ParentFound::Entry(_) => CallerState::Ended,
+        })
+    }
+
+    /// The first run of the tree that a run was begun in, as far as this store has it; the run itself where the one above is not here.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub fn first_here(&self, run_id: &RunId) -> Result<RunId, StoreError> {
+        let mut first = run_id.clone();
+        for above in self.ancestors(run_id) {
+            let (_, found) = above?;
+            if !found.is_below() || found.found == ParentFound::NotHere {
+                break;
+            }
+            first = found.parent.run_id;
+        }
+        Ok(first)
+    }
+
+    /// Whether the store has that run, without an end.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub fn is_open(&self, run_id: &RunId) -> Result<bool, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        self.conn
+            .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND class IS NULL")
+            .and_then(|mut select| select.exists([run_id.as_str()]))
+            .map_err(sql)
+    }
+
+    /// Whether that run has ended, and with the entry of that number.
+    fn has_ended_with(&self, run_id: &RunId, seq: u64) -> Result<bool, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        self.conn
+            .prepare_cached(
+                "SELECT 1 FROM runs WHERE run_id = ?1 AND head_seq = ?2 AND class IS NOT NULL",
+            )
+            .and_then(|mut select| select.exists(params![run_id.as_str(), seq.cast_signed()]))
+            .map_err(sql)
+    }
+
+    /// Whether the store has that run, as a workflow.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub fn is_workflow(&self, run_id: &RunId) -> Result<bool, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        self.conn
+            .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND kind = 'workflow'")
+            .and_then(|mut select| select.exists([run_id.as_str()]))
+            .map_err(sql)
+    }
+
+    /// The parent of a run; none if it has none.
+    pub fn lineage(&self, run_id: &RunId) -> Result<Option<Lineage>, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        let Some(parent) = parent_of(&self.conn, run_id).map_err(sql)? else {
+            return Ok(None);
+        };
+        let found = find_parent(&self.conn, &parent).map_err(sql)?;
+        let is_workflow = self.is_workflow(&parent.run_id)?;
+        let is_continued = match found {
+            ParentFound::Entry(seq) if parent.call.is_none() && !is_workflow => {
+                self.has_ended_with(&parent.run_id, seq)?
+            }
+            _ => false,
+        };
+        Ok(Some(Lineage {
+            parent,
+            found,
+            is_continued,
+            is_workflow,
+        }))
+    }
+}
+
+/// The parent that entry 0 of a run names; none if it names none, or does not read back.
+pub(super) fn parent_of(conn: &Connection, run_id: &RunId) -> rusqlite::Result<Option<ParentRun>> {
+    let event: Option<Option<Event>> = conn
+        .prepare_cached(
+            "SELECT event FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
+        )?
+        .query_row([run_id.as_str()], |row| Ok(event_of(row.get_ref(0)?)))
+        .optional()?;
+    Ok(event.flatten().and_then(|event| match event.event {
+        EventKind::RunStarted(started) => started.parent,
+        _ => None,
+    }))
+}
+
+/// The event of an entry. What does not read back is for the verification.
+fn event_of(value: ValueRef<'_>) -> Option<Event> {
+    serde_json::from_str(&text_of(value).ok()?).ok()
+}
+
+/// Looks for the entry of the parent that is named as its head.
+pub(super) fn find_parent(conn: &Connection, parent: &ParentRun) -> rusqlite::Result<ParentFound> {
+    find_entry(conn, &parent.run_id, &parent.head)
+}
+
+/// Looks for the entry of a run that has this hash.
+pub(super) fn find_entry(
+    conn: &Connection,
+    run_id: &RunId,
+    hash: &Digest,
+) -> rusqlite::Result<ParentFound> {
+    let run: Option<i64> = conn
+        .prepare_cached("SELECT id FROM runs WHERE run_id = ?1")?
+        .query_row([run_id.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(run) = run else {
+        return Ok(ParentFound::NotHere);
+    };
+    let seq: Option<i64> = conn
+        .prepare_cached("SELECT seq FROM entries WHERE run = ?1 AND hash = ?2")?
+        .query_row(params![run, hash.as_bytes()], |row| row.get(0))
+        .optional()?;
+    let seq = seq.and_then(|seq| u64::try_from(seq).ok());
+    Ok(seq.map_or(ParentFound::NoSuchEntry, ParentFound::Entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_below_has_the_name_that_its_call_or_its_step_gives() {
+        let named = |name: &str| RunId::try_from(name.to_owned()).unwrap();
+        let check = |call: Option<u64>, is_workflow: bool, name: &str, expect: bool| {
+            let lineage = Lineage {
+                parent: ParentRun {
+                    call: call.map(CallSeq),
+                    head: Digest::ZERO,
+                    run_id: named("w"),
+                },
+                found: ParentFound::Entry(1),
+                is_continued: false,
+                is_workflow,
+            };
+            assert_eq!(lineage.names(&named(name)), expect, "{name}");
+        };
+        check(Some(5), false, "w.5", true);
+        check(Some(5), false, "w.6", false);
+        check(Some(5), false, "evil", false);
+        check(None, true, "w.2", true);
+        check(None, true, "w.02", false);
+        check(None, true, "evil", false);
+        check(None, false, "any", true);
+    }
+}

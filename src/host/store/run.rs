@@ -1,0 +1,79 @@
+//! The right to append to a run, and which runs a list holds.
+
+use monolith_core::kernel::AgentOutcome;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{Chain, LogLeaf, SealedOutcome};
+
+/// The owner of a run that was not driven here.
+pub(super) const IMPORTED: &str = "imported";
+
+/// The right to append to a run, as long as no other process claims it.
+#[derive(Debug)]
+pub struct RunHandle {
+    pub(super) contract_hash: Digest,
+    pub(super) epoch: i64,
+    pub(super) head: Digest,
+    pub(super) key: i64,
+    pub(super) length: u64,
+    pub(super) run_id: RunId,
+}
+
+impl RunHandle {
+    /// How often the run has been claimed, its creation included.
+    #[must_use]
+    pub const fn epoch(&self) -> i64 {
+        self.epoch
+    }
+
+    /// The name of the run.
+    #[must_use]
+    pub const fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// The leaf of the run in the log, where it ends so.
+    pub(super) fn leaf(
+        &self,
+        outcome: Option<SealedOutcome>,
+        entries: u64,
+        head: Digest,
+    ) -> Option<LogLeaf> {
+        outcome.map(|outcome| LogLeaf {
+            contract_hash: self.contract_hash,
+            entries,
+            head,
+            outcome,
+            run_id: self.run_id.clone(),
+        })
+    }
+
+    /// The chain at the head that is stored: what the next entry must be sealed with.
+    #[must_use]
+    pub const fn chain(&self) -> Chain {
+        Chain::resumed(self.contract_hash, self.head, self.length)
+    }
+}
+
+/// Which runs to list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunFilter {
+    /// All of them.
+    #[default]
+    All,
+    /// Those without a seal.
+    Open,
+    /// Those with a seal.
+    Sealed,
+    /// Those that ended in this class.
+    Class(AgentOutcome),
+}
+
+/// SQLite's integers are signed; nothing here comes near their end.
+pub(super) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The owner of a run that this process drives.
+pub(super) fn this_process() -> String {
+    format!("process {}", std::process::id())
+}

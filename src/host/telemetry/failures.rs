@@ -1,0 +1,96 @@
+//! Why a request, a call or a report failed, in the words of the accounting.
+
+use monolith_core::kernel::invalid_arguments;
+use monolith_core::view::{
+    Activity, CallEnd, Execution, Report, ReportFault, Request, RequestEnd, RunView,
+};
+
+/// What is stated until the answer is there.
+const UNANSWERED: &str = "no answer was recorded";
+/// What is stated of a report that kept to its form and still counted for nothing, where the machine stated nothing else.
+const UNCOUNTED: &str = "the report did not count";
+
+/// Why the activity failed; none if it did not.
+pub(super) fn of_activity(view: &RunView, activity: Activity) -> Option<String> {
+    match activity {
+        Activity::Request(inference) => of_request(view.request(inference)?),
+        Activity::Execution(call, place) => of_execution(view.call(call)?.executions.get(place)?),
+        Activity::Report(place) => of_report(view.reports().get(place)?),
+    }
+}
+
+pub(super) fn of_request(request: &Request) -> Option<String> {
+    Some(match &request.end {
+        None => UNANSWERED.to_owned(),
+        Some(RequestEnd::Returned {
+            failure_code,
+            pointer,
+            ..
+        }) => {
+            let pointer = pointer.as_deref().unwrap_or_default();
+            format!("{} at {pointer:?}", (*failure_code)?)
+        }
+        Some(RequestEnd::Failed { class, message, .. }) => {
+            format!("{}: {message}", class.as_str())
+        }
+        Some(RequestEnd::Lost) => "lost: the process ended before the answer".to_owned(),
+        Some(RequestEnd::GivenUp) => "cancelled".to_owned(),
+    })
+}
+
+pub(super) fn of_execution(execution: &Execution) -> Option<String> {
+    if let Some(detail) = execution.malformed() {
+        return Some(format!("malformed result: {detail}"));
+    }
+    Some(match execution.end.as_ref() {
+        None => UNANSWERED.to_owned(),
+        Some(CallEnd::Returned(result)) => {
+            let error = result.error.as_ref()?;
+            format!("{}: {}", error.code, error.message)
+        }
+        Some(CallEnd::Malformed { detail }) => format!("malformed result: {detail}"),
+        Some(CallEnd::TimedOut) => "timeout".to_owned(),
+        Some(CallEnd::ConnectionLost { detail }) => format!("connection lost: {detail}"),
+        Some(CallEnd::Cancelled | CallEnd::GivenUp) => "cancelled".to_owned(),
+        Some(CallEnd::RestartInProgress) => "mcp_restart_in_progress".to_owned(),
+        Some(CallEnd::NotBegun { detail }) => detail.clone(),
+        Some(CallEnd::RestartFailed { detail }) => format!("mcp_restart_failed: {detail}"),
+        Some(CallEnd::ToolChanged { detail }) if detail.is_empty() => {
+            "the server no longer offers this tool".to_owned()
+        }
+        Some(CallEnd::ToolChanged { detail }) => {
+            format!("the server no longer offers this tool: {detail}")
+        }
+        Some(CallEnd::Lost { .. }) => "interrupted, effect unknown".to_owned(),
+    })
+}
+
+/// What an entry notes of a message that was refused. A rule about the whole of it names no place, and an empty one stands in the note.
+pub fn words_of_note(note: &str) -> String {
+    note.replacen(": : ", ": ", 1)
+}
+
+/// What is wrong with the form of a final report, and where.
+pub(super) fn of_form(fault: &ReportFault) -> Option<String> {
+    match fault {
+        ReportFault::Form { pointer, rule } if pointer.is_empty() => Some(rule.clone()),
+        ReportFault::Form { pointer, rule } => Some(format!("{pointer}: {rule}")),
+        ReportFault::Cut => Some("cut at the output limit".to_owned()),
+        ReportFault::HeldBack | ReportFault::Refused(_) => None,
+    }
+}
+
+pub(super) fn of_report(report: &Report) -> Option<String> {
+    Some(match (report.counted, &report.fault) {
+        (Some(true), _) => return None,
+        (None, _) | (Some(false), None) => UNCOUNTED.to_owned(),
+        (Some(false), Some(ReportFault::HeldBack)) => {
+            "held back by the token gate: no call of the run had been validated".to_owned()
+        }
+        (Some(false), Some(ReportFault::Form { pointer, rule })) => {
+            invalid_arguments(pointer, rule)
+        }
+        (Some(false), Some(ReportFault::Cut)) => "cut at the output limit".to_owned(),
+        (Some(false), Some(ReportFault::Refused(note))) => note.clone(),
+    })
+}

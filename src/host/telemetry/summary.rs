@@ -1,0 +1,162 @@
+//! Sums by model and tool server for the summary. Reads a result document only.
+
+use std::collections::BTreeMap;
+
+use super::{AccountingLine, AccountingStatus, AgentResult, LlmLine};
+use monolith_core::message::amount;
+
+/// What was asked of one model or one tool server, added up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    ok: u64,
+    failed: u64,
+    latency_ms: u64,
+    /// Tokens or bytes in and out.
+    moved_in: u64,
+    moved_out: u64,
+    cached: u64,
+    cost_micro_usd: u64,
+    estimated: bool,
+    unpriced: bool,
+}
+
+impl AgentResult {
+    /// Whether a part of the tokens has no known price.
+    pub fn is_partly_unpriced(&self) -> bool {
+        let mut lines = self.accounting.iter();
+        lines.any(|line| matches!(line, AccountingLine::Llm(line) if line.is_unpriced()))
+    }
+
+    /// How the run ended and what it used, for people: the line with the exit tag, then the FIN lines of 001 §1, also of a
+    /// run that failed. Words of models and tools stand in it as they are.
+    #[must_use]
+    pub fn summary(&self) -> Vec<String> {
+        let end = match (&self.outcome, &self.error) {
+            (_, Some(error)) => format!("[ERR] {} fatal=true: {error}", self.exit_tag),
+            (Some(outcome), None) => format!("[VRB] {} fatal=false: {outcome}", self.exit_tag),
+            (None, None) => format!("[VRB] {} fatal=true", self.exit_tag),
+        };
+        let mut models = BTreeMap::<String, Sum>::new();
+        let mut tools = BTreeMap::<String, Sum>::new();
+        for line in &self.accounting {
+            match line {
+                AccountingLine::Llm(line) => {
+                    let name = format!("{}:{}", line.provider, line.model);
+                    let sum = models.entry(name).or_default();
+                    sum.count(line.status, line.latency);
+                    sum.moved_in = sum.moved_in.saturating_add(line.tokens.input_tokens);
+                    sum.moved_out = sum.moved_out.saturating_add(line.tokens.output_tokens);
+                    sum.cached = sum.cached.saturating_add(line.tokens.cached_tokens);
+                    sum.estimated |= line.tokens.estimated;
+                    match line.cost_micro_usd {
+                        Some(cost) => sum.cost_micro_usd = sum.cost_micro_usd.saturating_add(cost),
+                        None => sum.unpriced |= line.is_unpriced(),
+                    }
+                }
+                AccountingLine::Tool(line) => {
+                    let name = format!("{}:{}", line.mcp_server, line.command);
+                    let sum = tools.entry(name).or_default();
+                    sum.count(line.status, line.latency);
+                    sum.moved_in = sum.moved_in.saturating_add(line.characters_in);
+                    sum.moved_out = sum.moved_out.saturating_add(line.characters_out);
+                }
+            }
+        }
+        let counters = &self.counters;
+        let whole = format!(
+            "[FIN] run: {} turns, {} ms, {} requests, {} of {} executed, {} tokens in, {} out, {}",
+            counters.turns,
+            counters.elapsed_ms,
+            counters.inferences,
+            counters.tools_executed,
+            amount(counters.tool_calls, "call"),
+            counters.tokens_in,
+            counters.tokens_out,
+            cost(self.is_partly_unpriced(), counters.cost_micro_usd),
+        );
+        let models = models.iter().map(|(name, sum)| {
+            let cost = cost(sum.unpriced, sum.cost_micro_usd);
+            let estimated = if sum.estimated { ", partly estimated" } else { "" };
+            format!(
+                "[FIN] llm {name}: {} ok, {} failed, {} ms, tokens {} in, {} out, {} cached{estimated}, {cost}",
+                sum.ok, sum.failed, sum.latency_ms, sum.moved_in, sum.moved_out, sum.cached,
+            )
+        });
+        let tools = tools.iter().map(|(name, sum)| {
+            format!(
+                "[FIN] tool {name}: {} ok, {} failed, {} ms, characters {} in, {} out",
+                sum.ok, sum.failed, sum.latency_ms, sum.moved_in, sum.moved_out,
+            )
+        });
+        [end]
+            .into_iter()
+            .chain(models)
+            .chain(tools)
+            .chain([whole])
+            .collect()
+    }
+}
+
+impl LlmLine {
+    /// Whether it used tokens that neither the provider nor the contract gives a price.
+    fn is_unpriced(&self) -> bool {
+        self.cost_micro_usd.is_none() && self.tokens.total_tokens > 0
+    }
+}
+
+impl Sum {
+    fn count(&mut self, status: AccountingStatus, latency_ms: u64) {
+        match status {
+            AccountingStatus::Ok => self.ok = self.ok.saturating_add(1),
+            AccountingStatus::Failed => self.failed = self.failed.saturating_add(1),
+        }
+        self.latency_ms = self.latency_ms.saturating_add(latency_ms);
+    }
+}
+
+/// What was spent, as far as that is known; `unpriced` if the price of some of it is not.
+pub fn cost(unpriced: bool, micro_usd: u64) -> String {
+    match (unpriced, micro_usd) {
+        (false, micro_usd) => dollars(micro_usd),
+        (true, 0) => "cost unknown".to_owned(),
+        (true, micro_usd) => format!("{}, and a part of unknown cost", dollars(micro_usd)),
+    }
+}
+
+/// Exact, with as many decimals as are counted.
+fn dollars(micro: u64) -> String {
+    format!("{}.{:06} USD", micro / 1_000_000, micro % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dollars_are_rendered_exactly() {
+        let check = |micro, expect: &str| assert_eq!(dollars(micro), expect);
+        check(0, "0.000000 USD");
+        check(1, "0.000001 USD");
+        check(1_500_000, "1.500000 USD");
+        check(u64::MAX, "18446744073709.551615 USD");
+    }
+
+    #[test]
+    fn a_cost_that_is_not_known_is_not_called_nothing() {
+        let check = |unpriced, micro_usd, expect: &str| {
+            assert_eq!(cost(unpriced, micro_usd), expect);
+        };
+        check(false, 0, "0.000000 USD");
+        check(true, 0, "cost unknown");
+        check(true, 1, "0.000001 USD, and a part of unknown cost");
+    }
+
+    #[test]
+    fn a_command_that_began_no_run_has_a_summary_too() {
+        let result = AgentResult::without_run(4, "usage", "no such file".to_owned(), 0);
+        insta::assert_snapshot!(result.summary().join("\n"), @r"
+        [ERR] EXIT-CONFIGURATION fatal=true: no such file
+        [FIN] run: 0 turns, 0 ms, 0 requests, 0 of 0 calls executed, 0 tokens in, 0 out, 0.000000 USD
+        ");
+    }
+}

@@ -1,0 +1,100 @@
+//! What one call does to files of the workspace: each is kept as it was, then noted with what it holds. Does not change files.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::held::Held;
+use super::run_files::RunFiles;
+use monolith_core::message::{Digest, FileChange, FileChanges};
+
+/// The most files of one call that are listed.
+const MOST_FILES: usize = 500;
+
+/// What one call does to files of the workspace.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tools) struct ChangeLog(Arc<Log>);
+
+#[derive(Debug, Default)]
+struct Log {
+    changes: Mutex<FileChanges>,
+    files: Option<Arc<RunFiles>>,
+}
+
+impl ChangeLog {
+    /// A log whose files are kept as they were, where there is such a place.
+    pub(in crate::tools) fn new(files: Option<Arc<RunFiles>>) -> Self {
+        Self(Arc::new(Log {
+            changes: Mutex::default(),
+            files,
+        }))
+    }
+
+    /// What the run knows of its files; `None` if nothing is kept.
+    pub(super) fn files(&self) -> Option<&Arc<RunFiles>> {
+        self.0.files.as_ref()
+    }
+
+    /// Keeps what a file holds, before it is changed.
+    pub(super) fn keep(&self, workspace: &Path, held: &Held) -> io::Result<()> {
+        let content = match held {
+            Held::Content(content) => Some(content.as_slice()),
+            Held::Large(_) | Held::Nothing => None,
+        };
+        if let Some(files) = &self.0.files {
+            files.keep(workspace, content)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what a file held and holds.
+    pub(super) fn note(&self, path: &str, before: &Held, after: Option<&[u8]>) {
+        let change = match before {
+            Held::Content(content) => FileChange::of(path, Some(content), after),
+            Held::Nothing => FileChange::of(path, None, after),
+            Held::Large(hash) => Some(FileChange {
+                after: after.map(Digest::of),
+                before: Some(*hash),
+                lines_added: 0,
+                lines_removed: 0,
+                path: path.to_owned(),
+            }),
+        };
+        if let Some(change) = change {
+            if let Some(files) = &self.0.files {
+                files.written(Path::new(path), change.after);
+            }
+            self.add(change);
+        }
+    }
+
+    /// Notes what was found to be changed.
+    pub(super) fn note_all(&self, found: FileChanges) {
+        for change in found.files {
+            self.add(change);
+        }
+        if found.incomplete {
+            self.lock().incomplete = true;
+        }
+    }
+
+    fn add(&self, change: FileChange) {
+        let mut changes = self.lock();
+        if changes.files.len() < MOST_FILES {
+            changes.files.push(change);
+        } else {
+            changes.incomplete = true;
+        }
+    }
+
+    /// What was noted.
+    pub(in crate::tools) fn take(&self) -> FileChanges {
+        let mut changes = self.lock();
+        std::mem::take(&mut changes)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FileChanges> {
+        let changes = self.0.changes.lock();
+        changes.unwrap_or_else(PoisonError::into_inner)
+    }
+}

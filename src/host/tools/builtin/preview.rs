@@ -1,0 +1,128 @@
+//! What a call of a tool that writes files would change, found as the tool itself would find it. Changes nothing.
+
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+
+use super::apply_patch::{self, ApplyPatch, Planned};
+use super::edit_file::{self, EditFile};
+use super::read_file::whole_text;
+use super::refusal::Refusal;
+use super::workspace::Workspace;
+use super::write_file::WriteFile;
+use crate::tools::withheld::Withheld;
+use monolith_core::message::ObjectText;
+
+/// What a call would make of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// The path that the call gives.
+    pub path: String,
+    /// What it holds now; `None` if it is not there.
+    pub before: Option<String>,
+    /// What it would hold; `None` if it would not be there.
+    pub after: Option<String>,
+}
+
+impl FileChange {
+    /// What a call of a built-in tool would make of its files in that folder, or why it would fail; none of a tool that writes none.
+    ///
+    /// A file is opened as the tool opens it: nothing outside the folder is read, and nothing of monolith's own state.
+    pub async fn of_call(
+        root: PathBuf,
+        withheld: Withheld,
+        tool: &str,
+        arguments: &ObjectText,
+    ) -> Option<Result<Vec<Self>, String>> {
+        let call = match tool {
+            "apply_patch" => read(arguments).map(Call::Patch),
+            "edit_file" => read(arguments).map(Call::Edit),
+            "write_file" => read(arguments).map(Call::Write),
+            _ => return None,
+        };
+        let call = match call {
+            Ok(call) => call,
+            Err(fault) => return Some(Err(fault)),
+        };
+        let workspace = match Workspace::open(root, withheld) {
+            Ok(workspace) => workspace,
+            Err(fault) => return Some(Err(format!("the workspace cannot be opened: {fault}"))),
+        };
+        let found = match call {
+            Call::Edit(request) => edit(&workspace, request).await.map(|one| vec![one]),
+            Call::Patch(request) => patch(&workspace, &request).await,
+            Call::Write(request) => write(&workspace, request).await.map(|one| vec![one]),
+        };
+        Some(found.map_err(|refusal| refusal.message))
+    }
+}
+
+enum Call {
+    Edit(EditFile),
+    Patch(ApplyPatch),
+    Write(WriteFile),
+}
+
+fn read<C: DeserializeOwned>(arguments: &ObjectText) -> Result<C, String> {
+    serde_json::from_str(arguments.as_str()).map_err(|fault| fault.to_string())
+}
+
+async fn edit(workspace: &Workspace, request: EditFile) -> Result<FileChange, Refusal> {
+    let path = request.path.clone();
+    let before = whole_text(workspace, &path).await?;
+    let after = edit_file::edited(&path, before.clone(), &request.edits)?;
+    Ok(FileChange {
+        path,
+        before: Some(before),
+        after: Some(after),
+    })
+}
+
+async fn write(workspace: &Workspace, request: WriteFile) -> Result<FileChange, Refusal> {
+    let WriteFile { content, path } = request;
+    Ok(FileChange {
+        before: text_there(workspace, &path).await?,
+        path,
+        after: Some(content),
+    })
+}
+
+async fn patch(workspace: &Workspace, request: &ApplyPatch) -> Result<Vec<FileChange>, Refusal> {
+    let mut changes = Vec::new();
+    for file in apply_patch::planned(workspace, request).await? {
+        let Planned {
+            path,
+            before,
+            after,
+            is_new,
+        } = file;
+        let before = match before {
+            Some(before) => Some(before),
+            None if is_new => text_there(workspace, &path).await?,
+            None => Some(whole_text(workspace, &path).await?),
+        };
+        if is_new && before.is_some() {
+            return Err(Refusal {
+                code: "ALREADY_EXISTS",
+                message: format!("{path:?} is there already"),
+            });
+        }
+        changes.push(FileChange {
+            path,
+            before,
+            after,
+        });
+    }
+    Ok(changes)
+}
+
+/// The text of a file; `None` if it is not there.
+async fn text_there(workspace: &Workspace, path: &str) -> Result<Option<String>, Refusal> {
+    match whole_text(workspace, path).await {
+        Ok(text) => Ok(Some(text)),
+        Err(Refusal {
+            code: "NOT_FOUND", ..
+        }) => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}

@@ -1,0 +1,72 @@
+//! What a run knows of the files of its workspace, and where it keeps what they held. Looks at no file.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::beneath::stamp::Stamp;
+use crate::tools::FileKeeper;
+use monolith_core::message::Digest;
+
+/// What a run knows of the files of its workspace, and where it keeps what they held.
+#[derive(Debug)]
+pub(crate) struct RunFiles {
+    pub(super) keeper: Arc<dyn FileKeeper>,
+    /// Commands that run now.
+    pub(super) running: AtomicUsize,
+    seen: Mutex<Files>,
+    /// Whether a command was given up, so that what it changed is not known yet.
+    pub(super) unaccounted: AtomicBool,
+}
+
+/// The files that were seen.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub(super) all: BTreeMap<PathBuf, Seen>,
+    /// Whether files are missing here that were there.
+    pub(super) lacks_files: bool,
+}
+
+/// What a file held when it was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// `None` if it was not read: it is too large, or cannot be read.
+    pub(super) hash: Option<Digest>,
+    /// `None` if it was changed so shortly before that the next change may leave it as it is.
+    pub(super) stamp: Option<Stamp>,
+}
+
+impl RunFiles {
+    pub(crate) fn new(keeper: Arc<dyn FileKeeper>) -> Self {
+        Self {
+            keeper,
+            running: AtomicUsize::new(0),
+            seen: Mutex::default(),
+            unaccounted: AtomicBool::new(false),
+        }
+    }
+
+    /// Keeps what a file of that workspace holds, durably, before it is changed.
+    pub(super) fn keep(&self, workspace: &Path, content: Option<&[u8]>) -> io::Result<()> {
+        self.keeper.keep(workspace, content)?;
+        self.keeper.settle()
+    }
+
+    /// A tool other than a command has changed a file.
+    pub(super) fn written(&self, path: &Path, hash: Option<Digest>) {
+        let mut files = self.files();
+        match hash {
+            Some(_) => {
+                let seen = Seen { hash, stamp: None };
+                files.all.insert(path.to_owned(), seen);
+            }
+            None => drop(files.all.remove(path)),
+        }
+    }
+
+    pub(super) fn files(&self) -> MutexGuard<'_, Files> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

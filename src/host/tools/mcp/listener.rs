@@ -1,0 +1,180 @@
+//! The client's side of a connection: who it is, how often the server's tools changed, what it reports of calls, and what the contract
+//! grants it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ConstString, CreateMessageRequestMethod,
+    CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ElicitationCapability, ElicitationCreateRequestMethod,
+    ErrorCode, ErrorData, FormElicitationCapability, Implementation, ListRootsRequestMethod,
+    ListRootsResult, ProgressNotificationParam, ProtocolVersion, RootsCapabilities,
+    SamplingCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::elicitation::{OpenCalls, answered, elicited, question, roots};
+use super::progress::Reports;
+use super::sampling::{self, sampled};
+use super::stderr_tail::StderrTail;
+use crate::tools::AwaitedInput;
+use monolith_core::contract::{Elicitation, McpTerms};
+
+/// The error of a request for an inference that was not made (MCP, sampling: "User rejected sampling request").
+const SAMPLING_REFUSED: ErrorCode = ErrorCode(-1);
+
+/// How often a server has reported that its tools changed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes(Arc<AtomicU64>);
+
+impl Changes {
+    pub(super) fn note(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Our side towards a server: hears that its tools changed, and grants it what the contract does.
+#[derive(Clone, Debug)]
+pub(super) struct Listener {
+    /// The calls that may ask for input.
+    pub(super) calls: OpenCalls,
+    pub(super) changes: Changes,
+    pub(super) reports: Reports,
+    /// Knows what is secret.
+    pub(super) tail: Arc<StderrTail>,
+    pub(super) terms: McpTerms,
+}
+
+impl ClientHandler for Listener {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = match self.terms.elicitation {
+            Elicitation::Denied => None,
+            Elicitation::Ask | Elicitation::Defaults => {
+                let form = FormElicitationCapability::default();
+                Some(ElicitationCapability::new().with_form(form))
+            }
+        };
+        capabilities.sampling = self
+            .terms
+            .sampling
+            .as_ref()
+            .map(|_| SamplingCapability::default());
+        capabilities.roots = (!self.terms.roots.is_empty()).then(RootsCapabilities::default);
+        ClientConfig::new(
+            capabilities,
+            Implementation::new("monolith", env!("CARGO_PKG_VERSION")),
+        )
+        // The newest version that still has the `initialize` handshake we begin with.
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changes.note();
+    }
+
+    async fn on_progress(
+        &self,
+        report: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.reports.take(&report);
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        if self.terms.roots.is_empty() {
+            return Err(ErrorData::method_not_found::<ListRootsRequestMethod>());
+        }
+        decoded(json!({"roots": roots(&self.terms)}))
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        if self.terms.sampling.is_none() {
+            return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
+        }
+        // What it gets is recorded with a call, so there must be one.
+        let Some(call) = self.calls.first().filter(|call| !call.is_full()) else {
+            let why = "a model may be asked during a call, and a hundred times there";
+            return Err(ErrorData::invalid_request(why, None));
+        };
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let noted = (call.as_ref(), self.tail.scrubber());
+        let asked = sampling::asked(&params, noted.1);
+        let asked = asked.map_err(|why| ErrorData::invalid_params(why, None))?;
+        let content = call.ask(AwaitedInput::Model(asked)).await;
+        match sampled(&params, content.as_ref(), noted) {
+            Some(result) => decoded(result),
+            None => Err(ErrorData::new(
+                SAMPLING_REFUSED,
+                "no model was asked, or nothing came of it",
+                None,
+            )),
+        }
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        if self.terms.elicitation == Elicitation::Denied {
+            return Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>());
+        }
+        // What it gets is recorded with a call, so there must be one.
+        let Some(call) = self.calls.first().filter(|call| !call.is_full()) else {
+            let why = "input may be asked for during a call, and a hundred times there";
+            return Err(ErrorData::invalid_request(why, None));
+        };
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let noted = (call.as_ref(), self.tail.scrubber());
+        if self.terms.elicitation == Elicitation::Defaults {
+            return decoded(elicited(&params, noted));
+        }
+        let content = match question(&params, noted.1) {
+            Some(question) => call.ask(AwaitedInput::Person(question)).await,
+            None => None,
+        };
+        decoded(answered(&params, content.as_ref(), noted))
+    }
+
+    /// rmcp hands in here what it cannot read, too: of a request that is granted the params are at fault.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let granted = match request.method.as_str() {
+            CreateMessageRequestMethod::VALUE => self.terms.sampling.is_some(),
+            ElicitationCreateRequestMethod::VALUE => self.terms.elicitation != Elicitation::Denied,
+            _ => false,
+        };
+        let (code, why) = if granted {
+            let why = format!("the params of {} cannot be read", request.method);
+            (ErrorCode::INVALID_PARAMS, why)
+        } else {
+            (ErrorCode::METHOD_NOT_FOUND, request.method)
+        };
+        Err(ErrorData::new(code, why, None))
+    }
+}
+
+/// A result as rmcp holds it.
+fn decoded<T: DeserializeOwned>(result: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(result)
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}

@@ -1,0 +1,284 @@
+//! Begins connections: negotiates the protocol, on a second connection where the first one does not survive that. Does not list tools.
+//!
+//! Protocol 2026-07-28 begins with `server/discover`, every protocol before it with `initialize`; a server answers the wrong one with an
+//! error, not at all, or by ending. A child is asked for both on one connection, so that most are started once. An address is asked for
+//! the newer protocol on a connection of its own: over HTTP an older server may refuse what has no session in any way it likes.
+
+use std::collections::BTreeMap;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::address::{self, Address};
+use super::connection::{self, Connection, Introduction, NotIntroduced};
+use super::handshake::Handshake;
+use super::line_transport::LineTransport;
+use super::listener::Changes;
+use super::response::FRAME_BYTES;
+use super::sse_transport::SseTransport;
+use super::stderr_tail::StderrTail;
+use super::websocket::WebSocketTransport;
+use crate::tools::ToolServerError;
+use crate::tools::oauth::Authorization;
+use crate::tools::process::{InputWatch, Process, Program};
+#[cfg(target_os = "linux")]
+use crate::tools::sandbox::missing_grants;
+use crate::tools::sandbox::{CANNOT_SET_UP, NOT_STARTED};
+use monolith_core::contract::{McpTerms, Remote};
+use monolith_core::message::Scrubber;
+
+/// How long the exit status of a child whose output ended is waited for.
+const STATUS_GRACE: Duration = Duration::from_millis(200);
+/// How long a child has to answer `server/discover` before `initialize` follows: some servers ignore what they do not know.
+const CHILD_PROBE: Duration = Duration::from_secs(2);
+/// The same for an address.
+const ADDRESS_PROBE: Duration = Duration::from_secs(5);
+
+/// Starts a child and begins a connection to it, within `initialise_ms`. A child that ended on the first question is started once more;
+/// one that ended without reading it is not.
+pub(super) async fn child(
+    (name, terms): (&str, &McpTerms),
+    program: &Program<'_>,
+    (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
+    cancel: &CancellationToken,
+) -> Result<(Connection, Process), ToolServerError> {
+    let mut introduction = introduction(Handshake::Either, terms, initialise_ms);
+    let mut first = None;
+    loop {
+        let begun = Box::pin(begin_child(name, program, introduction, scrub, cancel)).await?;
+        let NotIntroduced { error, next } = match begun {
+            Ok(begun) => return Ok(begun),
+            Err(failed) => failed,
+        };
+        match (next, first) {
+            (Some(next), None) => {
+                introduction.handshake = next;
+                first = Some(error);
+            }
+            // It refused `initialize`, and nothing came of the other question.
+            (_, Some(first)) if introduction.handshake == Handshake::Discover => return Err(first),
+            _ => return Err(error),
+        }
+    }
+}
+
+async fn begin_child(
+    name: &str,
+    program: &Program<'_>,
+    introduction: Introduction<'_>,
+    scrub: &Arc<dyn Scrubber>,
+    cancel: &CancellationToken,
+) -> Result<Result<(Connection, Process), NotIntroduced>, ToolServerError> {
+    let (mut process, streams) = Process::start(program)?;
+    let (stdin, input) = InputWatch::of(streams.stdin);
+    let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
+    let changes = Changes::default();
+    let probe = (introduction.handshake == Handshake::Either).then_some(CHILD_PROBE);
+    let transport = LineTransport::new(
+        (streams.stdout, stdin, streams.stderr),
+        Arc::clone(&tail),
+        changes.clone(),
+        FRAME_BYTES,
+        probe,
+    );
+    let to = (transport, name);
+    let introduced = Connection::introduce(to, tail, changes, introduction, cancel);
+    Ok(match Box::pin(introduced).await {
+        Ok(connection) => Ok((connection, process)),
+        Err(NotIntroduced {
+            error: ToolServerError::Exited { status, output },
+            next,
+        }) => {
+            let ended = process.ended(STATUS_GRACE).await;
+            if let Some(reason) = not_confined(program, ended, &output) {
+                let reason = reason.to_owned();
+                return Err(ToolServerError::NotConfined { reason });
+            }
+            let status = ended.map_or(status, |ended| ended.to_string());
+            let output = with_missing_grants(program, output, scrub.as_ref());
+            let error = ToolServerError::Exited { status, output };
+            // One that never read the question did not end on it, and would end again.
+            let next = next.filter(|_| !input.is_unread());
+            Err(NotIntroduced { error, next })
+        }
+        Err(NotIntroduced {
+            error:
+                ToolServerError::TimedOut {
+                    longest_ms,
+                    output,
+                    step,
+                    timeout_ms,
+                },
+            next,
+        }) => {
+            let output = with_missing_grants(program, output, scrub.as_ref());
+            let error = ToolServerError::TimedOut {
+                longest_ms,
+                output,
+                step,
+                timeout_ms,
+            };
+            Err(NotIntroduced { error, next })
+        }
+        Err(failed) => Err(failed),
+    })
+}
+
+/// The fault of a sandbox that started nothing, by the exit code of its own process and its line.
+fn not_confined<'o>(
+    program: &Program<'_>,
+    ended: Option<ExitStatus>,
+    output: &'o str,
+) -> Option<&'o str> {
+    let is_of_sandbox = ended.and_then(|ended| ended.code()) == Some(i32::from(NOT_STARTED));
+    let (_, reason) = output.split_once(CANNOT_SET_UP)?;
+    (program.sandbox.is_some() && is_of_sandbox).then_some(reason)
+}
+
+/// Puts the paths that the server named and could not use before its output, each with the line of the contract that grants it.
+fn with_missing_grants(program: &Program<'_>, output: String, scrub: &dyn Scrubber) -> String {
+    #[cfg(target_os = "linux")]
+    if let Some(profile) = program.sandbox {
+        let missing = missing_grants(profile, program.args, &output);
+        return scrub.text(&missing).into_owned() + &output;
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (program, scrub);
+    output
+}
+
+/// A server's address: what is spoken there, where, and with which headers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tools) struct Endpoint<'a> {
+    /// Where tokens for it come from, where it may have any.
+    pub(in crate::tools) authorization: Option<&'a Arc<Authorization>>,
+    pub(in crate::tools) headers: &'a BTreeMap<String, String>,
+    pub(in crate::tools) remote: Remote,
+    pub(in crate::tools) url: &'a str,
+}
+
+impl Endpoint<'_> {
+    /// Whether the server refused a request for want of authorization.
+    fn lacks_authorization(&self) -> bool {
+        self.authorization
+            .is_some_and(|known| known.need().is_some())
+    }
+}
+
+/// Begins a connection to an address, within `initialise_ms`.
+pub(super) async fn address(
+    (place, terms): (Endpoint<'_>, &McpTerms),
+    (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
+    cancel: &CancellationToken,
+) -> Result<Connection, ToolServerError> {
+    let whole = introduction(Handshake::Initialize, terms, initialise_ms);
+    let probe = ADDRESS_PROBE.min(Duration::from_millis(initialise_ms / 3));
+    let mut introduction = match place.remote {
+        Remote::Http => Introduction {
+            handshake: Handshake::Discover,
+            until: Instant::now() + probe,
+            ..whole
+        },
+        // It belongs to protocol 2024-11-05.
+        Remote::Sse => whole,
+        Remote::Websocket => Introduction {
+            handshake: Handshake::Either,
+            ..whole
+        },
+    };
+    let (mut tried, mut was_late) = (0, false);
+    let named = |error| at_address(place, error);
+    loop {
+        let NotIntroduced { error, next } =
+            match Box::pin(begin_at(place, introduction, scrub, cancel)).await? {
+                Ok(connection) => return Ok(connection),
+                Err(failed) => failed,
+            };
+        if place.lacks_authorization() {
+            // It refused the first question for that alone, and would refuse the next one.
+            return Err(named(error));
+        }
+        let handshake = match (next, tried) {
+            (Some(next), 0) => next,
+            // It refused `initialize`, and may only have been slow before that.
+            (None, 1) if was_late && matches!(error, ToolServerError::Protocol { .. }) => {
+                Handshake::Discover
+            }
+            _ => return Err(named(error)),
+        };
+        was_late = matches!(error, ToolServerError::TimedOut { .. });
+        tried += 1;
+        introduction = Introduction { handshake, ..whole };
+    }
+}
+
+/// The error with the address that was silent, or that was no server of tools.
+fn at_address(place: Endpoint<'_>, error: ToolServerError) -> ToolServerError {
+    let asked = || format!("; it was asked at {}", address::without_secrets(place.url));
+    match error {
+        ToolServerError::TimedOut {
+            longest_ms,
+            output,
+            step,
+            timeout_ms,
+        } => ToolServerError::TimedOut {
+            longest_ms,
+            output: format!("{}{output}", asked()),
+            step,
+            timeout_ms,
+        },
+        error => error,
+    }
+}
+
+async fn begin_at(
+    place: Endpoint<'_>,
+    introduction: Introduction<'_>,
+    scrub: &Arc<dyn Scrubber>,
+    cancel: &CancellationToken,
+) -> Result<Result<Connection, NotIntroduced>, ToolServerError> {
+    let Endpoint {
+        authorization,
+        headers,
+        remote,
+        url,
+    } = place;
+    let address = Address::new(url, headers, authorization.cloned())?;
+    let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
+    let changes = Changes::default();
+    let name = address::without_secrets(url);
+    let name = name.as_str();
+    let ours = (Arc::clone(&tail), changes.clone());
+    let begun = match remote {
+        Remote::Http => {
+            let to = (address.streamable(), name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+        Remote::Sse => {
+            let connected = SseTransport::connect(address, ours);
+            let connected = connection::reach(connected, name, &introduction, cancel);
+            let to = (connected.await?, name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+        Remote::Websocket => {
+            let probe = (introduction.handshake == Handshake::Either).then_some(ADDRESS_PROBE);
+            let connected = WebSocketTransport::connect(address, ours, probe);
+            let connected = connection::reach(connected, name, &introduction, cancel);
+            let to = (connected.await?, name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+    };
+    Ok(begun)
+}
+
+fn introduction(handshake: Handshake, terms: &McpTerms, timeout_ms: u64) -> Introduction<'_> {
+    Introduction {
+        handshake,
+        terms,
+        timeout_ms,
+        until: Instant::now() + Duration::from_millis(timeout_ms),
+    }
+}

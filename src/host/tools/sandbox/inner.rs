@@ -1,0 +1,201 @@
+//! The process inside, the first of its pid namespace: takes the new root, gives up every power, starts the program and reaps what is left by its
+//! parents. With it everything inside ends.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufReader, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, wait,
+};
+
+use super::contents::Layout;
+use super::layout::layout;
+use super::part::{Fault, Part, PartFault as _};
+use super::report::Report;
+use super::root::{self, Owner};
+use super::words::{NOT_STARTED, PARTS};
+use super::{Confined, SandboxProfile, discarded, filter, identity, land, limits, raw};
+
+/// Runs the program inside; its exit code.
+pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
+    let mut number = || given.next()?.to_str()?.parse::<u32>().ok();
+    let (Some(reports), Some(holder), Some(profile)) = (number(), number(), number()) else {
+        return NOT_STARTED;
+    };
+    let inherited = |number: u32| {
+        let number = i32::try_from(number).map_err(io::Error::other);
+        number.and_then(raw::inherited).map(File::from)
+    };
+    let (Ok(reports), Ok(profile)) = (inherited(reports), inherited(profile)) else {
+        return NOT_STARTED;
+    };
+    let mut report = Report::to(reports);
+    let profile: SandboxProfile = match serde_json::from_reader(BufReader::new(profile)) {
+        Ok(profile) => profile,
+        Err(fault) => {
+            report.lacking(&Part::Files.lacks(fault));
+            return NOT_STARTED;
+        }
+    };
+    let landlock = match set_up(&profile, holder, &mut report) {
+        Ok(landlock) => landlock,
+        Err(fault) => {
+            report.lacking(&fault);
+            return NOT_STARTED;
+        }
+    };
+    // Fails where the outer process is gone: before its end was this one's, too.
+    if report.ready(landlock).is_err() {
+        return NOT_STARTED;
+    }
+    let Some(program) = given.next().filter(|program| program != PARTS) else {
+        return 0;
+    };
+    if profile.joined_output && rustix::stdio::dup2_stderr(io::stdout()).is_err() {
+        return NOT_STARTED;
+    }
+    let mut command = Command::new(program);
+    set_variables(&mut command, &profile);
+    let started = command.args(given).current_dir(&profile.workspace).spawn();
+    drop(command);
+    match started {
+        Ok(started) => {
+            let code = reaped(i32::try_from(started.id()).ok().and_then(Pid::from_raw));
+            if !profile.joined_output
+                && let Some(line) = discarded::line(&profile)
+            {
+                let _ = writeln!(io::stderr(), "{line}");
+            }
+            code
+        }
+        Err(fault) => {
+            let _ = writeln!(io::stderr(), "cannot be started: {fault}");
+            NOT_STARTED
+        }
+    }
+}
+
+/// Sets the variables that name folders to folders that are there.
+fn set_variables(command: &mut Command, profile: &SandboxProfile) {
+    let is_here = |name: &str| std::env::var_os(name).is_some_and(|path| Path::new(&path).is_dir());
+    if let Some(home) = profile.home.as_ref().filter(|_| !is_here("HOME")) {
+        command.env("HOME", home);
+    }
+    for name in ["TEMP", "TMP", "TMPDIR"] {
+        if std::env::var_os(name).is_some() && !is_here(name) {
+            command.env(name, "/tmp");
+        }
+    }
+    let search = profile.search.iter().map(|folder| &folder.path);
+    if let Ok(search) = std::env::join_paths(search)
+        && !search.is_empty()
+    {
+        command.env("PATH", search);
+    }
+}
+
+fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<u32, Fault> {
+    let Confined::Always(strength) = profile.confined else {
+        return Err(Part::Files.lacks("the profile wants no sandbox"));
+    };
+    let layout = if profile.is_probe() {
+        Layout::new()
+    } else {
+        layout(profile)?
+    };
+    let held = if holder == 0 {
+        None
+    } else {
+        let namespace = identity::namespace_of(holder)
+            .map_err(Part::UserNamespace.while_at("the namespace"))?;
+        let owner = profile
+            .owner()
+            .map_err(Part::Files.while_at("the workspace"))?;
+        let id = identity::id_outside(holder).map_err(Part::UserNamespace.while_at("its ids"))?;
+        Some((namespace, owner, id))
+    };
+    let owner = Owner {
+        users: held.as_ref().map(|(namespace, ..)| namespace.as_fd()),
+        id: held.as_ref().map(|(.., id)| *id),
+    };
+    let memory = (profile.limits.memory_bytes, strength.memory);
+    limits::with_many_files(|| root::replace(&layout, &profile.held, &owner, memory))?;
+    report.here(Part::Files, "")?;
+    if held.is_some() && !profile.is_probe() {
+        report.here(Part::IdMapping, "")?;
+    }
+    report.here(Part::Proc, "")?;
+    if !profile.network {
+        loopback_up().map_err(Part::NetworkNamespace.while_at("its loopback"))?;
+    }
+    limits::apply(&profile.limits)?;
+    identity::give_up(held.map(|(namespace, ids, _)| (namespace, ids)))?;
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(Part::PidNamespace.while_at("prctl"))?;
+    raw::hand_nothing_down().map_err(Part::Files.while_at("inherited descriptors"))?;
+    let writable: Vec<_> = root::writable(&layout).collect();
+    let landlock = land::restrict(writable.iter().map(AsRef::as_ref))?;
+    if landlock < strength.landlock {
+        let words = format!(
+            "version {landlock}, and version {} was probed",
+            strength.landlock
+        );
+        return Err(Part::Landlock.lacks(words));
+    }
+    report.here(Part::Landlock, &format!("version {landlock}"))?;
+    filter::apply(profile.has_unix_sockets(), strength.memory)?;
+    report.here(Part::Seccomp, "")?;
+    Ok(landlock)
+}
+
+/// Switches on the network of this namespace's own: programs talk to themselves over it.
+fn loopback_up() -> io::Result<()> {
+    /// linux/rtnetlink.h and linux/netlink.h: RTM_NEWLINK, a request that is answered with an acknowledgement.
+    const NEW_LINK: u16 = 16;
+    const REQUEST: u16 = 1;
+    /// The loopback is the first interface of every network.
+    const FIRST: u32 = 1;
+    const UP: u32 = 1;
+    const LENGTH: u32 = 32;
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        // NETLINK_ROUTE is 0.
+        None,
+    )?;
+    let mut message = Vec::with_capacity(32);
+    message.extend(LENGTH.to_ne_bytes());
+    message.extend(NEW_LINK.to_ne_bytes());
+    message.extend(REQUEST.to_ne_bytes());
+    // The number of the message and its sender, then family, padding and type of the interface: none is said.
+    message.extend([0; 12]);
+    message.extend(FIRST.to_ne_bytes());
+    message.extend(UP.to_ne_bytes());
+    message.extend(UP.to_ne_bytes());
+    send(&socket, &message, SendFlags::empty())?;
+    Ok(())
+}
+
+/// Waits for the program, and meanwhile for everything whose parent has ended; the program's exit code.
+fn reaped(program: Option<Pid>) -> u8 {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if Some(pid) == program => return code_of(status),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return NOT_STARTED,
+        }
+    }
+}
+
+fn code_of(status: WaitStatus) -> u8 {
+    let code = status
+        .exit_status()
+        .or_else(|| status.terminating_signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
+}

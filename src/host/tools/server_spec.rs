@@ -1,0 +1,186 @@
+//! How a tool server is reached, with resolved values. Does not start it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use url::Url;
+
+use super::oauth::{Authorization, OAuthFault};
+use super::{ClientTerms, SandboxProfile, ShellSpec, StartFiles, TokenKeeper, Withheld};
+use monolith_core::contract::{
+    Elicitation, HttpGetTerms, McpTerms, OpenapiTerms, Remote, RestTool, ServerKind, WebLimits,
+};
+
+/// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum ServerSpec {
+    /// Tools inside monolith; its server name is `builtin`.
+    Builtin {
+        /// Where `http_get` may ask.
+        http_get: Option<HttpGetTerms>,
+        /// Which of them, such as `read_file`.
+        names: Vec<String>,
+        /// How commands are run, where `shell` is one of them.
+        shell: Option<ShellSpec>,
+        /// What none of them reads.
+        withheld: Withheld,
+    },
+    /// The operations of a web service.
+    Openapi {
+        /// Where the path of a description begins that is a file.
+        folder: PathBuf,
+        /// Sent with every request to the service.
+        headers: BTreeMap<String, String>,
+        /// What is taken, and from which description.
+        terms: Box<OpenapiTerms>,
+    },
+    /// A tool that is one request to a web service.
+    Rest {
+        /// Sent with the request.
+        headers: BTreeMap<String, String>,
+        /// What bounds the request.
+        limits: WebLimits,
+        /// What is asked.
+        tool: Box<RestTool>,
+    },
+    /// A child process that speaks MCP over its standard streams.
+    Stdio {
+        /// Arguments.
+        args: Vec<String>,
+        /// The program: a name, looked up in `PATH`, or a path; a relative one begins in `folder`.
+        command: String,
+        /// Added to the few inherited variables; wins over them.
+        env: BTreeMap<String, String>,
+        /// The files that its command names; it is not started with others.
+        files: StartFiles,
+        /// The folder that a relative path of the program begins in, absolute.
+        folder: PathBuf,
+        /// What confines it; its workspace is added when it is started.
+        sandbox: Option<SandboxProfile>,
+        /// Whether other runs of this process use it, too.
+        shared: bool,
+        /// What it is granted, and what is wanted of it.
+        terms: McpTerms,
+        /// This program, which starts the server and ends whatever it has started; none if the host is no monolith.
+        supervisor: Option<PathBuf>,
+    },
+    /// MCP at an address.
+    Remote {
+        /// As what this program comes to its authorization server.
+        client: ClientTerms,
+        /// Sent with every request.
+        headers: BTreeMap<String, String>,
+        /// Where tokens for it are kept, where there is such a place.
+        keeper: Option<TokenKeeper>,
+        /// What is spoken there.
+        remote: Remote,
+        /// Whether other runs of this process use it, too.
+        shared: bool,
+        /// What it is granted, and what is wanted of it.
+        terms: McpTerms,
+        /// Its address.
+        url: String,
+    },
+}
+
+impl ServerSpec {
+    /// How the contract names this way of being reached.
+    #[must_use]
+    pub(crate) const fn kind(&self) -> ServerKind {
+        match self {
+            Self::Builtin { .. } => ServerKind::Builtin,
+            Self::Openapi { .. } => ServerKind::Openapi,
+            Self::Rest { .. } => ServerKind::Rest,
+            Self::Stdio { .. } => ServerKind::Stdio,
+            Self::Remote { remote, .. } => remote.kind(),
+        }
+    }
+
+    /// Where tokens for it come from. None for what is no address of the web, and where its author sends credentials of his own.
+    ///
+    /// # Errors
+    /// Where there is no client to get tokens with.
+    pub(super) fn authorization(&self) -> Result<Option<Arc<Authorization>>, OAuthFault> {
+        let Self::Remote {
+            client,
+            headers,
+            keeper,
+            remote,
+            url,
+            ..
+        } = self
+        else {
+            return Ok(None);
+        };
+        let has_own = headers
+            .keys()
+            .any(|name| name.eq_ignore_ascii_case("authorization"));
+        // What is no address is reported where it is used.
+        let Ok(url) = Url::parse(url) else {
+            return Ok(None);
+        };
+        if has_own || *remote == Remote::Websocket {
+            return Ok(None);
+        }
+        let authorization = Authorization::new(url, client.clone(), keeper.clone())?;
+        Ok(Some(Arc::new(authorization)))
+    }
+
+    /// Whether it is a process or a connection of its own, which takes open files.
+    pub(super) const fn is_outside(&self) -> bool {
+        match self {
+            Self::Builtin { .. } | Self::Openapi { .. } | Self::Rest { .. } => false,
+            Self::Stdio { .. } | Self::Remote { .. } => true,
+        }
+    }
+
+    /// Whether runs that reach it in the same way share it.
+    pub(super) fn is_shared(&self) -> bool {
+        match self {
+            Self::Builtin { .. } | Self::Openapi { .. } | Self::Rest { .. } => true,
+            // What a server asks for is put to the run that called it, so it must be known which one that is.
+            Self::Stdio { shared, terms, .. } | Self::Remote { shared, terms, .. } => {
+                *shared && terms.elicitation == Elicitation::Denied && terms.sampling.is_none()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ServerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin { names, .. } => f.debug_struct("Builtin").field("names", names).finish(),
+            Self::Openapi { headers, terms, .. } => f
+                .debug_struct("Openapi")
+                .field("headers", &headers.keys())
+                .field("terms", terms)
+                .finish(),
+            Self::Rest { headers, tool, .. } => f
+                .debug_struct("Rest")
+                .field("headers", &headers.keys())
+                .field("tool", tool)
+                .finish(),
+            Self::Stdio {
+                args, command, env, ..
+            } => f
+                .debug_struct("Stdio")
+                .field("args", args)
+                .field("command", command)
+                .field("env", &env.keys())
+                .finish(),
+            Self::Remote {
+                headers,
+                remote,
+                url,
+                ..
+            } => f
+                .debug_struct("Remote")
+                .field("remote", remote)
+                .field("headers", &headers.keys())
+                .field("url", url)
+                .finish(),
+        }
+    }
+}

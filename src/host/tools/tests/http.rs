@@ -1,0 +1,321 @@
+//! Tests of MCP servers over HTTP, against a mock server.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use wiremock::matchers::{header, method};
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
+
+use super::Fixture;
+use crate::tools::{ClientTerms, ServerSpec};
+use monolith_core::contract::{McpTerms, Remote};
+use monolith_core::message::ToolOutcome;
+
+/// A server that answers each POST with one JSON document, or one event where the tool is called `event`.
+fn respond(request: &Request) -> ResponseTemplate {
+    // No value holds such numbers.
+    let body = String::from_utf8_lossy(&request.body)
+        .replace("e400", "")
+        .replace("e999", "");
+    let asked: Value = serde_json::from_str(&body).unwrap();
+    let reply = |result: &Value| json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+    let ok = |result: Value| ResponseTemplate::new(200).set_body_json(reply(&result));
+    let tool = asked["params"]["name"].as_str().unwrap_or_default();
+    match (asked["method"].as_str().unwrap_or_default(), tool) {
+        ("initialize", _) => ok(json!({
+            "protocolVersion": asked["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "mock", "version": "1"},
+        })),
+        ("tools/list", _) => {
+            let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+            let names = [
+                "say", "event", "refuse", "malformed", "garbage", "gone", "moved", "huge", "huge_event",
+                "raw", "raw_event", "malformed_event", "refused_by_status", "silent_event", "text",
+            ];
+            ok(json!({"tools": names.map(tool)}))
+        }
+        ("tools/call", "say") => {
+            let said = json!([asked["params"]["arguments"], asked["params"]["_meta"]["monolith/idempotency_key"]]);
+            ok(json!({"content": [{"type": "text", "text": said.to_string()}]}))
+        }
+        ("tools/call", "event") => {
+            let result = reply(&json!({"content": [{"type": "text", "text": "streamed"}]}));
+            ResponseTemplate::new(200)
+                .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
+        }
+        ("tools/call", tool @ ("raw" | "raw_event")) => {
+            let body = String::from_utf8(request.body.clone()).unwrap();
+            let result = reply(&json!({"content": [{"type": "text", "text": body}]}));
+            if tool == "raw" {
+                return ResponseTemplate::new(200).set_body_json(result);
+            }
+            // A comment, a notification and a question of the server's own come before the answer.
+            let told = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}});
+            let ping = json!({"jsonrpc": "2.0", "id": asked["id"], "method": "ping"});
+            let events = format!(": hello\r\n\r\nevent: message\r\ndata: {told}\r\n\r\ndata: {ping}\r\n\r\ndata: {result}\r\n\r\n");
+            ResponseTemplate::new(200).set_body_raw(events, "text/event-stream")
+        }
+        ("tools/call", "malformed_event") => {
+            let result = reply(&json!({"text": "where is the content"}));
+            ResponseTemplate::new(200)
+                .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
+        }
+        ("tools/call", "silent_event") => {
+            ResponseTemplate::new(200).set_body_raw(": nothing\n\n", "text/event-stream")
+        }
+        ("tools/call", "text") => ResponseTemplate::new(200).set_body_raw("done", "text/plain"),
+        ("tools/call", "refused_by_status") => ResponseTemplate::new(400).set_body_json(
+            json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32602, "message": "no such thing"}}),
+        ),
+        ("tools/call", tool @ ("huge" | "huge_event")) => {
+            let text = "x".repeat(17 << 20);
+            let result = reply(&json!({"content": [{"type": "text", "text": text}]}));
+            let (body, mime_type) = if tool == "huge" {
+                (result.to_string(), "application/json")
+            } else {
+                (format!("data: {result}\n\n"), "text/event-stream")
+            };
+            ResponseTemplate::new(200).set_body_raw(body, mime_type)
+        }
+        ("tools/call", "refuse") => ResponseTemplate::new(200).set_body_json(
+            json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32603, "message": "not today"}}),
+        ),
+        ("tools/call", "malformed") => ok(json!({"text": "where is the content"})),
+        ("tools/call", "garbage") => {
+            ResponseTemplate::new(200).set_body_raw("{\"jsonrpc\":", "application/json")
+        }
+        ("tools/call", "gone") => ResponseTemplate::new(503),
+        ("tools/call", "moved") => ResponseTemplate::new(307).insert_header("location", "/elsewhere"),
+        _ => ResponseTemplate::new(202),
+    }
+}
+
+fn at(url: String, key: &str) -> ServerSpec {
+    ServerSpec::Remote {
+        client: ClientTerms::default(),
+        keeper: None,
+        terms: McpTerms::default(),
+        remote: Remote::Http,
+        headers: BTreeMap::from([("x-key".to_owned(), key.to_owned())]),
+        shared: true,
+        url,
+    }
+}
+
+/// 001 §7: what a server is to see stands in its headers.
+/// 001/7.env.5
+#[tokio::test]
+async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .and(header("x-key", "secret"))
+        .respond_with(respond)
+        .mount(&server)
+        .await;
+    let root = tempfile::tempdir().unwrap();
+    let specs = [
+        ("h", at(server.uri(), "secret")),
+        ("w", at(server.uri(), "wrong")),
+        ("z", at("http://127.0.0.1:1/".to_owned(), "secret")),
+    ];
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    let faults = fixture.faults();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(
+        faults[0].starts_with("w: failed to initialise: "),
+        "{faults:?}"
+    );
+    assert!(
+        faults[1].starts_with("z: failed to initialise: "),
+        "{faults:?}"
+    );
+    assert!(!faults.iter().any(|fault| fault.contains("secret")));
+
+    assert_eq!(
+        fixture.text_of("h__say", r#"{"n":1}"#).await,
+        r#"[{"n":1},"run:1"]"#
+    );
+    assert_eq!(fixture.text_of("h__event", "{}").await, "streamed");
+    assert_eq!(
+        fixture.text_of("h__refuse", "{}").await,
+        "-32603: not today"
+    );
+    assert_eq!(
+        fixture.text_of("h__refused_by_status", "{}").await,
+        "-32602: no such thing"
+    );
+    for tool in ["h__malformed", "h__malformed_event"] {
+        let outcome = fixture.call(tool, "{}").await;
+        let kept = matches!(
+            outcome,
+            ToolOutcome::Malformed {
+                raw_hash: Some(_),
+                ..
+            }
+        );
+        assert!(kept, "{tool}: {outcome:?}");
+    }
+    for tool in [
+        "h__garbage",
+        "h__gone",
+        "h__moved",
+        "h__huge",
+        "h__huge_event",
+        "h__silent_event",
+        "h__text",
+    ] {
+        let outcome = fixture.call(tool, "{}").await;
+        assert!(
+            matches!(outcome, ToolOutcome::ConnectionLost { .. }),
+            "{tool}: {outcome:?}"
+        );
+    }
+    assert_eq!(fixture.text_of("h__event", "{}").await, "streamed");
+    let calls = server.received_requests().await.unwrap();
+    let count = |tool: &str| {
+        let called = |r: &&Request| {
+            String::from_utf8_lossy(&r.body).contains(&format!("\"name\":\"{tool}\""))
+        };
+        calls.iter().filter(called).count()
+    };
+    assert_eq!(
+        ["refuse", "garbage", "gone", "moved"].map(count),
+        [1, 1, 1, 1]
+    );
+    fixture.up.servers.close().await;
+}
+
+#[tokio::test]
+async fn arguments_reach_an_address_bit_for_bit() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(respond)
+        .mount(&server)
+        .await;
+    let root = tempfile::tempdir().unwrap();
+    let specs = [("h", at(server.uri(), "secret"))];
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    for arguments in [
+        r#"{"x":"x86"}"#,
+        r#"{"x":"\u0000\u0041\/\ud83d\ude00"}"#,
+        r#"{"z":1,"a":{"z":2,"a":3},"m":[]}"#,
+        r#"{"n":1e400,"m":-1E+0,"o":1.0,"p":1.50e2,"q":12345678901234567890123}"#,
+        "{ \"x\" :\t1 ,\r\n \"y\": [ ] }",
+        r#"{"arguments":{"arguments":1e999}}"#,
+        "{}",
+    ] {
+        for tool in ["h__raw", "h__raw_event"] {
+            let body = fixture.text_of(tool, arguments).await;
+            let told = format!("\"arguments\":{arguments}");
+            assert!(body.contains(&told), "{tool}: {body}");
+            let read: Value =
+                serde_json::from_str(&body.replace("e400", "").replace("e999", "")).unwrap();
+            assert_eq!(read["method"], "tools/call");
+            assert_eq!(read["params"]["name"], tool.strip_prefix("h__").unwrap());
+        }
+    }
+    fixture.up.servers.close().await;
+}
+
+/// "1" is not 1, and rmcp would take it for that: in a body, in an event, in an error, and in what rmcp reads itself.
+#[tokio::test]
+async fn a_response_over_http_with_a_text_id_answers_no_request() {
+    let server = MockServer::start().await;
+    let other = |request: &Request| {
+        let asked: Value = serde_json::from_slice(&request.body).unwrap();
+        let id = asked["id"].to_string();
+        let result = json!({"content": [{"type": "text", "text": "forged"}]});
+        let result = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        let error = json!({"code": -32603, "message": "forged"});
+        let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        match asked["params"]["name"].as_str().unwrap_or_default() {
+            "say" => ResponseTemplate::new(200).set_body_json(result),
+            "raw" => {
+                let escaped = result.to_string().replace("\"id\"", "\"\\u0069d\"");
+                ResponseTemplate::new(200).set_body_raw(escaped, "application/json")
+            }
+            "event" => ResponseTemplate::new(200)
+                .set_body_raw(format!("data: {result}\n\n"), "text/event-stream"),
+            "refuse" => ResponseTemplate::new(200).set_body_json(error),
+            "refused_by_status" => ResponseTemplate::new(400).set_body_json(error),
+            _ => respond(request),
+        }
+    };
+    Mock::given(method("POST"))
+        .and(wiremock::matchers::path("/calls"))
+        .respond_with(other)
+        .mount(&server)
+        .await;
+    // Of this one the list of tools is refused, which rmcp reads without us.
+    let lists = |request: &Request| {
+        let asked: Value = serde_json::from_slice(&request.body).unwrap();
+        if asked["method"] != "tools/list" {
+            return respond(request);
+        }
+        let error = json!({"code": -32603, "message": "forged"});
+        let error = json!({"jsonrpc": "2.0", "id": asked["id"].to_string(), "error": error});
+        ResponseTemplate::new(200).set_body_json(error)
+    };
+    Mock::given(method("POST"))
+        .and(wiremock::matchers::path("/lists"))
+        .respond_with(lists)
+        .mount(&server)
+        .await;
+    let root = tempfile::tempdir().unwrap();
+    let specs = [
+        ("h", at(format!("{}/calls", server.uri()), "secret")),
+        ("l", at(format!("{}/lists", server.uri()), "secret")),
+    ];
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    let faults = fixture.faults();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(
+        faults[0].contains("the id of the answer is a text"),
+        "{faults:?}"
+    );
+    for tool in ["say", "raw", "event", "refuse", "refused_by_status"] {
+        let outcome = fixture.call(&format!("h__{tool}"), "{}").await;
+        let lost = matches!(outcome, ToolOutcome::ConnectionLost { .. });
+        assert!(lost, "{tool}: {outcome:?}");
+    }
+    fixture.up.servers.close().await;
+}
+
+/// The stream that a client opens beside its calls brings no response to a call of ours under another id.
+#[tokio::test]
+async fn a_text_id_on_the_stream_beside_the_calls_answers_nothing_of_ours() {
+    for (id, answers) in [(json!("2"), false), (json!(2.0), false), (json!(2), true)] {
+        let server = MockServer::start().await;
+        let posted = |request: &Request| {
+            let asked: Value = serde_json::from_slice(&request.body).unwrap();
+            match asked["method"].as_str().unwrap_or_default() {
+                "initialize" => respond(request).insert_header("mcp-session-id", "s"),
+                "tools/call" => ResponseTemplate::new(202),
+                _ => respond(request),
+            }
+        };
+        Mock::given(method("POST"))
+            .respond_with(posted)
+            .mount(&server)
+            .await;
+        let result = json!({"content": [{"type": "text", "text": "from beside"}]});
+        let result = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        let events = ResponseTemplate::new(200)
+            .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
+            .set_delay(Duration::from_millis(300));
+        Mock::given(method("GET"))
+            .respond_with(events)
+            .mount(&server)
+            .await;
+        let root = tempfile::tempdir().unwrap();
+        let specs = [("h", at(server.uri(), "secret"))];
+        let mut fixture = Fixture::bring_up(specs, root.path()).await;
+        fixture.timeout_ms = 3_000;
+        let outcome = fixture.call("h__say", "{}").await;
+        let returned = matches!(outcome, ToolOutcome::Returned(_));
+        assert_eq!(returned, answers, "{id}: {outcome:?}");
+        fixture.up.servers.close().await;
+    }
+}
