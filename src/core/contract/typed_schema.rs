@@ -104,6 +104,9 @@ const NAMED_SCHEMAS: [&str; 6] = [
     "properties",
 ];
 
+/// Keywords whose value is compared with the judged one.
+const VALUES: [&str; 2] = ["const", "enum"];
+
 /// The schema where each schema in it has the types that its keywords are about. Its depth is bounded before.
 pub(super) fn typed_schema(schema: &Value) -> Value {
     let Value::Object(stated) = schema else {
@@ -120,6 +123,13 @@ pub(super) fn typed_schema(schema: &Value) -> Value {
     for key in NAMED_SCHEMAS {
         if let Some(Value::Object(all)) = typed.get_mut(key) {
             all.values_mut().for_each(|one| *one = typed_schema(one));
+        }
+    }
+    // A reference may lead to a schema below any other keyword.
+    for (key, value) in &mut typed {
+        let is_done = SCHEMAS.contains(&key.as_str()) || NAMED_SCHEMAS.contains(&key.as_str());
+        if !is_done && !VALUES.contains(&key.as_str()) {
+            *value = typed_below(value);
         }
     }
     let about = TYPES.iter().filter(|(_, keys)| {
@@ -140,6 +150,14 @@ pub(super) fn typed_schema(schema: &Value) -> Value {
         restrict(&mut typed, &about);
     }
     Value::Object(typed)
+}
+
+/// Types every schema that a reference could reach in the value of an unknown keyword.
+fn typed_below(value: &Value) -> Value {
+    match value {
+        Value::Array(all) => all.iter().map(typed_below).collect(),
+        _ => typed_schema(value),
+    }
 }
 
 /// Leaves a schema those types that it states and its keywords are about.
@@ -218,6 +236,16 @@ mod tests {
             for value in bad {
                 assert!(!takes(&schema, &value), "{schema} {value}");
             }
+        }
+        for (place, pointer) in [
+            (json!({"schemas": {"w": {"maximum": 5}}}), "schemas/w"),
+            (json!([{"maximum": 5}]), "0"),
+            (json!({"a": {"x-b": {"maximum": 5}}}), "a/x-b"),
+        ] {
+            let reference = format!("#/components/{pointer}");
+            let schema = json!({"$ref": reference, "components": place});
+            assert!(takes(&schema, &json!(5)), "{schema}");
+            assert!(!takes(&schema, &json!("100")), "{schema}");
         }
         let union = json!({"type": ["string", "integer"], "pattern": "a"});
         assert!(takes(&union, &json!("a")) && !takes(&union, &json!(1)));
