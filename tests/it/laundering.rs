@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::delegation::{asks, prompt};
 use crate::fixture::{Fixture, Left, calls, says};
+use crate::verifier::forge::forged;
 
 const VIOLATION: &str = "flow_forbidden";
 
@@ -441,6 +442,48 @@ fn a_summary_of_a_long_result_is_the_result() {
     assert_eq!(code_of(&fixture, &go_on), VIOLATION);
     let labels = &inherited(&fixture, "second")["labels"];
     assert_eq!(labels, &json!(["untrusted"]));
+}
+
+#[test]
+fn a_continuation_whose_labels_were_removed_does_not_verify() {
+    let fixture = fixture();
+    let calls = [("agent__scout", prompt("look"))];
+    let turns = steps(&calls, "I found mallory.");
+    fixture.agent("lead", "agents: [scout.yaml]\n", &turns);
+    let begin = ["run", "lead.yaml", "--task", "go", "--run-id", "first"];
+    fixture.ok(&begin);
+    echoing(&fixture, "next");
+    let go_on = [
+        "continue",
+        "first",
+        "Go on.",
+        "--contract",
+        "next.yaml",
+        "--run-id",
+        "second",
+        "--json",
+    ];
+    assert_eq!(code_of(&fixture, &go_on), VIOLATION);
+    for run in ["first", "second"] {
+        fixture.ok(&["export", run, "-o", &format!("{run}.jsonl")]);
+    }
+    let second = std::fs::read(fixture.path("second.jsonl")).unwrap();
+    for (labels, expect) in [(json!(["untrusted"]), 0), (json!([]), 7)] {
+        let changed = forged(&second, &|lines| {
+            lines.retain(|line| line.get("checkpoint").is_none());
+            lines[1]["event"]["event"]["value"]["inherited"]["labels"] = labels.clone();
+        });
+        std::fs::write(fixture.path("changed.jsonl"), changed).unwrap();
+        std::fs::remove_file(fixture.path("other.db")).ok();
+        let store = ["--store", "other.db"];
+        fixture.ok(&[&["import", "first.jsonl", "changed.jsonl"], &store[..]].concat());
+        let (code, tree) = fixture.json(&[&["verify", "second", "--tree"], &store[..]].concat());
+        assert_eq!(code, expect, "{tree}");
+        if expect == 7 {
+            let field = &tree["runs"][0]["first_bad"]["field"];
+            assert_eq!(field, "event.inherited.labels", "{tree}");
+        }
+    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! How many requests the ancestors of a run had answered, read from the store. Plays no script itself.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::DriverError;
 use crate::store::{StoreError, StoreReader};
-use monolith_core::contract::{ExecutionContract, ProviderType};
+use monolith_core::contract::{ExecutionContract, Label, ProviderType};
 use monolith_core::kernel::{EntryKind, ParentRun, RunStarted};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::replay::{BlobSource, Fork, ForkPoint};
@@ -123,6 +123,17 @@ fn point_of(reader: &mut StoreReader, from: &ParentRun) -> Result<Option<ForkPoi
         fork.take(entry, &blobs);
     }
     Ok(fork.finish().ok())
+}
+
+/// Returns the labels of everything that a run had seen where another one began from it; `None` if the store lacks that run or entry.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn labels_at(
+    reader: &mut StoreReader,
+    from: &ParentRun,
+) -> Result<Option<BTreeSet<Label>>, DriverError> {
+    Ok(point_of(reader, from)?.map(|point| point.labels))
 }
 
 /// The blobs of the store.

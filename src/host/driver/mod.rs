@@ -88,7 +88,7 @@ mod waiting;
 mod workflow;
 
 pub use agent_reader::{AgentReader, ParentFile, ReadAgent};
-pub use ancestry::{answered_before, played_from_the_first};
+pub use ancestry::{answered_before, labels_at, played_from_the_first};
 pub use blocking::blocking;
 pub use bring_up::{
     Continuation, HandedRoot, Preview, Reach, ReachedCommand, ReachedVariable, Reopened,

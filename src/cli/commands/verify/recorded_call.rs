@@ -8,10 +8,11 @@ use crate::context::error::CliError;
 use crate::context::source::Recorded;
 use monolith_core::contract::{ExecutionContract, InputSpec, Label, task_of};
 use monolith_core::kernel::{EventKind, Inherited};
-use monolith_core::message::{CallSeq, EnvelopeStatus, Role, ToolOutcome, char_prefix};
+use monolith_core::message::{CallSeq, EnvelopeStatus, Role, RunId, ToolOutcome, char_prefix};
 use monolith_core::session::is_scrubbed_form;
-use monolith_core::transcript::SealedEntry;
+use monolith_core::transcript::{FirstBad, FlawKind, SealedEntry, VerifyReport};
 use monolith_core::view::RunView;
+use monolith_host::driver;
 use monolith_host::store::{RunReader, StoreReader};
 use monolith_host::tools::Delegated;
 
@@ -52,6 +53,48 @@ pub(super) fn labels_differ(given: &BTreeSet<Label>, first: Option<&SealedEntry>
         let field = "event.inherited".to_owned();
         (field, shown(Some(&expected)), shown(found))
     })
+}
+
+/// Compares the labels that a continuation or fork began with with those that its parent had seen, if the store has the parent.
+pub(super) fn continued_from(
+    reader: &mut StoreReader,
+    run_id: &RunId,
+    report: &mut VerifyReport,
+) -> Result<(), CliError> {
+    let link = reader.lineage(run_id)?;
+    let Some(link) = link.filter(|link| link.parent.call.is_none() && !link.is_workflow) else {
+        return Ok(());
+    };
+    let parent = &link.parent.run_id;
+    let Some(seen) = driver::labels_at(reader, &link.parent)? else {
+        let note = format!("labels: {parent} is not in this store");
+        report.not_checked.push(note);
+        return Ok(());
+    };
+    let first = reader.read_run(run_id)?.next().transpose()?;
+    let event = first.and_then(|first| first.decode_event().ok().flatten());
+    let recorded = match event.map(|event| event.event) {
+        Some(EventKind::RunStarted(started)) => started.inherited,
+        _ => None,
+    };
+    let recorded = recorded.map(|text| text.labels).unwrap_or_default();
+    let is_whole = recorded.is_superset(&seen);
+    let detail = if is_whole {
+        format!("it began with every label that {parent} had seen")
+    } else {
+        format!("it began without labels that {parent} had seen")
+    };
+    let flaw = (!is_whole).then(|| FirstBad {
+        seq: Some(0),
+        line: None,
+        table: Some("entries"),
+        field: "event.inherited.labels".to_owned(),
+        expected: label_words(Some(&seen)),
+        actual: label_words(Some(&recorded)),
+        kind: FlawKind::Tampered,
+    });
+    report.add("labels", detail, flaw);
+    Ok(())
 }
 
 /// The labels of a record, in words.

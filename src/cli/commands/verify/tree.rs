@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::decided::decide_again;
 use super::difference::Difference;
 use super::recorded_call::{
-    arguments_of, label_words, labels_differ, result_differs, task_differs,
+    arguments_of, continued_from, label_words, labels_differ, result_differs, task_differs,
 };
 use super::recorded_step::{BegunSteps, RecordedStep, forked_from, steps_of};
 use crate::context::error::CliError;
@@ -122,9 +122,11 @@ pub(super) fn tree_of(
             Err(fault) => return Err(fault.into()),
         };
         if report.first_bad.is_none() {
-            match &above {
-                Some(above) => above.judge(reader, &mut begun_steps, &run_id, &mut report)?,
-                None => forked_from(reader, &run_id, &mut report)?,
+            if let Some(above) = &above {
+                above.judge(reader, &mut begun_steps, &run_id, &mut report)?;
+            } else {
+                forked_from(reader, &run_id, &mut report)?;
+                continued_from(reader, &run_id, &mut report)?;
             }
         }
         if report.first_bad.is_none() {
