@@ -60,7 +60,7 @@ impl Corpus {
     /// The corpus in `folder`: its `base.yaml` and lists of sentences, the built-in ones where it has none, and `<group>/<name>.yaml`.
     ///
     /// # Errors
-    /// [`CorpusReadError`] with the first path that cannot be read.
+    /// `CorpusReadError` with the first path that cannot be read.
     pub fn read(folder: &Path) -> Result<Self, CorpusReadError> {
         let built_in = Self::built_in();
         let own = |name: &str, built_in: String| {

@@ -81,7 +81,7 @@ impl RecordedResponse {
     /// Reads line `line` of a file; a record without id is called by its line.
     ///
     /// # Errors
-    /// [`RecordRule`] says which rule the line breaks.
+    /// `RecordRule` says which rule the line breaks.
     pub fn parse(line: u64, text: &str) -> Result<Self, RecordRule> {
         // A derived struct would read an array by position.
         if !text.trim_start().starts_with('{') {

@@ -41,7 +41,7 @@ pub(crate) fn rounded_value(text: &str) -> Result<RoundedValue, ObjectFault> {
 /// The nearest value in memory: a number beyond the largest that a double holds is that one, so that rules about types and
 /// bounds judge it as they would judge the number itself; half a surrogate pair is the replacement character.
 ///
-/// Costs one scan of the text per level: for what [`walk`] has seen.
+/// Costs one scan of the text per level: for what `walk` has seen.
 pub fn nearest_value(raw: &RawValue) -> Value {
     value_with(raw, &mut nearest_number)
 }

@@ -86,7 +86,7 @@ pub struct Append {
     #[serde(with = "base64::list")]
     pub blobs: Vec<Vec<u8>>,
     /// The text of a checkpoint at the last entry, to be signed, where one is due. At the seal it lacks its last line, which
-    /// [`EarlierCheckpoints::complete`](crate::EarlierCheckpoints::complete) adds: only the host knows what it has signed and kept.
+    /// [`EarlierCheckpoints::complete`](crate::transcript::EarlierCheckpoints::complete) adds: only the host knows what it has signed and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// The entries as the machine decided them, for hosts in this process.

@@ -57,7 +57,7 @@ impl Backend {
     /// Posts `body` with the protocol's `headers` to `path` below the backend's address and waits for the head of the answer.
     ///
     /// # Errors
-    /// [`TransportFault`] where no head arrived. A status is never an error here.
+    /// `TransportFault` where no head arrived. A status is never an error here.
     pub async fn send(
         &self,
         path: &str,

@@ -101,7 +101,7 @@ struct Doomed {
 ///
 /// # Errors
 /// [`RemoveError`]; nothing is changed then. A run that a process drives is [`StoreError::RunLocked`]. What is found only after
-/// some were deleted is in [`Removed::stopped`].
+/// some were deleted is in `Removed::stopped`.
 pub fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
     let file = StoreFile::of(path)?;
     let path = file.path();

@@ -102,7 +102,7 @@ pub(super) fn open_writer(
     Ok(conn)
 }
 
-/// Refuses the path of a store that [`open_writer`] would refuse, as far as that shows without making or changing anything.
+/// Refuses the path of a store that `open_writer` would refuse, as far as that shows without making or changing anything.
 ///
 /// # Errors
 /// [`StoreError`], as of opening it.

@@ -56,7 +56,7 @@ struct SavedMessage {
 /// text in it.
 ///
 /// # Errors
-/// [`SavedFault`], with the number of the message.
+/// `SavedFault`, with the number of the message.
 pub fn saved_conversation(text: &str) -> Result<Vec<AgentMessage>, SavedFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let saved: Vec<Box<RawValue>> =

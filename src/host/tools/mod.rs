@@ -14,7 +14,7 @@
 //!
 //! The built-ins confine themselves to the workspace: they open each step of a path beneath a folder that is held; what they ask on the web goes
 //! through the address guard. What the shell runs, and
-//! what a server is, is confined by the kernel, in [`sandbox`](mod@sandbox).
+//! what a server is, is confined by the kernel, in `sandbox`.
 
 mod address_guard;
 mod blob_sink;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::message::Digest;
 
 /// The origin of a value that is neither in the contract's file nor in an override: a layer of configuration, and how
-/// its placeholders are treated. A fault of the file itself has its line in [`SpecError`](super::error::SpecError).
+/// its placeholders are treated. A fault of the file itself has its line in `SpecError`.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ValueOrigin {
     /// monolith knows it of itself: no file defines it.

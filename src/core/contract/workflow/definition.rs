@@ -18,7 +18,7 @@ pub struct WorkflowDefinition {
     pub compensations: Vec<Step>,
     /// BLAKE3 of the author's file, which says under which contract its prompts and tools run.
     pub file_digest: Digest,
-    /// [`WORKFLOW_FORMAT`].
+    /// `WORKFLOW_FORMAT`.
     pub format: String,
     /// What the workflow is called.
     pub id: AgentId,
@@ -80,7 +80,7 @@ impl WorkflowDefinition {
     /// Reads a stored document, and judges it as the author's file was.
     ///
     /// # Errors
-    /// [`WorkflowDocumentFault`] where it is none, or breaks a rule.
+    /// `WorkflowDocumentFault` where it is none, or breaks a rule.
     pub fn decode(text: &str) -> Result<Self, WorkflowDocumentFault> {
         check_document_size(text).map_err(WorkflowDocumentFault::Size)?;
         let read: Self = serde_json::from_str(text)

@@ -58,7 +58,7 @@ enum SecretSource {
 
 impl RedactionKey {
     /// What takes secrets out of a run as monolith does (docs/redaction.md): `values` in every form, the contract's `redact`, and
-    /// credentials by their shape. A host hands it to its [`Session`](crate::Session), and scrubs with it what it words itself.
+    /// credentials by their shape. A host hands it to its [`Session`](crate::session::Session), and scrubs with it what it words itself.
     ///
     /// ```
     /// use monolith::{RedactionKey, RunId};

@@ -78,7 +78,7 @@ impl Guard {
 /// A scrubber for a run that another process shows: it removes the secrets of a file that this process knows.
 ///
 /// # Errors
-/// As of [`Guard::of`].
+/// As of `Guard::of`.
 pub fn redactor_of(
     spec: &ContractSpec,
     environment: &Environment,

@@ -19,7 +19,7 @@ struct Grant {
     key: String,
 }
 
-/// Refuses the store of a request as [`judge_store_place`] does, before anybody makes it. A fault of the request itself is reported by its bring-up.
+/// Refuses the store of a request as `judge_store_place` does, before anybody makes it. A fault of the request itself is reported by its bring-up.
 ///
 /// # Errors
 /// [`StoreError::InReach`].

@@ -6,7 +6,7 @@ use crate::driver::{DriverError, Finished, RunRequest};
 
 /// One run to be: what a worker does, and what that comes to.
 ///
-/// A [`RunRequest`] is a job that is prepared, driven without an observer, and comes to what [`drive`](crate::drive) comes to. A host that watches its
+/// A [`RunRequest`] is a job that is prepared, driven without an observer, and comes to what [`drive`](crate::driver::drive) comes to. A host that watches its
 /// runs, or names another beginning, has a type of its own.
 pub trait Job: Send + 'static {
     /// What it comes to.

@@ -62,10 +62,10 @@ impl Worker {
         self.control.clone()
     }
 
-    /// [`prepare`](crate::prepare), for a run that shares with the others of the runner.
+    /// [`prepare`](crate::driver::prepare), for a run that shares with the others of the runner.
     ///
     /// # Errors
-    /// [`DriverError::Cancelled`] where all runs were asked to end meanwhile, and those of [`prepare`](crate::prepare).
+    /// [`DriverError::Cancelled`] where all runs were asked to end meanwhile, and those of [`prepare`](crate::driver::prepare).
     pub async fn prepare(&self, request: RunRequest) -> Result<Prepared, DriverError> {
         prepare(self.sharing(request), self.runs.leaving()).await
     }
@@ -101,10 +101,10 @@ impl Worker {
         prepare_end(reopened, &self.environment(environment.clone()), key)
     }
 
-    /// [`drive`](crate::drive), within the limits of the runner.
+    /// [`drive`](crate::driver::drive), within the limits of the runner.
     ///
     /// # Errors
-    /// Those of [`drive`](crate::drive).
+    /// Those of [`drive`](crate::driver::drive).
     pub async fn drive(
         mut self,
         prepared: Prepared,
