@@ -17,6 +17,7 @@ use crate::context::clock::unix_ms;
 use crate::context::error::{CliError, SystemFault};
 use crate::context::exit::Exit;
 use crate::context::interrupts;
+use crate::context::judged::say_judged;
 use crate::context::panics::{caught, on_panic};
 use crate::context::root::variable;
 use crate::log;
@@ -76,6 +77,7 @@ pub fn main() -> ExitCode {
         fault.show(screen);
         Exit::from(&fault)
     });
+    say_judged();
     exit.into()
 }
 

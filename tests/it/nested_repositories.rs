@@ -5,6 +5,11 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use crate::fixture::{Fixture, Left};
 use crate::sandbox_faults::{has, sandbox};
@@ -41,6 +46,11 @@ fn run(fixture: &Fixture) -> String {
 
 /// Runs it as another user, to whom the whole folder belongs; returns the result of each command.
 fn run_as_nobody(fixture: &Fixture) -> Vec<String> {
+    results(&as_nobody(fixture).output().unwrap().into())
+}
+
+/// The command of another user, to whom the whole folder belongs now.
+fn as_nobody(fixture: &Fixture) -> Command {
     let mut given = Command::new("chown");
     let given = given.args(["-R", "65534:65534"]).arg(fixture.path(""));
     assert!(given.status().unwrap().success());
@@ -54,7 +64,7 @@ fn run_as_nobody(fixture: &Fixture) -> Vec<String> {
         .env("HOME", fixture.path("user"))
         .env("MONOLITH_HOME", fixture.path("home"))
         .stdin(Stdio::null());
-    results(&command.output().unwrap().into())
+    command
 }
 
 fn results(ended: &Left) -> Vec<String> {
@@ -231,10 +241,131 @@ fn s11b_a_command_that_is_killed_changes_nothing_that_git_runs() {
     let fixture = with_repositories(&["echo evil > sub/.git/hooks/pre-commit; sleep 60"]);
     let contract = fixture.read("c.yaml");
     fixture.write("c.yaml", &format!("{contract}tool_timeout_ms: 2000\n"));
-    run(&fixture);
+    let ended = fixture.run(&RUN);
     // The call is given up, and the process ends with the run.
     let path = fixture.path("w/sub/.git/hooks/pre-commit");
     assert!(!path.exists(), "a hook outlives its command");
+    let said = ended.printed();
+    assert!(
+        said.contains("undone, since git runs or obeys it: sub/.git/hooks/pre-commit]"),
+        "{said}"
+    );
+}
+
+/// A process that is told to leave undoes the hooks of its command first, however large the workspace is, and says so.
+#[test]
+fn s11b_a_process_that_leaves_undoes_the_changes_of_its_command() {
+    if !sandbox() {
+        return;
+    }
+    let is_able = has_nobody();
+    for (signals, nobody) in [
+        (&[Signal::TERM, Signal::TERM, Signal::TERM][..], false),
+        (&[Signal::TERM], true),
+        (&[Signal::INT, Signal::INT], true),
+    ] {
+        if nobody && !is_able {
+            continue;
+        }
+        let fixture = with_repositories(&[
+            "printf '[alias]\\nx = !x\\n' >> sub/.git/config; echo evil > sub/.git/hooks/pre-commit; touch ready; sleep 60",
+        ]);
+        for n in 0..20_000 {
+            fs::create_dir_all(fixture.path(&format!("w/many/{}/{n}", n / 1_000))).unwrap();
+        }
+        let mut command = if nobody {
+            as_nobody(&fixture)
+        } else {
+            fixture.command(&RUN)
+        };
+        command.args(["--grace", "0"]);
+        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = piped.spawn().unwrap();
+        let began = Instant::now();
+        while !fixture.path("w/ready").exists() {
+            assert!(began.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(20));
+        }
+        for signal in signals {
+            kill_process(Pid::from_child(&child), *signal).unwrap();
+            thread::sleep(Duration::from_millis(50));
+        }
+        let ended = Left::from(child.wait_with_output().unwrap());
+        let said = ended.printed();
+        assert!(
+            !fixture.path("w/sub/.git/hooks/pre-commit").exists(),
+            "{signals:?}: {said}"
+        );
+        assert_eq!(fixture.read("w/sub/.git/config"), SETTINGS, "{signals:?}");
+        let undone =
+            "[undone, since git runs or obeys it: sub/.git/config, sub/.git/hooks/pre-commit]";
+        assert!(said.contains(undone), "{signals:?}: {said}");
+    }
+}
+
+/// File tools write into no repository, whatever it is called, and complete none.
+#[test]
+fn s11b_file_tools_write_no_repository_of_another_name() {
+    let write = |path: &'static str| ("write_file", json!({"path": path, "content": "x"}));
+    let closed = [
+        "bare.d/config",
+        "bare.d/hooks/pre-commit",
+        "bare.d/a/b/c",
+        "tree/named/config",
+        "half/HEAD",
+        "quarter/refs/heads/keep",
+        "common/commondir",
+        "shared/head",
+        "link/config",
+    ];
+    let open = ["data/config", "half/config", "quarter/refs2/x", "objects/x"];
+    let patch = "*** Begin Patch\n*** Add File: new/HEAD\n+x\n*** Add File: new/objects/x\n+x\n\
+                 *** Add File: new/refs/x\n+x\n*** End Patch";
+    let removal = "*** Begin Patch\n*** Delete File: bare.d/HEAD\n*** End Patch";
+    let mut made: Vec<_> = closed.iter().chain(&open).map(|path| write(path)).collect();
+    made.push((
+        "edit_file",
+        json!({"path": "bare.d/HEAD", "edits": [{"old": "x", "new": "y"}]}),
+    ));
+    made.extend([patch, removal].map(|patch| ("apply_patch", json!({"patch": patch}))));
+    let fixture = commands(&made);
+    let contract = fixture.read("c.yaml").replace(", shell]", "]");
+    fixture.write("c.yaml", &contract);
+    for path in [
+        "bare.d/HEAD",
+        "bare.d/objects/x",
+        "bare.d/refs/x",
+        "half/objects/x",
+        "half/refs/x",
+        "quarter/HEAD",
+        "quarter/objects/x",
+        "common/HEAD",
+        "shared/commondir",
+        "tree/named/x",
+        "data/x",
+    ] {
+        fixture.write(&format!("w/{path}"), "x");
+    }
+    fixture.write("w/tree/.git", "gitdir: named\n");
+    symlink("bare.d", fixture.path("w/link")).unwrap();
+    let shown = results(&fixture.run(&RUN));
+    let words = "what lies in the folder of a git repository is run by other programs";
+    assert_eq!(shown.len(), made.len(), "{shown:?}");
+    let (refused, rest) = shown.split_at(closed.len());
+    for (path, shown) in closed.iter().zip(refused) {
+        assert!(shown.contains(words), "{path}: {shown}");
+        assert!(!fixture.path(&format!("w/{path}")).exists(), "{path}");
+    }
+    let (allowed, rest) = rest.split_at(open.len());
+    for (path, shown) in open.iter().zip(allowed) {
+        assert!(shown.starts_with("made "), "{path}: {shown}");
+    }
+    for shown in rest {
+        assert!(shown.contains(words), "{shown}");
+    }
+    assert_eq!(rest.len(), 3);
+    assert!(!fixture.path("w/new/refs").exists());
+    assert_eq!(fixture.read("w/bare.d/HEAD"), "x");
 }
 
 /// The data of a repository is the command's. A repository that it makes has no hooks, and only harmless settings.
@@ -249,6 +380,11 @@ fn s11b_data_stays_and_a_new_repository_gets_no_hooks() {
     assert_eq!(run(&fixture), "exit code 0");
     assert_eq!(fixture.read("w/sub/.git/refs/heads/main"), "2\n");
     assert_eq!(fixture.read("w/sub/.git/index"), "i\n");
+
+    // The pointer of a known repository stays, also while nothing is where it leads.
+    let fixture = with_repositories(&["rm -r data"]);
+    assert_eq!(run(&fixture), "exit code 0");
+    assert_eq!(fixture.read("w/tree/.git"), "gitdir: ../data\n");
 
     let quiet = "mkdir -p new/.git/hooks; echo '[core]' > new/.git/config; echo x > new/.git/hooks/pre-commit.sample";
     let fixture = with_repositories(&[quiet]);
@@ -392,6 +528,7 @@ fn s11b_a_flood_of_files_hides_no_hook() {
     }
     let fixture = with_repositories(&[
         "mkdir 0 && cd 0 && seq 210000 | xargs touch; cd ..; echo evil > sub/.git/hooks/pre-commit; echo evil > data/config",
+        "find long -name hooks -exec touch {}/evil \\;",
         "mkdir -p new/.git/hooks; echo evil > new/.git/hooks/pre-commit; mkdir m; mv new m",
         "rm -r 0",
     ]);
@@ -399,7 +536,19 @@ fn s11b_a_flood_of_files_hides_no_hook() {
         .read("c.yaml")
         .replace("workspace: w", "workspace: w, sandbox: off");
     fixture.write("c.yaml", &contract);
+    let long = "x".repeat(200);
+    for n in 0..10 {
+        let sample = format!("w/long/{n}/{long}/{long}/{long}/.git/hooks/pre-push.sample");
+        fixture.write(&sample, "true\n");
+    }
     let shown = results(&fixture.run(&RUN));
+    // Long paths push nothing else out of the result.
+    assert!(
+        shown[1].contains("\n[git may run or obey something in folders that were not searched")
+            && shown[1].contains("x…x")
+            && shown[1].contains("/.git/hooks/evil and 7 more]"),
+        "{shown:?}"
+    );
     assert!(
         shown[0].contains(
             "undone, since git runs or obeys it: data/config, sub/.git/hooks/pre-commit]"
@@ -415,7 +564,7 @@ fn s11b_a_flood_of_files_hides_no_hook() {
             .contains("[undone, since git runs or obeys it: m/new/.git/hooks/pre-commit]")),
         "{shown:?}"
     );
-    assert!(!shown[2].contains("not searched"), "{shown:?}");
+    assert!(!shown[3].contains("not searched"), "{shown:?}");
 }
 
 /// A repository is one wherever it lies and whatever it is called, and a new one leads nowhere outside.
@@ -484,6 +633,12 @@ fn s11b_repositories_of_every_form_are_guarded() {
     for command in [
         "mkdir t; echo 'gitdir: /usr' > t/.git",
         "mkdir t; ln -s ../../outside t/.git",
+        "mkdir t; echo 'gitdir: ../absent' > t/.git",
+        "mkdir t; echo 'gitdir: /absent/folder' > t/.git",
+        "mkdir t; ln -s ../../absent t/.git",
+        "mkdir -p t a/gd; ln -s /proc/self/cwd cwd; echo 'gitdir: ../cwd/a/gd' > t/.git",
+        "mkdir -p t/.git; echo ../../absent > t/.git/commondir",
+        "mkdir -p t/.git; printf '[core]\\nworktree = /absent/folder\\n' > t/.git/config",
         "mkdir t; ln -s /usr l; echo 'gitdir: ../l/share' > t/.git",
         "mkdir t; ln -s ../l t/.git; echo 'gitdir: /usr' > l",
         "mkdir -p t/.git; echo /usr > t/.git/commondir",

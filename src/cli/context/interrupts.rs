@@ -2,10 +2,14 @@
 //!
 //! A thread of its own counts the interrupts; no command can keep it from that. A command that listens itself (`run`, `resume`, a
 //! live replay) is left alone at the first one, and an answer of a conversation at the first two. It does not know what the command does, and closes nothing: what is recorded is
-//! durable, and tool servers end with the process that supervises them.
+//! durable, and tool servers end with the process that supervises them. It waits only until the changes of `shell` commands to git
+//! repositories are judged.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+#[cfg(unix)]
+use super::judged::say_judged;
 
 /// What a shell reports of a program that ended by SIGINT.
 pub(crate) const EXIT_CODE: u8 = 130;
@@ -90,6 +94,7 @@ fn count(counting: &std::sync::mpsc::SyncSender<()>) {
             if answers != ANSWERS.load(Ordering::SeqCst) {
                 continue;
             }
+            say_judged();
             // Not `std::process::exit`: what other code has registered for the end of the process may wait, too.
             signal_hook::low_level::exit(i32::from(EXIT_CODE));
         }

@@ -27,6 +27,7 @@ pub(crate) mod forks;
 pub(crate) mod form;
 pub(crate) mod found;
 pub(crate) mod interrupts;
+pub(crate) mod judged;
 pub(crate) mod keys;
 pub(crate) mod knobs;
 pub(crate) mod next_resume;

@@ -53,7 +53,7 @@ mod withheld_files;
 
 pub(crate) use blob_sink::BlobSink;
 pub(crate) use builtin::RunFiles;
-pub use builtin::{FileChange, Restored, RestoredFolder};
+pub use builtin::{FileChange, Restored, RestoredFolder, judged_commands};
 pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
 pub use envelope::Delegated;

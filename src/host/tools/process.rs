@@ -366,6 +366,25 @@ impl Process {
         None
     }
 
+    /// A handle on its end.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(clippy::unused_self, reason = "others have no handle")
+    )]
+    pub(in crate::tools) fn gone(&self) -> Gone {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+            let pid = self.child.id().and_then(|id| i32::try_from(id).ok());
+            let pid = pid.and_then(Pid::from_raw);
+            let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+            Gone { process }
+        }
+        #[cfg(not(target_os = "linux"))]
+        Gone::default()
+    }
+
     /// Kills it and its group.
     pub(in crate::tools) fn kill(&mut self) {
         #[cfg(target_os = "linux")]
@@ -379,6 +398,30 @@ impl Process {
         }
         // Fails only where nothing is left to kill.
         let _ = self.child.start_kill();
+    }
+}
+
+/// The end of a child, for whoever waits for it without the child's owner.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct Gone {
+    #[cfg(target_os = "linux")]
+    process: Option<std::os::fd::OwnedFd>,
+}
+
+impl Gone {
+    /// Waits for it, at most so long; false if it is not gone then. Where a system offers no such handle, nothing is waited for.
+    pub(in crate::tools) fn wait(&self, within: Duration) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(process) = &self.process {
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+            let within = Timespec::try_from(within).ok();
+            let mut ended = [PollFd::new(process, PollFlags::IN)];
+            return matches!(poll(&mut ended, within.as_ref()), Ok(1..));
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = within;
+        true
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod opened;
 mod place;
+mod pointer;
 mod repair;
 pub(super) mod repositories;
 pub(super) mod stamp;
@@ -82,6 +83,8 @@ struct Walk<'b> {
     /// The folders between the one that is held and where the path has led to.
     folders: Vec<OwnedFd>,
     links: usize,
+    /// Folders that a `.git` on the way names.
+    named: Vec<FileId>,
     /// Everything that was opened, in that order.
     opened: Vec<FileId>,
     /// The steps that are left.
@@ -143,6 +146,7 @@ impl Beneath {
             beneath: self,
             folders: Vec::new(),
             links: 0,
+            named: Vec::new(),
             opened: vec![id_of(&fstat(&self.folder)?)],
             steps: steps_of(path)?,
             tries: 0,

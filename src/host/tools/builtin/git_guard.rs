@@ -6,22 +6,14 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::beneath::Beneath;
 use super::beneath::repositories::{GuardedItem, Identity, Repository};
+use super::git_changes::{GitChanges, Repair, below};
 use super::git_settings;
-use super::refusal::Refusal;
-use super::workspace::Workspace;
-use monolith_core::message::char_prefix;
-
-/// The most paths that a result names.
-const MOST_NAMED: usize = 10;
-/// Bytes of a result that name paths.
-pub(super) const WORDS_BYTES: usize = 2_048;
 
 /// The guard that the runs of this process share: a run must not take the change of another one's command for a first state.
 static LIVE: Mutex<Weak<GitGuard>> = Mutex::new(Weak::new());
@@ -38,28 +30,6 @@ struct State {
     searched: BTreeMap<PathBuf, bool>,
 }
 
-/// A command that may change repositories, from before it starts.
-#[derive(Debug)]
-pub(super) struct GuardedCommand {
-    guard: Arc<GitGuard>,
-    is_judged: bool,
-    workspace: Workspace,
-}
-
-/// The changes that a command made to entries that git runs or obeys.
-#[derive(Debug, Default)]
-pub(super) struct GitChanges {
-    is_cut: bool,
-    /// Hooks and settings of repositories that may be older than the run.
-    listed: BTreeSet<PathBuf>,
-    not_undone: BTreeSet<PathBuf>,
-    undone: BTreeSet<PathBuf>,
-    unread: BTreeSet<PathBuf>,
-}
-
-/// A repair of one entry: it is put back, or removed.
-type Repair<'r> = (PathBuf, Option<Cow<'r, GuardedItem>>);
-
 impl GitGuard {
     /// Returns the guard of the runs that are live in this process.
     pub(super) fn of_process() -> Arc<Self> {
@@ -71,13 +41,22 @@ impl GitGuard {
         })
     }
 
+    /// Keeps the first state of every repository in a workspace that no search has seen.
+    pub(super) fn keep_first(&self, beneath: &Beneath) -> io::Result<()> {
+        self.state().keep_first(beneath)
+    }
+
+    /// Undoes every difference from the first state, and everything that runs in a new repository.
+    pub(super) fn judge(&self, beneath: &Beneath) -> io::Result<GitChanges> {
+        self.state().judge(beneath)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Keeps the first state of every repository in a workspace that no search has seen.
     fn keep_first(&mut self, beneath: &Beneath) -> io::Result<()> {
         let root = beneath.root();
         if self.searched.keys().any(|known| root.starts_with(known)) {
@@ -94,7 +73,6 @@ impl State {
         Ok(())
     }
 
-    /// Undoes every difference from the first state, and everything that runs in a new repository.
     fn judge(&self, beneath: &Beneath) -> io::Result<GitChanges> {
         let root = beneath.root();
         let known = self.first.keys();
@@ -202,7 +180,8 @@ fn is_config(path: &Path) -> bool {
 /// The repairs that leave a new repository nothing that runs or leads outside.
 fn harmful(beneath: &Beneath, at: &Path, has: &Repository) -> Vec<Repair<'static>> {
     let mut repairs: Vec<Repair<'static>> = Vec::new();
-    repairs.extend(has.outside.iter().map(|path| (path.clone(), None)));
+    let strays = has.outside.union(&has.missing);
+    repairs.extend(strays.map(|path| (path.clone(), None)));
     for (path, item) in &has.items {
         let mut steps = path.iter();
         let name = steps.next().unwrap_or_default();
@@ -240,134 +219,6 @@ fn harmful(beneath: &Beneath, at: &Path, has: &Repository) -> Vec<Repair<'static
         }
     }
     repairs
-}
-
-/// The path of an entry of the repository at `at`. Joining nothing would add a separator.
-fn below(at: &Path, path: &Path) -> PathBuf {
-    at.components().chain(path.components()).collect()
-}
-
-impl GitChanges {
-    fn repair(&mut self, beneath: &Beneath, at: &Path, repairs: Vec<Repair<'_>>) {
-        for (path, item) in repairs {
-            let path = below(at, &path);
-            let done = match item {
-                None => beneath.remove_guarded(&path),
-                Some(item) => beneath.put_back(&path, &item),
-            };
-            let list = match done {
-                Ok(()) => &mut self.undone,
-                // The folder is gone, and git obeys nothing there.
-                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
-                Err(_) => &mut self.not_undone,
-            };
-            list.insert(path);
-        }
-    }
-
-    /// The sentences that the result shows; empty if nothing changed.
-    pub(super) fn words(&self) -> String {
-        let mut words = String::new();
-        for (paths, what) in [
-            (&self.undone, "undone, since git runs or obeys it: "),
-            (
-                &self.not_undone,
-                "changed, and could not be undone, although git runs or obeys it: ",
-            ),
-            (
-                &self.listed,
-                "git runs or obeys this, and it was not searched before the run: ",
-            ),
-            (
-                &self.unread,
-                "git may run or obey something here, which could not be read: ",
-            ),
-        ] {
-            if paths.is_empty() {
-                continue;
-            }
-            let named = paths.iter().take(MOST_NAMED);
-            let named: Vec<String> = named
-                .map(|path| path.to_string_lossy().replace(char::is_control, "?"))
-                .collect();
-            let more = paths.len().saturating_sub(MOST_NAMED);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            // Writing to a String cannot fail.
-            let _ = write!(words, "\n[{what}{}{more}]", named.join(", "));
-        }
-        if self.is_cut {
-            words.push_str(
-                "\n[git may run or obey something in folders that were not searched: the workspace has too many]",
-            );
-        }
-        char_prefix(&words, WORDS_BYTES).to_owned()
-    }
-}
-
-impl GuardedCommand {
-    /// Keeps the first state of every repository in the workspace; then a command may start.
-    ///
-    /// # Errors
-    /// If the workspace cannot be read.
-    pub(super) async fn begin(
-        guard: &Arc<GitGuard>,
-        workspace: &Workspace,
-    ) -> Result<Self, Refusal> {
-        let known = Arc::clone(guard);
-        let begun = workspace.look("", move |beneath, _| {
-            Ok(known.state().keep_first(beneath)?)
-        });
-        begun.await.map_err(|refusal| Refusal {
-            code: "SHELL_NOT_STARTED",
-            message: format!(
-                "the git repositories of the workspace cannot be read: {}",
-                refusal.message
-            ),
-        })?;
-        Ok(Self {
-            guard: Arc::clone(guard),
-            is_judged: false,
-            workspace: workspace.clone(),
-        })
-    }
-
-    /// Undoes the command's changes, once it has ended.
-    pub(super) async fn end(mut self) -> GitChanges {
-        let guard = Arc::clone(&self.guard);
-        let judged = self.workspace.look("", move |beneath, _| {
-            let state = guard.state();
-            Ok(state.judge(beneath)?)
-        });
-        let judged = judged.await;
-        self.is_judged = judged.is_ok();
-        judged.unwrap_or_else(|_| GitChanges {
-            is_cut: true,
-            ..GitChanges::default()
-        })
-    }
-}
-
-impl Drop for GuardedCommand {
-    fn drop(&mut self) {
-        if self.is_judged {
-            return;
-        }
-        // The command is killed with the call; its changes are undone all the same.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (guard, workspace) = (Arc::clone(&self.guard), self.workspace.clone());
-            runtime.spawn(async move {
-                let undone = workspace.look("", move |beneath, _| {
-                    let state = guard.state();
-                    Ok(state.judge(beneath)?)
-                });
-                drop(undone.await);
-            });
-        }
-    }
 }
 
 #[cfg(test)]

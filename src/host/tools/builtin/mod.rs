@@ -15,6 +15,8 @@ mod change_log;
 mod edit_file;
 mod entry;
 #[cfg(unix)]
+mod git_changes;
+#[cfg(unix)]
 mod git_guard;
 #[cfg(not(unix))]
 mod git_guard_by_path;
@@ -22,6 +24,8 @@ mod git_guard_by_path;
 mod git_settings;
 mod glob;
 mod grep;
+#[cfg(unix)]
+mod guarded_command;
 mod held;
 mod http_get;
 mod list_directory;
@@ -41,7 +45,11 @@ mod write_file;
 use beneath_by_path as beneath;
 pub(super) use builtins::Builtins;
 #[cfg(not(unix))]
-use git_guard_by_path as git_guard;
+pub use git_guard_by_path::judged_commands;
+#[cfg(not(unix))]
+use git_guard_by_path::{self as git_guard, self as guarded_command};
+#[cfg(unix)]
+pub use guarded_command::judged_commands;
 pub use preview::FileChange;
 pub use restore::{Restored, RestoredFolder};
 pub(crate) use run_files::RunFiles;

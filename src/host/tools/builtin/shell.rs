@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::change_log::ChangeLog;
-use super::git_guard::{GitGuard, GuardedCommand};
+use super::git_guard::GitGuard;
+use super::guarded_command::GuardedCommand;
 use super::refusal::Refusal;
 use super::watched::Watched;
 use super::workspace::Workspace;
@@ -91,13 +92,14 @@ pub(super) async fn perform(
         supervisor: shell.program.as_deref(),
         workspace: &profile.workspace,
     };
-    let guarded = GuardedCommand::begin(git, workspace).await?;
+    let mut guarded = GuardedCommand::begin(git, workspace).await?;
     let watched = match log.files() {
         Some(files) => Some(Watched::begin(files, workspace).await?),
         None => None,
     };
     let started = Process::start(&program);
     let (mut process, streams) = started.map_err(|fault| not_run(format!("failed to {fault}")))?;
+    guarded.started(process.gone());
     // It has no input.
     drop(streams.stdin);
     let mut output = Output::default();

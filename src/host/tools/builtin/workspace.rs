@@ -23,6 +23,12 @@ impl Workspace {
         Ok(Self(Arc::new(Beneath::open(root, withheld)?)))
     }
 
+    /// The held folder.
+    #[cfg(unix)]
+    pub(super) fn beneath(&self) -> &Beneath {
+        &self.0
+    }
+
     /// Opens a regular file at a path that the model gave, following symlinks, and refuses it where it leads outside. What it is opened for
     /// is done on the same thread: each hand-over to another costs more than the reading of a small file.
     pub(super) async fn file<T: Send + 'static>(

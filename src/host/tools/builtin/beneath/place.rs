@@ -16,12 +16,15 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::pointer::named_in;
 use super::{Beneath, HELD, MOST_TRIES, OpenError, READ, Walk, id_of};
 use crate::tools::withheld::StoreNames;
 use rustix::fs::fstat;
 
 /// Folders that hold what runs when somebody else works in the workspace: hooks and settings of git.
 const CLOSED: &str = ".git";
+/// The words for folders with the same content and another name.
+const REPOSITORY: &str = "the folder of a git repository";
 const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
@@ -119,6 +122,9 @@ impl Beneath {
         if let Some(folder) = withheld.uncounted() {
             return Err(OpenError::Uncounted(folder.to_owned()));
         }
+        if walk.named.iter().any(|id| walk.opened.contains(id)) {
+            return Err(OpenError::Closed(REPOSITORY));
+        }
         if let Ok(Some(place)) = &place {
             let folder = id_of(&fstat(&place.folder)?);
             if self.withheld.guards(folder, &place.name, &walk.opened) {
@@ -156,6 +162,7 @@ impl Walk<'_> {
                     self.folders.pop().ok_or(OpenError::Outside)?;
                 }
                 name if is_closed(name) => return Err(OpenError::Closed(CLOSED)),
+                _ if self.is_repository_with(&step) => return Err(OpenError::Closed(REPOSITORY)),
                 _ if self.is_of_store(store, &step)? => return Err(OpenError::Withheld),
                 _ if self.steps.is_empty() => {
                     if let Some(place) = self.last_place(step, search)? {
@@ -170,6 +177,20 @@ impl Walk<'_> {
             }
         }
         Err(OpenError::NotAFile)
+    }
+
+    /// True if git takes the folder that the path has led to for a repository, once it has an entry of that name. Notes the folder that
+    /// a `.git` there names.
+    fn is_repository_with(&mut self, name: &OsStr) -> bool {
+        let here = self.here();
+        let has = |entry: &str| {
+            name.eq_ignore_ascii_case(entry)
+                || statat(here, entry, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+        };
+        let is_repository = has("HEAD") && (has("commondir") || has("objects") && has("refs"));
+        let named = named_in(here);
+        self.named.extend(named);
+        is_repository
     }
 
     /// True if that name, in the folder that the path has led to, belongs to the store, whether a file has it or not.

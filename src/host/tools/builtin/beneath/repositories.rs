@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, FileType, Mode, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::opened::{LOOK, Opened, readable};
+use super::pointer::{Target, path_in};
 use super::{Beneath, entries_of, id_of};
 use crate::tools::builtin::entry::{Entry, EntryKind};
 use crate::tools::withheld_files::FileId;
@@ -57,6 +58,8 @@ pub(in crate::tools::builtin) struct Repository {
     pub(in crate::tools::builtin) items: BTreeMap<PathBuf, GuardedItem>,
     /// Paths of `items` that name a folder outside of the held one.
     pub(in crate::tools::builtin) outside: BTreeSet<PathBuf>,
+    /// Paths of `items` that name a missing folder, which git could find elsewhere or later.
+    pub(in crate::tools::builtin) missing: BTreeSet<PathBuf>,
 }
 
 /// The result of a search below the held folder.
@@ -68,13 +71,6 @@ pub(in crate::tools::builtin) struct Found {
     pub(in crate::tools::builtin) is_cut: bool,
     /// Repositories, and folders of them, that the system refuses to read.
     pub(in crate::tools::builtin) unread: BTreeSet<PathBuf>,
-}
-
-/// The place that a pointer of git names.
-enum Target {
-    Inside(PathBuf),
-    Missing,
-    Outside,
 }
 
 struct Search<'b> {
@@ -129,26 +125,6 @@ impl Beneath {
         }
         search.follow_all();
         Ok(search.found)
-    }
-
-    /// True if git in the folder at `base` would find that path outside of the held folder.
-    pub(in crate::tools::builtin) fn leads_outside(&self, base: &Path, named: &Path) -> bool {
-        matches!(self.target(base, named), Target::Outside)
-    }
-
-    fn target(&self, base: &Path, named: &Path) -> Target {
-        // Another process has another folder there.
-        if named.starts_with("/proc") || named.starts_with("/dev") {
-            return Target::Outside;
-        }
-        match std::fs::canonicalize(self.root.join(base).join(named)) {
-            Ok(path) => match path.strip_prefix(&self.root) {
-                Ok(path) => Target::Inside(path.to_owned()),
-                Err(_) => Target::Outside,
-            },
-            // Git finds nothing there either; what is closed to both is read once it opens.
-            Err(_) => Target::Missing,
-        }
     }
 }
 
@@ -251,12 +227,15 @@ impl Search<'_> {
             }
             item => named_by(item, b"gitdir: "),
         };
-        let is_outside = named.is_some_and(|named| self.follows(base, &named));
-        let repository = Repository {
+        let mut repository = Repository {
             id: identity(folder, name),
             items: BTreeMap::from([(PathBuf::new(), item)]),
-            outside: is_outside.then(PathBuf::new).into_iter().collect(),
+            missing: BTreeSet::new(),
+            outside: BTreeSet::new(),
         };
+        if let Some(named) = named {
+            self.follow(base, &named, (Path::new(""), &mut repository));
+        }
         self.found.all.insert(path.to_owned(), repository);
     }
 
@@ -266,14 +245,22 @@ impl Search<'_> {
         named_by(&item, b"gitdir: ")
     }
 
-    /// Notes the folder that a pointer names, to be read later; true if it is outside.
-    fn follows(&mut self, base: &Path, named: &Path) -> bool {
-        match self.beneath.target(base, named) {
-            Target::Inside(path) => self.named.push(path),
-            Target::Missing => {}
-            Target::Outside => return true,
-        }
-        false
+    /// Notes the folder that a pointer names, to be read later, and in the pointer's repository if it is missing or outside.
+    fn follow(
+        &mut self,
+        base: &Path,
+        named: &Path,
+        (pointer, repository): (&Path, &mut Repository),
+    ) {
+        let strays = match self.beneath.target(base, named) {
+            Target::Inside(path) => {
+                self.named.push(path);
+                return;
+            }
+            Target::Missing => &mut repository.missing,
+            Target::Outside => &mut repository.outside,
+        };
+        strays.insert(pointer.to_owned());
     }
 
     /// Reads everything in the folder of a repository that git runs or obeys.
@@ -284,6 +271,7 @@ impl Search<'_> {
         let mut repository = Repository {
             id: identity(folder, OsStr::new(".")),
             items: BTreeMap::from([(PathBuf::new(), GuardedItem::Folder)]),
+            missing: BTreeSet::new(),
             outside: BTreeSet::new(),
         };
         for Entry { kind, name } in entries {
@@ -301,9 +289,8 @@ impl Search<'_> {
             };
             if is_any(name, &["commondir"])
                 && let Some(named) = named_by(&item, b"")
-                && self.follows(at, &named)
             {
-                repository.outside.insert(name.into());
+                self.follow(at, &named, (Path::new(name), &mut repository));
             }
             let is_folder = item == GuardedItem::Folder;
             repository.items.insert(name.into(), item);
@@ -387,7 +374,7 @@ impl Search<'_> {
     }
 }
 
-fn is_git(name: &OsStr) -> bool {
+pub(super) fn is_git(name: &OsStr) -> bool {
     is_any(name, &[".git"])
 }
 
@@ -408,17 +395,12 @@ fn is_gone(fault: &io::Error) -> bool {
     matches!(fault, Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
-/// The path in a file that begins with these bytes, as git reads it.
+/// The path in a file that begins with these bytes.
 fn named_by(item: &GuardedItem, prefix: &[u8]) -> Option<PathBuf> {
     let GuardedItem::File { content, .. } = item else {
         return None;
     };
-    let mut path = content.as_deref()?.strip_prefix(prefix)?;
-    while let Some(rest) = path.strip_suffix(b"\n").or(path.strip_suffix(b"\r")) {
-        path = rest;
-    }
-    let path = path.split(|byte| *byte == 0).next()?;
-    Some(PathBuf::from(OsStr::from_bytes(path)))
+    path_in(content.as_deref()?, prefix)
 }
 
 #[cfg(target_os = "linux")]
@@ -477,23 +459,5 @@ mod tests {
                 .items
                 .contains_key(Path::new("hooks/update"))
         );
-    }
-
-    #[test]
-    fn a_pointer_is_read_as_git_reads_it() {
-        let check = |text: &str, prefix: &str, expected: Option<&str>| {
-            let item = GuardedItem::File {
-                content: Some(text.as_bytes().to_vec()),
-                mode: Mode::RUSR,
-                owner: (0, 0),
-                version: None,
-            };
-            let expected = expected.map(PathBuf::from);
-            assert_eq!(named_by(&item, prefix.as_bytes()), expected, "{text:?}");
-        };
-        check("gitdir: ../a \n\r\n", "gitdir: ", Some("../a "));
-        check("gitdir: a\0b", "gitdir: ", Some("a"));
-        check("gitdir:a", "gitdir: ", None);
-        check("../..\n", "", Some("../.."));
     }
 }
