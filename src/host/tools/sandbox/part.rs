@@ -88,7 +88,7 @@ fn status_of(part: Part, fault: &(dyn std::error::Error + 'static)) -> PartStatu
     // The errors of landlock and seccompiler hold the system's error as their source.
     let mut causes = std::iter::successors(Some(fault), |fault| fault.source());
     let code = causes.find_map(code_of);
-    // A kernel that was told to have no namespaces answers as one that has as many as it may.
+    // A kernel that was told to have no namespaces answers as one that has as many as it may, or as many mounts.
     let bounded = [Errno::NOSPC, Errno::USERS].map(|code| Some(code.raw_os_error()));
     if bounded.contains(&code) && !is_switched_off(part) {
         return PartStatus::Busy;
@@ -107,9 +107,11 @@ fn is_switched_off(part: Part) -> bool {
     let kinds: &[&str] = match part {
         Part::UserNamespace => &["user"],
         Part::MountNamespace => &["mnt", "ipc", "uts"],
+        // A copy of a mount takes a mount namespace until it is attached.
+        Part::Places | Part::Files | Part::IdMapping | Part::Proc => &["mnt"],
         Part::PidNamespace => &["pid"],
         Part::NetworkNamespace => &["net"],
-        _ => return true,
+        _ => &[],
     };
     kinds.iter().any(|kind| {
         let most = std::fs::read_to_string(format!("/proc/sys/user/max_{kind}_namespaces"));
@@ -139,6 +141,12 @@ mod tests {
             fault.status == PartStatus::Lacking,
             is_switched_off(Part::UserNamespace)
         );
+        for part in [Part::Files, Part::Places, Part::IdMapping, Part::Proc] {
+            let fault = part.while_at("mount")(Errno::NOSPC);
+            let is_lacking = fault.status == PartStatus::Lacking;
+            assert_eq!(is_lacking, is_switched_off(Part::Files), "{fault}");
+        }
+        assert!(!is_switched_off(Part::Landlock));
         let fault = Part::Landlock.while_at("restrict")(io::Error::other("EAGAIN"));
         assert_eq!(fault.status, PartStatus::Lacking);
     }
