@@ -8,15 +8,26 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a settings file that is shown.
 const MOST_BYTES: u64 = 262_144;
 /// Names of settings files in an installation.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 20] = [
+    ".bunfig.toml",
+    ".condarc",
+    ".env",
     ".gitconfig",
+    ".netrc",
     ".npmrc",
     ".pypirc",
     ".yarnrc",
     ".yarnrc.yml",
+    "auth.json",
+    "auth.toml",
+    "bunfig.toml",
+    "credentials",
+    "credentials.json",
+    "credentials.toml",
     "gitconfig",
     "npmrc",
     "pip.conf",
+    "settings.xml",
     "uv.toml",
 ];
 /// The settings that npm ships in its own package.
@@ -37,23 +48,51 @@ const CODE: [&str; 9] = [
 const MOST_DEPTH: usize = 6;
 const MOST_ENTRIES: usize = 16_384;
 /// Words by which a line holds a credential, in lower case.
-const SECRET_WORDS: [&str; 9] = [
+const SECRET_WORDS: [&str; 19] = [
     "-----begin",
     "_auth",
+    "access-key",
+    "access_key",
+    "accesskey",
+    "api-key",
+    "api_key",
+    "apikey",
     "authorization",
     "bearer ",
     "extraheader",
+    "passphrase",
     "passw",
+    "private-key",
+    "private_key",
+    "privatekey",
     "secret",
     "token",
     "username",
 ];
 /// Names of keys whose value is a credential, in lower case.
-const SECRET_KEYS: [&str; 8] = [
-    "api-key", "api_key", "apikey", "key", "oauth", "otp", "pass", "pat",
+const SECRET_KEYS: [&str; 10] = [
+    "auth",
+    "cookie",
+    "credential",
+    "credentials",
+    "jwt",
+    "oauth",
+    "otp",
+    "pat",
+    "pin",
+    "session",
 ];
+/// Endings of such names, as in `smtpPass`.
+const SECRET_ENDINGS: [&str; 3] = ["key", "pass", "pwd"];
+/// Names with one of these endings whose value is no credential: the id of a public key, and paths.
+const PLAIN_KEYS: [&str; 4] = ["proxysslkey", "signingkey", "sort-key", "sslkey"];
 /// Beginnings of well-known tokens, in lower case.
-const TOKENS: [&str; 10] = [
+const TOKENS: [&str; 23] = [
+    "akia",
+    "asia",
+    "atatt",
+    "dckr_pat_",
+    "eyj",
     "github_pat_",
     "gho_",
     "ghp_",
@@ -61,9 +100,17 @@ const TOKENS: [&str; 10] = [
     "ghs_",
     "ghu_",
     "glpat-",
+    "glptt-",
+    "hf_",
     "npm_",
     "pypi-",
+    "rk_live_",
+    "rubygems_",
     "sk-",
+    "sk_live_",
+    "xoxb-",
+    "xoxp-",
+    "ya29.",
 ];
 /// Minimum number of characters after the beginning of a token.
 const TOKEN_REST: usize = 16;
@@ -119,23 +166,47 @@ fn holds_credential(line: &str) -> bool {
         || has_token(line)
 }
 
-/// True if an address begins with a user and a password.
+/// True if an address begins with a user and a password. The password may contain a slash, which no parser of addresses takes.
 fn has_user(line: &str) -> bool {
     let mut hosts = line.split("://").skip(1);
     let is_user = |rest: &str| {
-        rest.split('/')
+        let rest = rest
+            .split([' ', '\t', '"', '\''])
             .next()
-            .is_some_and(|host| host.contains('@'))
+            .unwrap_or_default();
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let port = host.split_once(':').map(|(_, port)| port);
+        host.contains('@')
+            || port.is_some_and(|port| {
+                let is_number = port.chars().all(|digit| digit.is_ascii_digit());
+                // The scope of a package follows a slash.
+                let path = path.strip_prefix('@').unwrap_or(path).replace("/@", "/");
+                !is_number && rest.contains('@') || path.contains('@')
+            })
     };
     // The scheme of a proxy may be left out.
     hosts.any(is_user) || line.contains("proxy") && line.contains('@')
 }
 
-/// True if the last part of a key's name marks a secret, as in `//registry/:key=`.
+/// True if the last part of a key's name marks a secret, as in `//registry/:key=` and `key: `.
 fn has_secret_key(line: &str) -> bool {
-    let name = line.split_once('=').map(|(name, _)| name.trim());
-    let last = name.and_then(|name| name.rsplit([':', '.', ' ', '\t', '[', '{', ',']).next());
-    last.is_some_and(|last| SECRET_KEYS.contains(&last.trim_matches(['"', '\''])))
+    let separators = line.match_indices(['=', ':']);
+    // A public key may be written as `signingkey = key::ssh-rsa …`.
+    let separators =
+        separators.filter(|(at, _)| !line.get(at + 1..).is_some_and(|rest| rest.starts_with(':')));
+    let mut names = separators.filter_map(|(at, _)| line.get(..at));
+    names.any(|name| {
+        let name = name.trim_end().trim_end_matches(['"', '\'']);
+        let last = name.rsplit([
+            ':', '.', ' ', '\t', '[', '{', ',', '/', '?', '&', '"', '\'', '=',
+        ]);
+        last.into_iter().next().is_some_and(is_secret_key)
+    })
+}
+
+fn is_secret_key(name: &str) -> bool {
+    let is_ending = SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    SECRET_KEYS.contains(&name) || is_ending && !PLAIN_KEYS.contains(&name)
 }
 
 /// True if a credential helper of git is more than one program with arguments.
@@ -172,6 +243,9 @@ mod tests {
             "registry=https://host/npm/a@b/\nsave-exact=true\n//host/:keyfile=key.pem\n",
             "[http]\n\tcookieFile = ~/.gitcookies\n",
             "[global]\naddress = https://host/simple\n",
+            "@scope:registry=https://host:4873/@scope/x/\n",
+            "[http]\n\tsslKey = /etc/key.pem\n[sendemail]\n\tsmtpUser = me\n",
+            "[user]\n\tsigningkey = key::ssh-rsa AAAA\n",
         ] {
             check(plain, true);
         }
@@ -187,6 +261,15 @@ mod tests {
             "[url \"https://ghp@host/\"]\n\tinsteadOf = https://host/\n",
             "https-proxy=me:pw@host:8080",
             "x = ghp_0123456789abcdefABCD",
+            "[sendemail]\n\tsmtpPass = x\n",
+            "[gitlab]\n\taccesskey = x\n",
+            "[aws]\n\tid = AKIAABCDEFGHIJKLMNOP\n",
+            "address = https://u:a/b@host/simple",
+            "address = https://u:1/b@host/simple",
+            "registry = {url = \"https://r\", key = \"x\"}",
+            ":rubygems_api_key: x",
+            "db_pwd: x",
+            "address = https://host/?key=x",
         ] {
             check(secret, false);
         }
