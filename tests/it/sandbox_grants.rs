@@ -163,6 +163,131 @@ fn n7_settings_with_credentials_and_the_profile_are_not_shown() {
     }
 }
 
+/// 15.7: Of an installation in the home or elsewhere only the code is shown, and a granted home shows no credentials of other programs.
+#[test]
+fn n7_no_credentials_beside_programs_and_in_a_granted_home_are_shown() {
+    if !sandbox() || !has("python3") {
+        return;
+    }
+    // Each with a folder `bin` in `PATH`, or none.
+    let secret = [
+        ("user/.fly", "config.yml"),
+        ("user/.pulumi", "credentials.json"),
+        ("user/.cabal", "config"),
+        ("user/.foundry", "keystores/k"),
+        ("user/.railway", "config.json"),
+        ("user/.wasmer", "wasmer.toml"),
+        ("user/.composer", "auth.json"),
+        ("user/.gem", "credentials"),
+        ("opt/cargo", "credentials.toml"),
+        ("", "user/.yarnrc.yml"),
+        ("", "user/.bunfig.toml"),
+        ("", "user/.config/pnpm/rc"),
+        ("", "user/.cargo/config.toml"),
+        ("", "user/.m2/settings.xml"),
+        ("", "user/.config/microsoft-edge/Cookies"),
+        ("", "user/.var/app/org.mozilla.firefox/.mozilla/key4.db"),
+        ("", "user/snap/firefox/common/.mozilla/key4.db"),
+        ("", "user/.thunderbird/logins.json"),
+        ("", "user/.cache/huggingface/token"),
+        ("", "user/.config/github-copilot/hosts.json"),
+        ("", "user/.local/share/opencode/auth.json"),
+        ("", "user/.local/share/fish/fish_history"),
+        ("", "user/.authinfo"),
+        ("", "user/.databrickscfg"),
+    ];
+    // Not known as credentials, so a grant of the home shows them.
+    let beside = [("user/dotfiles", "secrets.env"), ("opt/box", "db.env")];
+    let all = secret.iter().chain(&beside);
+    for caller in callers() {
+        let fixture = Fixture::new();
+        let mut search = vec![];
+        for (index, (folder, path)) in all.clone().enumerate() {
+            let text = format!("token: {SECRET} <password>{index}");
+            fixture.write(&Path::new(folder).join(path).display().to_string(), &text);
+            if !folder.is_empty() {
+                fixture.write(&format!("{folder}/bin/tool"), "");
+                fixture.write(&format!("{folder}/lib/code"), &format!("code {index}\n"));
+                search.push(fixture.path(&format!("{folder}/bin")));
+            }
+        }
+        let own = std::env::var_os("PATH").unwrap();
+        search.extend(std::env::split_paths(&own));
+        let search = std::env::join_paths(search).unwrap().into_string().unwrap();
+        let search = [("PATH", search)];
+        let whole = fixture.path("");
+        let whole = whole.display();
+        let line = format!(
+            "cat {whole}/opt/*/lib/code {whole}/user/.*/lib/code; grep -rs --exclude-dir=work {SECRET} {whole}"
+        );
+        for (more, is_granted) in [("", false), (", sandbox: {read: [user]}", true)] {
+            fixture.server_line(&line, more);
+            let left = fixture.run_as(caller, &["run", "c.yaml"], &search);
+            assert_eq!(left.code, 0, "{}", left.printed());
+            let seen = fixture.read("work/seen");
+            assert!(seen.contains("code 8"), "{caller:?}{more}: {seen}");
+            let seen: Vec<&str> = seen.lines().filter(|line| line.contains(SECRET)).collect();
+            // The list of what is granted has only the file that no rule knows.
+            let known: &[&str] = if is_granted { &["dotfiles"] } else { &[] };
+            let is_known = |line: &&str| known.iter().any(|known| line.contains(known));
+            assert!(seen.iter().all(is_known), "{caller:?}{more}: {seen:?}");
+            assert_eq!(seen.len(), known.len(), "{caller:?}{more}: {seen:?}");
+        }
+    }
+}
+
+/// 15.8: Of a granted folder with several sockets only the stated one is reached, by servers and by commands.
+#[test]
+fn n8_every_other_socket_of_a_granted_folder_is_masked() {
+    if !sandbox() || !has("python3") {
+        return;
+    }
+    for (caller, folder) in callers()
+        .into_iter()
+        .flat_map(|caller| [(caller, "run"), (caller, "user")])
+    {
+        let fixture = Fixture::new();
+        fs::create_dir_all(fixture.path(folder)).unwrap();
+        let names = ["allowed", "one", "two", "three"];
+        let _listeners = names.map(|name| {
+            let path = fixture.path(&format!("{folder}/{name}.sock"));
+            std::os::unix::net::UnixListener::bind(path).unwrap()
+        });
+        fixture.write(
+            "work/connect.py",
+            "import socket, sys\nfor path in sys.argv[1:]:\n    try:\n        socket.socket(socket.AF_UNIX).connect(path); print('reached', path)\n    except OSError as fault: print(fault)\n",
+        );
+        let at = fixture.path(folder);
+        let at = at.display();
+        let grants =
+            format!("sandbox: {{network: off, sockets: ['{at}/allowed.sock'], read: ['{at}']}}");
+        let line = format!(
+            "python3 connect.py {at}/*.sock {}",
+            names.map(|name| format!("{at}/{name}.sock")).join(" ")
+        );
+        fixture.server_line(&line, &format!(", {grants}"));
+        let left = fixture.run_as(caller, &["run", "c.yaml"], &[]);
+        assert_eq!(left.code, 0, "{}", left.printed());
+        let by_server = fixture.read("work/seen");
+        fixture.shell_lines(
+            &format!("builtin: [shell], workspace: work, {grants}"),
+            &[&line],
+        );
+        let left = fixture.run_as(caller, &["run", "--json", "c.yaml"], &[]);
+        assert_eq!(left.code, 0, "{}", left.printed());
+        for said in [by_server, left.out] {
+            assert!(
+                said.contains("/allowed.sock"),
+                "{caller:?} {folder}: {said}"
+            );
+            for masked in &names[1..] {
+                let reached = format!("reached {at}/{masked}");
+                assert!(!said.contains(&reached), "{caller:?} {folder}: {said}");
+            }
+        }
+    }
+}
+
 /// 15.7: A server that root starts reads no file of `/etc` that only root may read.
 #[test]
 fn n7_a_server_of_root_reads_no_private_file_of_the_system() {

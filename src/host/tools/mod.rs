@@ -70,8 +70,9 @@ pub use pool::ServerKeeper;
 pub(crate) use pool::{ServerHost, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use sandbox::{
-    CREDENTIALS, Confined, FolderId, GrantedFolders, HeldFolder, Installs, Limits, SETTINGS,
-    SYSTEM_CREDENTIALS, SYSTEM_SETTINGS, SandboxProbe, SandboxProfile, SearchFolder, Way, is_in,
+    CHECKED, CREDENTIALS, Confined, FolderId, GrantedFolders, HeldFolder, Installs, Limits,
+    SETTINGS, SYSTEM_CREDENTIALS, SYSTEM_SETTINGS, SandboxProbe, SandboxProfile, SearchFolder, Way,
+    is_in,
 };
 pub use sandbox::{PartStatus, ProbeFault, ProbeReport, SANDBOX_COMMAND, SandboxKind, confine};
 pub(crate) use server_spec::ServerSpec;

@@ -10,9 +10,9 @@ use super::granted;
 use super::handed_roots::{is_root_of_all, mcp_roots};
 use crate::driver::{DriverError, Environment};
 use crate::tools::{
-    CREDENTIALS, Confined, GrantedFolders, HeldFolder, Installs, Limits, NamedFile, SETTINGS,
-    SYSTEM_CREDENTIALS, SYSTEM_SETTINGS, SandboxKind, SandboxProfile, SearchFolder, ShellSpec, Way,
-    is_in,
+    CHECKED, CREDENTIALS, Confined, GrantedFolders, HeldFolder, Installs, Limits, NamedFile,
+    SETTINGS, SYSTEM_CREDENTIALS, SYSTEM_SETTINGS, SandboxKind, SandboxProfile, SearchFolder,
+    ShellSpec, Way, is_in,
 };
 use monolith_core::contract::{
     ContractSpec, McpTransport, SandboxTerms, server_sandbox, shell_sandbox,
@@ -169,12 +169,11 @@ impl<'c> Sandboxes<'c> {
         let search = env.get("PATH").map(OsString::from);
         let decision = decision(terms, SandboxKind::Shell, self.environment)?;
         let mut profile = self.profile(terms, grants, (confined(decision, true), &[]))?;
-        let (programs, links, search) = self.installs(&profile, search).into_parts();
+        self.installs(&profile, search).add_to(&mut profile);
         // Programs of the home need more of it than one folder; without any, one of the system is found.
-        let at_home = |path: &Path| self.home.iter().any(|home| path.starts_with(home));
-        profile.programs = programs.into_iter().filter(|path| !at_home(path)).collect();
-        profile.links = links;
-        profile.search = search;
+        let at_home = |path: &PathBuf| self.home.iter().any(|home| path.starts_with(home));
+        profile.programs.retain(|path| !at_home(path));
+        profile.prefixes.retain(|path| !at_home(path));
         profile.drops_root = true;
         profile.joined_output = true;
         Ok(Some(ShellSpec {
@@ -210,7 +209,7 @@ impl<'c> Sandboxes<'c> {
             }
             (profile.caches, profile.settings) = installs.of_home();
         }
-        (profile.programs, profile.links, profile.search) = installs.into_parts();
+        installs.add_to(&mut profile);
         Ok(Some(profile))
     }
 
@@ -219,7 +218,7 @@ impl<'c> Sandboxes<'c> {
         if self.shell.is_none() && self.servers.is_empty() {
             return Vec::new();
         }
-        let (_, _, search) = self.find_installs(&[], None).into_parts();
+        let search = self.find_installs(&[], None).into_search();
         let skipped = search.into_iter().filter(|folder| folder.is_writable);
         let mut skipped: Vec<PathBuf> = skipped.map(|SearchFolder { path, .. }| path).collect();
         skipped.dedup();
@@ -277,7 +276,7 @@ impl<'c> Sandboxes<'c> {
             ends.filter(|end| end.exists()).collect::<Vec<_>>()
         };
         let withheld = self.environment.withheld();
-        let checked = self.of_home(&SETTINGS);
+        let checked = self.of_home(&SETTINGS).chain(self.of_home(&CHECKED));
         let credentials = self.of_home(&CREDENTIALS);
         let credentials = credentials.chain(SYSTEM_CREDENTIALS.map(PathBuf::from));
         let named = read.iter().chain(&write);

@@ -54,9 +54,12 @@ pub(super) fn hide(layout: &mut Layout, profile: &SandboxProfile) -> Result<(), 
             continue;
         }
         if profile.workspace.starts_with(&hidden) && !is_in(&profile.workspace, &named) {
-            if !is_open(profile, &hidden) {
+            if open_folders(profile, &hidden).is_empty() {
                 return Err(workspace_in(&hidden, is_state));
             }
+            // What is granted in the open folder stays.
+            let kept = granted(profile, &hidden);
+            layout.retain(|path, _| !path.starts_with(&hidden) || is_in(path, &kept));
             if is_shown(layout, &hidden) {
                 layout.insert(hidden, Put::Fresh);
             }
@@ -95,14 +98,15 @@ pub(super) fn check_settings(layout: &mut Layout, profile: &SandboxProfile) -> R
             return Err(is_link(link));
         }
         let path = way.end;
-        let is_shown = is_shown(layout, &path) || layout.contains_key(&path);
+        let is_shown = is_shown(layout, &path);
         conceal(layout, &path)?;
         let text = text.filter(|_| is_shown || profile.settings.contains(&path));
         if let Some(text) = text {
             layout.insert(path, Put::Text(text));
         }
     }
-    let of_programs = profile.programs.iter().flat_map(|path| secret_files(path));
+    let installed = profile.programs.iter().chain(&profile.prefixes);
+    let of_programs = installed.flat_map(|path| secret_files(path));
     for path in of_programs.collect::<Vec<_>>() {
         if !profile.named.contains(&path) {
             conceal(layout, &path)?;
@@ -190,11 +194,22 @@ fn own_place(path: &Path) -> Option<PathBuf> {
     Some(Way::follow(path.parent()?).end.join(path.file_name()?))
 }
 
-/// True if the workspace lies in a folder below `hidden` that may be one.
-fn is_open(profile: &SandboxProfile, hidden: &Path) -> bool {
+/// The folders below `hidden` that may be a workspace and contain this one.
+fn open_folders(profile: &SandboxProfile, hidden: &Path) -> Vec<PathBuf> {
     let open = profile.open.iter();
-    let mut open = open.filter_map(|open| fs::canonicalize(open).ok());
-    open.any(|open| open.starts_with(hidden) && profile.workspace.starts_with(&open))
+    let open = open.filter_map(|open| fs::canonicalize(open).ok());
+    open.filter(|open| open.starts_with(hidden) && profile.workspace.starts_with(open))
+        .collect()
+}
+
+/// The workspace, and the granted paths in such a folder.
+fn granted(profile: &SandboxProfile, hidden: &Path) -> Vec<PathBuf> {
+    let open = open_folders(profile, hidden);
+    let granted = profile.read.iter().chain(&profile.write);
+    let granted = granted.chain(&profile.sockets);
+    let granted = granted.filter(|path| is_in(path, &open));
+    let workspace = std::iter::once(&profile.workspace);
+    granted.chain(workspace).cloned().collect()
 }
 
 fn workspace_in(hidden: &Path, is_state: bool) -> Fault {

@@ -67,10 +67,10 @@ pub(super) fn pin(layout: &mut Layout, path: &Path) {
     }
 }
 
-/// True if the new root shows what the host has at that path.
+/// True if the new root shows what the host has at that path, by an entry of the path or of a folder above it.
 pub(super) fn is_shown(layout: &Layout, path: &Path) -> bool {
-    let nearest = nearest(layout, path);
-    matches!(nearest, Some(Put::Cache { .. } | Put::Shown { .. }))
+    let put = layout.get(path).or_else(|| nearest(layout, path));
+    matches!(put, Some(Put::Cache { .. } | Put::Shown { .. }))
 }
 
 /// The closest entry above a path.

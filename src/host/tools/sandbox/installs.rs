@@ -7,10 +7,10 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::SearchFolder;
 use super::places::{BROAD, CACHES, KERNEL, PROGRAMS, SETTINGS, SYSTEM, TEMPORARY};
 use super::profile::Cache;
 use super::way::{GrantedFolders, Way, is_in};
+use super::{SandboxProfile, SearchFolder};
 
 /// Folders of programs within an installation.
 const OF_PROGRAMS: [&str; 4] = ["bin", "sbin", "shims", "Scripts"];
@@ -43,6 +43,8 @@ pub(crate) struct Installs {
     links: BTreeSet<(PathBuf, PathBuf)>,
     /// Folders in which a confined process may have planted a link.
     planted: GrantedFolders,
+    /// Installations of which only the code is shown.
+    prefixes: BTreeSet<PathBuf>,
     programs: BTreeSet<PathBuf>,
     search: Vec<SearchFolder>,
     /// Programs that were looked at.
@@ -68,6 +70,7 @@ impl Installs {
             home: home.map(Path::to_owned),
             links: BTreeSet::new(),
             planted: earlier.and(writable.to_owned()),
+            prefixes: BTreeSet::new(),
             programs: BTreeSet::new(),
             search: Vec::new(),
             seen: BTreeSet::new(),
@@ -143,10 +146,17 @@ impl Installs {
         }
     }
 
-    /// Returns programs, the links on the way to them, and the folders of `PATH`.
-    pub(crate) fn into_parts(self) -> (Vec<PathBuf>, Vec<(PathBuf, PathBuf)>, Vec<SearchFolder>) {
-        let programs = self.programs.into_iter().collect();
-        (programs, self.links.into_iter().collect(), self.search)
+    /// Adds programs, the links on the way to them, and the folders of `PATH` to a profile.
+    pub(crate) fn add_to(self, profile: &mut SandboxProfile) {
+        profile.prefixes = self.prefixes.into_iter().collect();
+        profile.programs = self.programs.into_iter().collect();
+        profile.links = self.links.into_iter().collect();
+        profile.search = self.search;
+    }
+
+    /// Returns the folders of `PATH`.
+    pub(crate) fn into_search(self) -> Vec<SearchFolder> {
+        self.search
     }
 
     /// The resolved path; none where a link on the way or the path itself lies in a folder that a confined process can write.
@@ -222,22 +232,34 @@ impl Installs {
             .take(MOST_ABOVE)
             .take_while(|above| self.fits(above))
             .find(has_top_file);
-        let prefixes = [dependencies, whole, project, Some(folder)];
-        let prefix = prefixes
+        let candidates = [dependencies, whole, project, Some(folder)];
+        let prefix = candidates
             .into_iter()
             .flatten()
             .find(|prefix| self.fits(prefix))
             .unwrap_or(file);
-        self.show(prefix.to_owned());
+        let is_installation = whole == Some(prefix);
+        let path = prefix.to_owned();
+        if is_installation && !self.is_known(&path) {
+            self.prefixes.insert(path);
+        } else if self.prefixes.contains(&path) {
+            self.show(file.to_owned());
+        } else if !is_installation {
+            self.show(path);
+        }
     }
 
     fn show(&mut self, path: PathBuf) {
-        let of_system = SYSTEM.iter().chain(&KERNEL);
-        let of_system = of_system.into_iter().any(|folder| path.starts_with(folder));
-        let known = path.ancestors().any(|above| self.programs.contains(above));
-        if !of_system && !known {
+        if !self.is_known(&path) {
             self.programs.insert(path);
         }
+    }
+
+    /// True if a path is shown as a whole already.
+    fn is_known(&self, path: &Path) -> bool {
+        let of_system = SYSTEM.iter().chain(&KERNEL);
+        let of_system = of_system.into_iter().any(|folder| path.starts_with(folder));
+        of_system || path.ancestors().any(|above| self.programs.contains(above))
     }
 
     /// True if a folder may be shown for one program in it.
@@ -350,14 +372,14 @@ mod tests {
             for text in named {
                 found.add_named(&text.replace('@', self.at.to_str().unwrap()), &work);
             }
-            let (programs, ..) = found.into_parts();
             let below = |path: &PathBuf| {
                 path.strip_prefix(&self.at)
                     .ok()?
                     .to_str()
                     .map(str::to_owned)
             };
-            programs.iter().filter_map(below).collect()
+            let shown = found.programs.union(&found.prefixes);
+            shown.filter_map(below).collect()
         }
     }
 
@@ -385,8 +407,21 @@ mod tests {
                 "me/.cargo/bin",
                 "me/.local/bin",
                 "me/.nvm/versions/node/v22",
+                "me/.nvm/versions/node/v22/lib",
                 "me/bin"
             ]
+        );
+    }
+
+    #[test]
+    fn a_program_beside_the_folders_of_its_installation_is_shown_alone() {
+        let host = Host::new();
+        host.program("me/.fly/flyctl", "");
+        host.link("../flyctl", "me/.fly/bin/fly");
+        let search = ["me/.fly/bin"];
+        assert_eq!(
+            host.found(&search, &["fly"], &[]),
+            ["me/.fly", "me/.fly/flyctl"]
         );
     }
 

@@ -8,6 +8,7 @@ use super::conceal::{check_settings, conceal, hide};
 use super::contents::{Layout, OWNED, Put, READ_ONLY, WRITABLE, is_link, is_shown, nearest, pin};
 use super::part::{Fault, Part, PartFault as _};
 use super::places::{SYSTEM, TEMPORARY};
+use super::prefix::code_of;
 use super::sockets;
 use super::way::is_in;
 
@@ -28,7 +29,11 @@ pub(super) fn layout(profile: &SandboxProfile) -> Result<Layout, Fault> {
     let mut layout = base(profile);
     // The program sees its own folders as they are.
     let writable = [profile.write.as_slice(), std::slice::from_ref(workspace)].concat();
-    layout.retain(|path, _| !is_in(path, &writable));
+    layout.retain(|path, put| {
+        let is_temporary = TEMPORARY.iter().any(|known| path == Path::new(known));
+        let stays = is_temporary || matches!(put, Put::Cache { .. });
+        !is_in(path, &writable) && (stays || !is_in(path, &profile.read))
+    });
     layout.extend(profile.read.iter().map(|path| (path.clone(), OWNED)));
     layout.extend(writable.iter().map(|path| (path.clone(), WRITABLE)));
     let own = writable.iter();
@@ -67,6 +72,17 @@ fn base(profile: &SandboxProfile) -> Layout {
     for path in &profile.programs {
         if path.exists() && !is_shown(&layout, path) {
             layout.entry(path.clone()).or_insert(READ_ONLY);
+        }
+    }
+    // An installation may lie in another one.
+    for prefix in profile.prefixes.iter().rev() {
+        if !prefix.is_dir() || is_shown(&layout, prefix) {
+            continue;
+        }
+        layout.insert(prefix.clone(), Put::Folder);
+        for path in code_of(prefix) {
+            let put = fs::read_link(&path).map_or(READ_ONLY, Put::Link);
+            layout.entry(path).or_insert(put);
         }
     }
     for (link, target) in &profile.links {

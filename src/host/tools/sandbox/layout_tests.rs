@@ -236,6 +236,134 @@ fn a_stated_socket_is_shown_and_every_other_one_is_masked() {
     assert_eq!(layout(&profile).unwrap(), shown);
 }
 
+/// The first concealed socket takes its folder apart, and the others are entries of the layout then.
+#[test]
+fn every_other_socket_of_a_folder_is_absent_too() {
+    use std::os::unix::net::UnixListener;
+    let (_folder, at) = folder();
+    for made in ["work", "run/deep", "home"] {
+        fs::create_dir_all(at.join(made)).unwrap();
+    }
+    let others = [
+        "run/a",
+        "run/b",
+        "run/c",
+        "run/deep/d",
+        "run/deep/e",
+        "home/f",
+        "home/g",
+    ];
+    let paths: Vec<PathBuf> = others.iter().map(|name| at.join(name)).collect();
+    let stated = at.join("run/stated");
+    let all = paths.iter().chain([&stated]);
+    let _listeners: Vec<UnixListener> = all.map(|path| UnixListener::bind(path).unwrap()).collect();
+    fs::write(at.join("run/plain"), "").unwrap();
+    let mut profile = profile(&at.join("work"));
+    profile.home = Some(at.join("home"));
+    profile.sockets = vec![stated.clone()];
+    profile.read = ["run", "home"].map(|name| at.join(name)).into();
+    for masked in [sockets::bound(), Vec::new()] {
+        profile.masked = masked;
+        let shown = layout(&profile).unwrap();
+        for path in &paths {
+            assert!(
+                !super::contents::is_shown(&shown, path),
+                "{}",
+                path.display()
+            );
+        }
+        for path in [&stated, &at.join("run/plain")] {
+            assert_eq!(shown[path], OWNED);
+        }
+    }
+}
+
+#[test]
+fn a_state_folder_around_the_workspace_stays_hidden_when_the_home_is_shown_child_by_child() {
+    use std::os::unix::net::UnixListener;
+    let (_folder, at) = folder();
+    for made in ["home/state/demo/work", "home/state/keys", "home/.ssh"] {
+        fs::create_dir_all(at.join(made)).unwrap();
+    }
+    let names = ["home/one", "home/two", "home/state/three"];
+    let _listeners = names.map(|name| UnixListener::bind(at.join(name)).unwrap());
+    let workspace = at.join("home/state/demo/work");
+    let mut profile = profile(&workspace);
+    profile.home = Some(at.join("home"));
+    profile.hidden = vec![at.join("home/state")];
+    profile.hidden_folders = vec![at.join("home/.ssh")];
+    profile.open = vec![at.join("home/state/demo")];
+    profile.read = vec![at.join("home")];
+    for sockets in [Vec::new(), vec![at.join("home/one")]] {
+        profile.sockets = sockets;
+        let shown = layout(&profile).unwrap();
+        assert_eq!(shown[&workspace], WRITABLE);
+        for hidden in [
+            "home/state",
+            "home/state/keys",
+            "home/state/three",
+            "home/.ssh",
+        ] {
+            assert!(
+                !super::contents::is_shown(&shown, &at.join(hidden)),
+                "{hidden}"
+            );
+        }
+    }
+}
+
+#[test]
+fn of_an_installation_only_the_code_is_shown_unless_it_is_granted() {
+    let (_folder, at) = folder();
+    for made in [
+        "work",
+        "home/.fly/bin",
+        "home/.fly/lib",
+        "home/.fly/keystores",
+    ] {
+        fs::create_dir_all(at.join(made)).unwrap();
+    }
+    for made in ["config.yml", "VERSION", "keystores/k"] {
+        fs::write(at.join("home/.fly").join(made), "").unwrap();
+    }
+    let mut profile = profile(&at.join("work"));
+    profile.home = Some(at.join("home"));
+    profile.prefixes = vec![at.join("home/.fly")];
+    let check = |profile: &SandboxProfile, expect: bool| {
+        let shown = layout(profile).unwrap();
+        for code in ["bin", "lib", "VERSION"] {
+            let path = at.join("home/.fly").join(code);
+            assert!(super::contents::is_shown(&shown, &path), "{code}");
+        }
+        for private in ["config.yml", "keystores", "made-later"] {
+            let path = at.join("home/.fly").join(private);
+            let is_shown = super::contents::is_shown(&shown, &path);
+            assert_eq!(is_shown, expect, "{private}");
+        }
+    };
+    check(&profile, false);
+    for grant in ["home/.fly", "home", ""] {
+        profile.read = vec![at.join(grant)];
+        check(&profile, true);
+    }
+}
+
+#[test]
+fn a_home_in_a_folder_that_may_be_read_is_shown_without_its_credentials() {
+    let (_folder, at) = folder();
+    for made in ["homes/me/.ssh", "homes/me/src", "work"] {
+        fs::create_dir_all(at.join(made)).unwrap();
+    }
+    let mut profile = profile(&at.join("work"));
+    profile.home = Some(at.join("homes/me"));
+    profile.hidden_folders = vec![at.join("homes/me/.ssh")];
+    profile.read = vec![at.join("homes")];
+    let shown = layout(&profile).unwrap();
+    assert_eq!(shown[&at.join("homes/me/src")], OWNED);
+    assert_eq!(shown[&at.join("homes/me")], Put::Folder);
+    assert!(!shown.contains_key(&at.join("homes/me/.ssh")));
+}
+
 #[test]
 fn caches_and_programs_of_the_home_are_shown_unless_the_program_may_write_them() {
     let (_folder, at) = folder();

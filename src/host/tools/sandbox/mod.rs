@@ -41,6 +41,8 @@ mod limits;
 mod outer;
 mod part;
 mod places;
+#[cfg(target_os = "linux")]
+mod prefix;
 mod probe;
 mod profile;
 #[cfg(target_os = "linux")]
@@ -61,7 +63,7 @@ mod words;
 pub use command::confine;
 pub(crate) use installs::Installs;
 pub use part::PartStatus;
-pub(crate) use places::{CREDENTIALS, SETTINGS, SYSTEM_CREDENTIALS, SYSTEM_SETTINGS};
+pub(crate) use places::{CHECKED, CREDENTIALS, SETTINGS, SYSTEM_CREDENTIALS, SYSTEM_SETTINGS};
 pub(crate) use probe::SandboxProbe;
 pub use probe::{ProbeFault, ProbeReport, SandboxKind};
 pub(crate) use profile::{Confined, HeldFolder, Limits, SandboxProfile, SearchFolder};

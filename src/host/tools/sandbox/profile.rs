@@ -91,6 +91,8 @@ pub(crate) struct SandboxProfile {
     pub network: bool,
     /// Folders below a hidden one that may be a workspace all the same.
     pub open: Vec<PathBuf>,
+    /// Installations of which only the code is shown, by resolved path, read-only.
+    pub(crate) prefixes: Vec<PathBuf>,
     /// Programs beside those of the system, by resolved path, read-only.
     pub programs: Vec<PathBuf>,
     /// Paths that may be read beside programs.
@@ -148,6 +150,7 @@ impl SandboxProfile {
             named: Vec::new(),
             network: false,
             open: Vec::new(),
+            prefixes: Vec::new(),
             programs: Vec::new(),
             read: Vec::new(),
             search: Vec::new(),
