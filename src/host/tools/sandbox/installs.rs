@@ -239,13 +239,12 @@ impl Installs {
             .find(|prefix| self.fits(prefix))
             .unwrap_or(file);
         let is_installation = whole == Some(prefix);
-        let path = prefix.to_owned();
-        if is_installation && !self.is_known(&path) {
-            self.prefixes.insert(path);
-        } else if self.prefixes.contains(&path) {
+        if is_installation && !self.is_known(prefix) {
+            self.prefixes.insert(prefix.to_owned());
+        } else if self.prefixes.contains(prefix) {
             self.show(file.to_owned());
         } else if !is_installation {
-            self.show(path);
+            self.show(prefix.to_owned());
         }
     }
 
@@ -373,10 +372,8 @@ mod tests {
                 found.add_named(&text.replace('@', self.at.to_str().unwrap()), &work);
             }
             let below = |path: &PathBuf| {
-                path.strip_prefix(&self.at)
-                    .ok()?
-                    .to_str()
-                    .map(str::to_owned)
+                let below = path.strip_prefix(&self.at).ok()?;
+                below.to_str().map(str::to_owned)
             };
             let shown = found.programs.union(&found.prefixes);
             shown.filter_map(below).collect()
@@ -418,11 +415,8 @@ mod tests {
         let host = Host::new();
         host.program("me/.fly/flyctl", "");
         host.link("../flyctl", "me/.fly/bin/fly");
-        let search = ["me/.fly/bin"];
-        assert_eq!(
-            host.found(&search, &["fly"], &[]),
-            ["me/.fly", "me/.fly/flyctl"]
-        );
+        let found = host.found(&["me/.fly/bin"], &["fly"], &[]);
+        assert_eq!(found, ["me/.fly", "me/.fly/flyctl"]);
     }
 
     #[test]
