@@ -117,11 +117,16 @@ impl Fixture {
 
     /// Runs monolith as that user, whose home is `user`.
     pub fn by(&self, user: User, args: &[&str]) -> Left {
+        self.by_in("", user, args)
+    }
+
+    /// The same in a folder.
+    pub fn by_in(&self, folder: &str, user: User, args: &[&str]) -> Left {
         let own = self.command(args);
         let mut command = user.command(own.get_program());
         command
             .args(own.get_args())
-            .current_dir(self.path(""))
+            .current_dir(self.path(folder))
             .env("HOME", self.path("user"))
             .env("MONOLITH_HOME", self.path("home"))
             .stdin(Stdio::null());

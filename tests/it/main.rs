@@ -24,6 +24,9 @@ mod attribution;
 #[cfg(target_os = "linux")]
 mod beside_store;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod beyond_folder;
+#[cfg(test)]
 mod bring;
 #[cfg(test)]
 mod browser;

@@ -12,6 +12,7 @@ pub(crate) mod approval;
 pub(crate) mod as_typed;
 pub(crate) mod ask;
 pub(crate) mod begun_below;
+pub(crate) mod beyond;
 pub(crate) mod changes;
 pub(crate) mod clock;
 mod config;

@@ -1,6 +1,6 @@
 //! The question that a person is asked once about files that were found and not named: the person sees what they reach. Reads no contract.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,11 @@ use super::reach::listed;
 use super::runtime::runtime;
 use super::trusted::Trusted;
 use crate::ui::escape::line;
-use monolith_core::contract::{ContractSpec, FileTrust, McpTransport, placeholders};
+use monolith_core::contract::{ContractSpec, FileTrust, McpTransport};
 use monolith_core::message::Digest;
 use monolith_core::session::RedactionKey;
 use monolith_host::config::{TrustHash, place};
 use monolith_host::driver::{self, Reach, RunRequest, ServersToStart};
-
-/// Built-in tools that start commands.
-const STARTING: [&str; 1] = ["shell"];
 
 /// A contract, or a workflow, as it was read.
 pub(crate) struct ReadContract<'c> {
@@ -265,28 +262,4 @@ fn reach_of(app: &App, spec: &ContractSpec, folder: &Path) -> Result<Reach, CliE
     // The caller may stand on a thread of a runtime, which cannot wait for another one.
     let done = thread::scope(|scope| scope.spawn(reach).join());
     done.unwrap_or_else(|payload| resume_unwind(payload))
-}
-
-/// True if a contract starts commands, or names variables whose values it hands on.
-pub(crate) fn needs_trust(spec: &ContractSpec) -> bool {
-    let hands_on = |values: &BTreeMap<String, String>| {
-        values
-            .values()
-            .any(|text| placeholders(text).next().is_some())
-    };
-    let mut servers = spec.tools.servers.values();
-    let mut providers = spec.providers.values();
-    let mut builtin = spec.tools.builtin.iter();
-    builtin.any(|name| STARTING.contains(&name.as_str()))
-        || servers.any(|server| match &server.transport {
-            McpTransport::Stdio { .. } => true,
-            McpTransport::Openapi { headers, .. } | McpTransport::Rest { headers, .. } => {
-                hands_on(headers)
-            }
-            McpTransport::Remote { headers, oauth, .. } => {
-                let oauth = oauth.as_ref();
-                hands_on(headers) || oauth.is_some_and(|oauth| oauth.variables().next().is_some())
-            }
-        })
-        || providers.any(|provider| provider.api_key_env.is_some() || hands_on(&provider.headers))
 }

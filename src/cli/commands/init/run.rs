@@ -19,7 +19,6 @@ use crate::context::found::{
     running,
 };
 use crate::context::runtime::runtime;
-use crate::context::trust::needs_trust;
 use crate::context::trusted::Trusted;
 use crate::ui::command::typed_word;
 use crate::ui::escape::line;
@@ -126,7 +125,7 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
     }
     write(path, &text, args.force)?;
     // Who has a contract written here knows what it reaches.
-    if needs_trust(&judged_spec) {
+    if file.as_found(&text, &judged_spec, &[]).needs_trust() {
         let own = file.own_trust(&text, &judged_spec)?;
         Trusted::of(app)?.add(app, [own])?;
     }

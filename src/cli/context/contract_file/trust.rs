@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::ContractFile;
 use super::known::Reading;
 use crate::context::app::App;
+use crate::context::beyond::FoundContract;
 use crate::context::error::{CliError, ContractFault};
-use crate::context::trust::{AgentBelow, ReadContract, file_trust, needs_trust};
+use crate::context::trust::{AgentBelow, ReadContract, file_trust};
 use monolith_core::contract::{ContractSpec, FileTrust, Work, WorkflowSpec};
 use monolith_host::config::{Layers, place};
 use monolith_host::driver::decide_files;
@@ -99,8 +100,8 @@ impl ContractFile {
         layers.used_found(&self.folder().join(workspace))
     }
 
-    /// The files of a contract that must be trusted: found layers, and of a contract that was found, itself and its agents, unless all of it
-    /// starts nothing and hands on nothing.
+    /// The files of a contract that must be trusted: found layers, and of a contract that was found, itself and its agents, if it reaches
+    /// beyond its folder.
     fn files_of(
         &self,
         text: &str,
@@ -110,8 +111,9 @@ impl ContractFile {
         let own = place(&self.path);
         let is_whole = match &self.trust {
             Trust::Found => {
-                let mut specs = below.iter().map(|agent| &agent.spec).chain([spec]);
-                specs.any(|spec| needs_trust(spec) || !spec.files.is_empty())
+                let found = self.as_found(text, spec, below);
+                let mut specs = found.specs.iter();
+                specs.any(|(spec, _)| !spec.files.is_empty()) || found.needs_trust()
             }
             Trust::Recorded(files) | Trust::Among(files) => {
                 files.iter().any(|file| file.path == own)
@@ -122,6 +124,22 @@ impl ContractFile {
             return self.all_files(text, spec, below);
         }
         Ok(with_layers(Vec::new(), spec, below))
+    }
+
+    /// The same as a contract that was found, where it holds this text.
+    pub(crate) fn as_found<'c>(
+        &'c self,
+        text: &str,
+        spec: &'c ContractSpec,
+        below: &'c [AgentBelow],
+    ) -> FoundContract<'c> {
+        let agents = below.iter().map(|agent| (&agent.spec, &*agent.folder));
+        let included = below.iter().flat_map(|agent| agent.sources.clone());
+        FoundContract {
+            folder: self.folder(),
+            sources: self.sources(text).into_iter().chain(included).collect(),
+            specs: agents.chain([(spec, self.folder())]).collect(),
+        }
     }
 
     fn judge(
