@@ -11,20 +11,20 @@ use crate::confinement::{User, is_able};
 use crate::fixture::{Fixture, Left, calls, says};
 
 /// A run of the contract, which leaves its document.
-const RUN: [&str; 4] = ["run", "--json", "--contract", "c.yaml"];
+pub const RUN: [&str; 4] = ["run", "--json", "--contract", "c.yaml"];
 
-fn shell(command: &str) -> String {
+pub fn shell(command: &str) -> String {
     calls("shell", &json!({"command": command}).to_string())
 }
 
-fn put(path: &str) -> String {
+pub fn put(path: &str) -> String {
     let arguments = json!({"path": path, "content": "import os"});
     calls("write_file", &arguments.to_string())
 }
 
 impl Fixture {
     /// Writes a tool server to that path, and beside the workspace a script that leaves `marker`.
-    fn serves_from(&self, path: &str) {
+    pub fn serves_from(&self, path: &str) {
         let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
         let server = fs::read_to_string(server).unwrap();
         self.write(path, &format!("#!/usr/bin/env python3\n{server}"));
@@ -38,7 +38,7 @@ impl Fixture {
     }
 
     /// `c.yaml` whose model says these lines, with a shell and these terms of an unconfined server `odd`.
-    fn attacked(&self, server: &str, more: &str, lines: &[&str]) {
+    pub fn attacked(&self, server: &str, more: &str, lines: &[&str]) {
         let tools = format!(
             "tool_policy: optional\ntools: {{builtin: [shell, write_file, edit_file, apply_patch], workspace: work, \
              mcp: {{odd: {{{server}, sandbox: off}}}}{more}}}\n"
@@ -48,14 +48,14 @@ impl Fixture {
     }
 
     #[track_caller]
-    fn was_not_attacked(&self, said: &str) {
+    pub fn was_not_attacked(&self, said: &str) {
         assert!(!self.path("marker").exists(), "{said}");
     }
 }
 
 /// The results of the calls of a run that ended.
 #[track_caller]
-fn tool_results(left: &Left) -> Vec<String> {
+pub fn tool_results(left: &Left) -> Vec<String> {
     let result: Value = left.document();
     let conversation = result["conversation"].as_array();
     let conversation = conversation.unwrap_or_else(|| panic!("{}", left.printed()));
@@ -300,7 +300,8 @@ fn f7_a_step_starts_no_script_that_an_earlier_one_rewrote() {
         fixture.write("kid.yaml", &kid);
         let left = fixture.run(&["run", "w.yaml"]);
         assert_ne!(left.code, 0, "{}", left.printed());
-        assert_eq!(fixture.read(path) == text, !exists);
+        assert_eq!(fixture.path(path).exists(), exists);
+        assert!(!exists || fixture.read(path) != text);
         fixture.was_not_attacked(&left.printed());
     }
 }

@@ -113,6 +113,9 @@ mod marked;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod missing_files;
+#[cfg(test)]
 mod mutants;
 #[cfg(test)]
 #[cfg(unix)]

@@ -8,12 +8,31 @@ use crate::tools::{FileKind, FoundName, NamedFile, PathState, is_in};
 /// Names of files and links with their first state. A later state of a name is never taken over.
 #[derive(Debug, Default)]
 pub(super) struct DecidedFiles {
+    /// Names that unconfined servers use, and files of contracts: a person named or trusted all of them.
+    accepted: BTreeSet<PathBuf>,
     /// Files of configuration that may be missing.
     configuration: BTreeSet<PathBuf>,
     names: BTreeMap<PathBuf, FoundName>,
 }
 
+/// A name as it is noted for later runs.
+#[derive(Clone, Debug)]
+pub(super) struct NotedName {
+    /// True if its state replaces an earlier note.
+    pub is_accepted: bool,
+    pub path: PathBuf,
+    pub state: PathState,
+}
+
 impl DecidedFiles {
+    /// Accepts paths as they are now.
+    pub(super) fn accept(&mut self, paths: &BTreeSet<PathBuf>) {
+        for path in paths {
+            let names = self.decide(path).names.into_iter();
+            self.accepted.extend(names.map(|name| name.path));
+        }
+    }
+
     /// Adds files of configuration, which need not be there.
     pub(super) fn configure(&mut self, files: impl IntoIterator<Item = PathBuf>) {
         self.configuration.extend(files);
@@ -37,13 +56,15 @@ impl DecidedFiles {
         file
     }
 
-    /// The files that no program changes, except those of `own` in which a server may keep settings.
+    /// The files that no program changes, except those of `own` in which a server may keep settings. Settings that an unconfined server names
+    /// are never excepted.
     pub(super) fn guarded(&self, own: &[NamedFile]) -> Vec<PathBuf> {
         let own: BTreeSet<&Path> = own.iter().flat_map(paths).collect();
         let names = self.names.values().filter(|name| match name.state {
             PathState::File(_) => {
                 name.kind == FileKind::Program
-                    || name.kind == FileKind::Settings && !own.contains(name.path.as_path())
+                    || name.kind == FileKind::Settings
+                        && (self.accepted.contains(&name.path) || !own.contains(&*name.path))
             }
             PathState::Absent | PathState::Link(_) => false,
         });
@@ -59,26 +80,57 @@ impl DecidedFiles {
         links.map(|name| name.path.clone()).collect()
     }
 
-    /// The names that a program which may write those folders can change all the same: links, files with a second name, and missing files of
-    /// configuration.
-    pub(super) fn unheld(&self, folders: &[PathBuf]) -> Vec<(PathBuf, PathState)> {
-        let names = self.names.values().filter(|name| match name.state {
-            PathState::Absent => false,
-            PathState::File(_) => name.kind != FileKind::Data && has_second_name(&name.path),
-            PathState::Link(_) => true,
-        });
-        let names = names.map(|name| {
+    /// The missing files that no file tool makes.
+    pub(super) fn missing(&self) -> Vec<PathBuf> {
+        let missing = self.names.values().filter(|name| is_missing(name));
+        missing.map(|name| name.path.clone()).collect()
+    }
+
+    /// The names that a program which may write those folders can change all the same: links, files with a second name, missing files of
+    /// configuration, and missing files that an unconfined server names. An accepted file that the sandbox holds ends an earlier note.
+    pub(super) fn unheld(&self, folders: &[PathBuf]) -> Vec<NotedName> {
+        let names = self.names.values().filter_map(|name| {
+            let is_accepted = self.accepted.contains(&name.path);
             let state = match name.state {
-                PathState::File(None) => PathState::of(&name.path),
-                _ => name.state.clone(),
+                PathState::Absent if is_accepted && is_missing(name) => PathState::Absent,
+                PathState::Absent => return None,
+                PathState::File(_) if name.kind == FileKind::Data => return None,
+                PathState::File(None) if has_second_name(&name.path) => PathState::of(&name.path),
+                PathState::File(_) if !has_second_name(&name.path) => PathState::File(None),
+                PathState::File(_) | PathState::Link(_) => name.state.clone(),
             };
-            (name.path.clone(), state)
+            let path = name.path.clone();
+            Some(NotedName {
+                is_accepted,
+                path,
+                state,
+            })
         });
         let missing = self.configuration.iter().filter(|path| !path.exists());
-        let missing = missing.map(|path| (path.clone(), PathState::Absent));
+        let missing = missing.map(|path| NotedName {
+            is_accepted: true,
+            path: path.clone(),
+            state: PathState::Absent,
+        });
         let all = names.chain(missing);
-        all.filter(|(path, _)| is_in(path, folders)).collect()
+        all.filter(|name| is_in(&name.path, folders)).collect()
     }
+
+    /// The settings that servers made while they started. They are as wanted.
+    pub(super) fn made(&self) -> Vec<NotedName> {
+        let made = self.names.values().filter(|name| name.starts.made());
+        let made = made.map(|name| NotedName {
+            is_accepted: true,
+            path: name.path.clone(),
+            state: PathState::File(None),
+        });
+        made.collect()
+    }
+}
+
+fn is_missing(name: &FoundName) -> bool {
+    let is_named = name.state == PathState::Absent && name.kind != FileKind::Data;
+    is_named && !name.path.is_dir()
 }
 
 fn paths(file: &NamedFile) -> impl Iterator<Item = &Path> {

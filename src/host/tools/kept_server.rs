@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::mcp::Timeouts;
 use super::pool::{Key, ServerHost};
 use super::running::RunningServer;
-use super::{CallTerms, ServerSpec, ToolServerError};
+use super::{CallTerms, ToolServerError};
 use monolith_core::contract::ToolPin;
 use monolith_core::kernel::CallOrder;
 use monolith_core::message::{ToolOutcome, char_prefix};
@@ -33,13 +33,10 @@ pub(super) struct KeptServer {
 impl KeptServer {
     pub(super) fn new(
         server: Arc<RunningServer>,
-        mut key: Key,
+        key: Key,
         host: ServerHost,
         timeouts: Timeouts,
     ) -> Self {
-        if let ServerSpec::Stdio { files, .. } = &mut key.spec {
-            *files = files.for_restart();
-        }
         Self {
             current: Mutex::new(server),
             host,

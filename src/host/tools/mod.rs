@@ -63,7 +63,9 @@ pub(crate) use exchange_log::{AwaitedInput, ExchangeLog, ModelPrompt};
 pub(crate) use file_keeper::FileKeeper;
 pub use mcp_login::LoginFault;
 pub(crate) use mcp_login::begin_login;
-pub(crate) use named_files::{FileKind, FoundName, NamedFile, PathState, StartFiles, named_paths};
+pub(crate) use named_files::{
+    FileKind, FoundName, NamedFile, PathState, StartFiles, named_paths, paths_at_home,
+};
 pub(crate) use oauth::{ClientTerms, Exchange, LoginTerms, TokenKeeper, TokenStore};
 pub use oauth::{Login, OAuthFault, ReturnedCode, StoredAuthorization, server_address};
 pub use pool::ServerKeeper;

@@ -6,6 +6,8 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::sandbox::{Way, is_in};
 use crate::store::open_regular;
@@ -17,6 +19,8 @@ const SYSTEM: [&str; 6] = ["/bin", "/lib", "/lib64", "/nix/store", "/sbin", "/us
 const BREAKS: [char; 16] = [
     ' ', '\t', '\n', '"', '\'', '`', ';', '&', '|', '(', ')', '<', '>', '=', ',', ':',
 ];
+/// Bytes of a first line that are read, which is more than systems read.
+const MAX_FIRST_LINE: u64 = 512;
 /// Suffixes of files that programs keep data in.
 const DATA: [&str; 19] = [
     "csv", "db", "db3", "duckdb", "jsonl", "lock", "log", "markdown", "md", "ndjson", "parquet",
@@ -50,11 +54,20 @@ pub(crate) enum PathState {
     Link(PathBuf),
 }
 
+/// The starts of unconfined servers that name a missing file.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    began: AtomicBool,
+    made: AtomicBool,
+}
+
 /// A resolved path with its content.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundName {
     pub kind: FileKind,
     pub path: PathBuf,
+    /// Shared by all copies in this process.
+    pub starts: Arc<Starts>,
     pub state: PathState,
 }
 
@@ -68,7 +81,33 @@ pub(crate) struct NamedFile {
 /// The files that a server's command names, as they must be when it is started. Its words decide which they are, so two servers with the same
 /// words name the same files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StartFiles(Vec<NamedFile>);
+pub(crate) struct StartFiles {
+    files: Vec<NamedFile>,
+    /// True if the sandbox confines the server.
+    is_confined: bool,
+}
+
+/// The names without a file before a start.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct MissingNames(Vec<FoundName>);
+
+impl Starts {
+    /// True if a server made the file while it started.
+    pub(crate) fn made(&self) -> bool {
+        self.made.load(Ordering::Relaxed)
+    }
+}
+
+impl MissingNames {
+    /// Notes that an unconfined server has started: settings that exist now are its own.
+    pub(in crate::tools) fn note_start(self) {
+        for name in self.0 {
+            name.starts.began.store(true, Ordering::Relaxed);
+            let is_made = name.path.is_file() && FileKind::of(&name.path) == FileKind::Settings;
+            name.starts.made.fetch_or(is_made, Ordering::Relaxed);
+        }
+    }
+}
 
 impl PathState {
     /// The content of a path now.
@@ -100,7 +139,10 @@ impl FileKind {
         let suffix = path.extension().and_then(|suffix| suffix.to_str());
         let suffix = suffix.unwrap_or_default().to_ascii_lowercase();
         let is = |suffixes: &[&str]| suffixes.contains(&suffix.as_str());
-        if is(&PROGRAMS) || begins_as_program(path) {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        // A shell, node and others take variables that decide what they load from such a file.
+        let is_environment = name.starts_with(b".env") || is(&["env"]);
+        if is_environment || is(&PROGRAMS) || begins_as_program(path) {
             Self::Program
         } else if is(&DATA) {
             Self::Data
@@ -119,10 +161,12 @@ impl NamedFile {
         let links = way.links.into_iter().map(|(path, target)| FoundName {
             kind: FileKind::Program,
             path,
+            starts: Arc::default(),
             state: PathState::Link(target),
         });
         let end = FoundName {
             kind: FileKind::of(&way.end),
+            starts: Arc::default(),
             state: PathState::Absent,
             path: way.end,
         };
@@ -156,10 +200,15 @@ impl NamedFile {
     }
 
     /// True if a start may use the file, which was like `was` when it was decided on.
-    fn is_as(&self, was: &Self) -> bool {
+    fn is_as(&self, was: &Self, is_confined: bool) -> bool {
         let is_same = |(now, was): (&FoundName, &FoundName)| {
             let may_differ = match was.state {
-                PathState::Absent => now.kind != FileKind::Program,
+                PathState::Absent => match now.kind {
+                    FileKind::Data => true,
+                    FileKind::Program => false,
+                    // The server may have made them itself.
+                    FileKind::Settings => is_confined || was.starts.began.load(Ordering::Relaxed),
+                },
                 PathState::File(_) => was.kind != FileKind::Program,
                 PathState::Link(_) => false,
             };
@@ -170,24 +219,29 @@ impl NamedFile {
 }
 
 impl StartFiles {
-    pub(crate) const fn new(files: Vec<NamedFile>) -> Self {
-        Self(files)
+    pub(crate) const fn new(files: Vec<NamedFile>, is_confined: bool) -> Self {
+        Self { files, is_confined }
     }
 
-    /// The files for another start of a server that has run: it may have made the missing ones itself.
-    pub(in crate::tools) fn for_restart(&self) -> Self {
-        let is_there = |file: &&NamedFile| {
-            let end = file.names.last();
-            end.is_none_or(|end| end.state != PathState::Absent)
-        };
-        Self(self.0.iter().filter(is_there).cloned().collect())
-    }
-
+    /// Returns the missing names that an unconfined server may make.
+    ///
+    /// # Errors
     /// The first file that differs now.
-    pub(in crate::tools) fn changed(&self) -> Option<PathBuf> {
-        let mut files = self.0.iter();
-        let changed = files.find(|was| !NamedFile::of(&was.path).is_as(was));
-        changed.map(|file| file.path.clone())
+    pub(in crate::tools) fn check(&self) -> Result<MissingNames, PathBuf> {
+        let mut missing = Vec::new();
+        for was in &self.files {
+            let now = NamedFile::of(&was.path);
+            if !now.is_as(was, self.is_confined) {
+                return Err(was.path.clone());
+            }
+            let names = now.names.iter().zip(&was.names);
+            let absent = names.filter(|(now, _)| now.state == PathState::Absent);
+            missing.extend(absent.map(|(_, was)| was.clone()));
+        }
+        Ok(match self.is_confined {
+            true => MissingNames::default(),
+            false => MissingNames(missing),
+        })
     }
 }
 
@@ -204,17 +258,62 @@ impl Hash for StartFiles {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// The paths that words may name, relative ones in each of those folders.
+/// The paths that words may name, relative ones in each of those folders, and the interpreters that those files begin with.
 pub(crate) fn named_paths(words: &BTreeSet<String>, folders: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let pieces = words.iter().flat_map(|word| {
-        let pieces = word.split(BREAKS).chain([word.as_str()]);
-        pieces.filter(|piece| !piece.is_empty())
-    });
-    let pieces: BTreeSet<&str> = pieces.collect();
+    let in_folders = |words: &BTreeSet<String>| -> BTreeSet<PathBuf> {
+        let pieces = pieces_of(words);
+        let paths = pieces
+            .iter()
+            .flat_map(|piece| folders.iter().map(move |folder| folder.join(piece)));
+        paths.collect()
+    };
+    let mut paths = in_folders(words);
+    let interpreters = paths.iter().filter_map(|path| first_line(path));
+    let interpreters = in_folders(&interpreters.collect());
+    paths.extend(interpreters);
+    paths
+}
+
+/// The paths that words may name below the home of a server.
+pub(crate) fn paths_at_home(words: &BTreeSet<String>, home: &Path) -> BTreeSet<PathBuf> {
+    let pieces = pieces_of(words);
     let paths = pieces
         .iter()
-        .flat_map(|piece| folders.iter().map(move |folder| folder.join(piece)));
+        .filter_map(|piece| Some(home.join(piece.strip_prefix("~/")?)));
     paths.collect()
+}
+
+fn pieces_of(words: &BTreeSet<String>) -> BTreeSet<&str> {
+    let pieces = words
+        .iter()
+        .flat_map(|word| word.split(BREAKS).chain([word.as_str()]));
+    let pieces = pieces.flat_map(|piece| [Some(piece), attached(piece)]);
+    pieces.flatten().filter(|piece| !piece.is_empty()).collect()
+}
+
+/// The value that is attached to a flag of one letter (`-r./hook.js`), or the file of arguments that `@` names.
+fn attached(piece: &str) -> Option<&str> {
+    match piece.strip_prefix('-') {
+        Some(flag) if !flag.starts_with('-') => {
+            let mut letters = flag.chars();
+            letters.next()?;
+            Some(letters.as_str())
+        }
+        Some(_) => None,
+        None => Some(piece.strip_prefix('@')?.trim_start_matches('@')),
+    }
+}
+
+/// The words after `#!` of a script.
+fn first_line(path: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    let file = open_regular(path).ok()?;
+    file.take(MAX_FIRST_LINE).read_to_end(&mut head).ok()?;
+    let line = head
+        .strip_prefix(b"#!")?
+        .split(|byte| *byte == b'\n')
+        .next()?;
+    Some(String::from_utf8_lossy(line).trim().to_owned())
 }
 
 fn is_json(path: &Path) -> bool {
@@ -275,6 +374,8 @@ mod tests {
         check("servers.yaml", "", 0o644, FileKind::Settings);
         check("memory.json", "", 0o755, FileKind::Settings);
         check("runs.db", "", 0o755, FileKind::Data);
+        check(".env", "", 0o644, FileKind::Program);
+        check(".env.txt", "", 0o644, FileKind::Program);
         check("notes.md", "", 0o644, FileKind::Data);
         assert_eq!(
             FileKind::of(&folder.path().join("none")),
@@ -292,7 +393,7 @@ mod tests {
             }
             let _ = fs::remove_file(at("link"));
             symlink("run.py", at("link")).unwrap();
-            for name in ["made.py", "made", "made.db"] {
+            for name in ["made.py", "made", "made.db", ".env.local"] {
                 let _ = fs::remove_file(at(name));
             }
         };
@@ -305,12 +406,16 @@ mod tests {
             "made",
             "made.py",
             "made.db",
+            ".env.local",
         ];
         let files = || names.map(|name| NamedFile::of(&at(name))).to_vec();
-        let own = StartFiles::new(files());
         let check = |change: &dyn Fn(), expect: [Option<&str>; 2]| {
+            let own = StartFiles::new(files(), false);
+            let missing = own.check().unwrap();
             change();
-            let found = [own.changed(), own.for_restart().changed()];
+            let first = own.check().err();
+            missing.note_start();
+            let found = [first, own.check().err()];
             assert_eq!(found, expect.map(|name| name.map(at)));
             set();
         };
@@ -327,9 +432,32 @@ mod tests {
             symlink("other.py", at("link")).unwrap();
         };
         check(&link, [Some("link"); 2]);
-        let made = || fs::write(at("made.py"), "2").unwrap();
-        check(&made, [Some("made.py"), None]);
+        for program in ["made.py", ".env.local"] {
+            let made = || fs::write(at(program), "2").unwrap();
+            check(&made, [Some(program); 2]);
+        }
         let made = || fs::write(at("made"), "2").unwrap();
-        check(&made, [None; 2]);
+        check(&made, [Some("made"), None]);
+        // A confined server may have made its settings in any run.
+        let confined = StartFiles::new(files(), true);
+        made();
+        assert!(confined.check().is_ok());
+        fs::write(at("made.py"), "2").unwrap();
+        assert_eq!(confined.check().unwrap_err(), at("made.py"));
+    }
+
+    #[test]
+    fn attached_values_the_home_and_interpreters_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("run"), "#! .venv/bin/python3 -s\n").unwrap();
+        let words = ["-r./hook.js", "-Ilib", "@@args", "~/x.sh", "run", "--long"];
+        let words: BTreeSet<String> = words.map(str::to_owned).into();
+        let named = named_paths(&words, &[folder.path().to_owned()]);
+        for name in ["./hook.js", "lib", "args", ".venv/bin/python3", "run"] {
+            assert!(named.contains(&at(name)), "{name}: {named:?}");
+        }
+        let named = paths_at_home(&words, folder.path());
+        assert_eq!(named, BTreeSet::from([at("x.sh")]));
     }
 }

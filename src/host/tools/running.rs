@@ -12,6 +12,7 @@ use super::address_guard::{AddressGuard, SystemResolver};
 use super::builtin::Builtins;
 use super::envelope::ToolResponse;
 use super::mcp::{Endpoint, McpServer, Timeouts};
+use super::named_files::MissingNames;
 use super::offer::{self, BUILTIN, Offer, changed};
 use super::process::Program;
 use super::restarts::Restarts;
@@ -134,11 +135,12 @@ impl RunningServer {
                 ..
             } => {
                 let files = files.clone();
-                let changed = tokio::task::spawn_blocking(move || files.changed()).await;
-                if let Some(path) = changed.unwrap_or_default() {
+                let checked = tokio::task::spawn_blocking(move || files.check()).await;
+                let missing = checked.unwrap_or_else(|_| Ok(MissingNames::default()));
+                let missing = missing.map_err(|path| {
                     let command = command.clone();
-                    return Err(ToolServerError::ChangedFile { command, path });
-                }
+                    ToolServerError::ChangedFile { command, path }
+                })?;
                 let sandbox = sandbox
                     .as_ref()
                     .map(|profile| profile.in_workspace(&workspace));
@@ -151,7 +153,10 @@ impl RunningServer {
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };
-                Box::pin(McpServer::start((name, terms), &program, timeouts, cancel)).await?
+                let server = McpServer::start((name, terms), &program, timeouts, cancel);
+                let server = Box::pin(server).await?;
+                missing.note_start();
+                server
             }
             ServerSpec::Remote {
                 headers,

@@ -54,6 +54,7 @@ impl ContractFile {
                 .with_replaced(replaced)
                 .judge(app)?;
         }
+        app.environment.accept(&named);
         spec.files = files;
         Ok(())
     }
@@ -233,6 +234,7 @@ impl ContractFile {
                 .with_replaced(replaced)
                 .judge(app)?;
         }
+        app.environment.accept(&named);
         Ok(files)
     }
 

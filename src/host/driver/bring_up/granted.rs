@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::driver::decided_files::NotedName;
 use crate::tools::{FolderId, GrantedFolders, NamedFile, PathState, is_in};
 
 /// The file of folders in the state folder.
@@ -52,13 +53,20 @@ pub(super) fn keep(state: Option<&Path>, folders: &[PathBuf]) {
     append(state, NAME, &new);
 }
 
-/// Keeps names in folders that a run is about to grant, each with the state that it had when the run was decided on.
-pub(super) fn keep_names(state: Option<&Path>, names: &[(PathBuf, PathState)]) {
+/// Keeps names in folders that a run is about to grant, each with the state that it had when the run was decided on. A file that the sandbox holds
+/// (`File(None)`) is kept only in the place of an earlier state.
+pub(super) fn keep_names(state: Option<&Path>, names: &[NotedName]) {
+    if names.is_empty() {
+        return;
+    }
     let known = kept_names(state);
-    let texts = names.iter().filter_map(|(path, state)| {
-        let (path, state) = (path.to_str()?, state.to_string());
-        let is_known = known.get(Path::new(path)) == Some(&state);
-        (!is_known).then(|| format!("{path}\0{state}\0"))
+    let texts = names.iter().filter_map(|name| {
+        let (path, state) = (name.path.to_str()?, name.state.to_string());
+        let is_new = match known.get(Path::new(path)) {
+            Some(known) => name.is_accepted && *known != state,
+            None => name.state != PathState::File(None),
+        };
+        is_new.then(|| format!("{path}\0{state}\0"))
     });
     append(state, NAMES, &texts.collect::<String>());
 }
@@ -72,9 +80,14 @@ pub(in crate::driver) fn replaced<'p>(
     if known.is_empty() {
         return None;
     }
+    let held = PathState::File(None).to_string();
     let is_changed = |name: &Path| {
         let kept = known.get(name);
-        kept.is_some_and(|kept| *kept != PathState::of(name).to_string())
+        kept.is_some_and(|kept| match PathState::of(name) {
+            // Such a file is read-only for confined programs, and a new one has the kind of a missing file.
+            PathState::Absent | PathState::File(_) if *kept == held => false,
+            now => *kept != now.to_string(),
+        })
     };
     paths.into_iter().find_map(|path| {
         let names = NamedFile::of(path).names.into_iter();
@@ -164,9 +177,14 @@ mod tests {
         fs::write(at("real/run"), "").unwrap();
         symlink("real", at("bin")).unwrap();
         let (bin, free) = (at("bin"), at("free.env"));
+        let note = |path: &Path, state, is_accepted| NotedName {
+            is_accepted,
+            path: path.to_owned(),
+            state,
+        };
         let names = [
-            (bin.clone(), PathState::of(&bin)),
-            (free.clone(), PathState::Absent),
+            note(&bin, PathState::of(&bin), false),
+            note(&free, PathState::Absent, false),
         ];
         let paths = [at("bin/run"), free.clone()];
         assert_eq!(replaced(state, &paths), None);
@@ -176,9 +194,20 @@ mod tests {
         fs::create_dir(&bin).unwrap();
         fs::write(at("bin/run"), "").unwrap();
         assert_eq!(replaced(state, &paths), Some(bin.clone()));
-        keep_names(state, &[(bin, PathState::Absent)]);
+        // Another contract's run takes nothing back.
+        keep_names(state, &[note(&bin, PathState::Absent, false)]);
+        assert_eq!(replaced(state, &paths), Some(bin.clone()));
+        keep_names(state, &[note(&bin, PathState::Absent, true)]);
         assert_eq!(replaced(state, &paths), None);
         fs::write(&free, "").unwrap();
+        assert_eq!(replaced(state, &paths), Some(free.clone()));
+        // An accepted file is not compared, but a link in its place is.
+        keep_names(state, &[note(&free, PathState::File(None), true)]);
+        fs::write(&free, "other").unwrap();
+        assert_eq!(replaced(state, &paths), None);
+        fs::remove_file(&free).unwrap();
+        assert_eq!(replaced(state, &paths), None);
+        symlink("real/run", &free).unwrap();
         assert_eq!(replaced(state, &paths), Some(free));
     }
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 use super::confinement::Sandboxes;
+use super::granted;
 use crate::driver::{DriverError, Environment};
 use crate::tools::{
-    BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, StartFiles, ToolServers,
-    is_out_of_reach, named_paths,
+    BringUp, ClientTerms, Confined, Exchange, ServerHost, ServerSpec, StartFiles, ToolServers,
+    is_out_of_reach, named_paths, paths_at_home,
 };
 use monolith_core::contract::{
     ContractSpec, ExecutionContract, McpSpec, McpTransport, OAuthSpec, ServerCapability,
@@ -90,9 +91,13 @@ pub(super) fn server_specs(
                     path if path.components().count() > 1 => folder.join(path),
                     name => name.to_owned(),
                 };
+                let sandbox = sandboxes.server_profile(name, (&file, &args), &env, &files)?;
+                let is_confined = sandbox
+                    .as_ref()
+                    .is_some_and(|profile| profile.confined != Confined::Never);
                 ServerSpec::Stdio {
-                    sandbox: sandboxes.server_profile(name, (&file, &args), &env, &files)?,
-                    files: StartFiles::new(files),
+                    files: StartFiles::new(files, is_confined),
+                    sandbox,
                     args,
                     command: command.clone(),
                     terms,
@@ -192,12 +197,17 @@ fn named_by_server(
         } => {
             let args = environment.put_in(arg_variables, args, &format!("{place}.args"))?;
             let env = environment.expand_all(env, &format!("{place}.env"))?;
+            let home = env.get("HOME").cloned().or_else(|| environment.get("HOME"));
             let env = env.into_iter().filter(|(name, _)| name != "PATH");
             let words = args.into_iter().chain(env.map(|(_, value)| value));
             // A bare name is looked up in PATH.
             let command = Some(command.clone()).filter(|command| command.contains('/'));
-            let words = words.chain(command).collect();
-            Ok(named_paths(&words, &[folder.to_owned(), workspace]))
+            let words: BTreeSet<String> = words.chain(command).collect();
+            let mut named = named_paths(&words, &[folder.to_owned(), workspace]);
+            if let Some(home) = home {
+                named.extend(paths_at_home(&words, Path::new(&home)));
+            }
+            Ok(named)
         }
         McpTransport::Openapi { terms, .. } if !terms.spec.contains("://") => {
             Ok(BTreeSet::from([folder.join(&terms.spec)]))
@@ -324,6 +334,7 @@ impl Started {
             faults,
             statements,
         };
+        granted::keep_names(environment.state(), &environment.made());
         let servers = servers.watched_by(environment.call_watch(), environment.notes());
         Ok(Self { offer, servers })
     }

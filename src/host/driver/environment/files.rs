@@ -6,8 +6,8 @@ use std::sync::{MutexGuard, PoisonError};
 
 use super::Environment;
 use crate::driver::bring_up::replaced;
-use crate::driver::decided_files::DecidedFiles;
-use crate::tools::{NamedFile, PathState};
+use crate::driver::decided_files::{DecidedFiles, NotedName};
+use crate::tools::NamedFile;
 
 impl Environment {
     /// Keeps tools of runs that are brought up from now on from changing those files of configuration, which need not be there.
@@ -31,15 +31,25 @@ impl Environment {
         self.files().guarded(own)
     }
 
-    /// The files and links that no file tool changes.
+    /// The files, links and missing files that no file tool changes or makes.
     pub(in crate::driver) fn guarded_names(&self) -> Vec<PathBuf> {
         let files = self.files();
-        [files.guarded(&[]), files.links()].concat()
+        [files.guarded(&[]), files.links(), files.missing()].concat()
     }
 
     /// The names among them that a program which may write those folders can change all the same.
-    pub(in crate::driver) fn unheld(&self, folders: &[PathBuf]) -> Vec<(PathBuf, PathState)> {
+    pub(in crate::driver) fn unheld(&self, folders: &[PathBuf]) -> Vec<NotedName> {
         self.files().unheld(folders)
+    }
+
+    /// The settings that servers made while they started.
+    pub(in crate::driver) fn made(&self) -> Vec<NotedName> {
+        self.files().made()
+    }
+
+    /// Takes the present state of these paths as the one that a person wants: unconfined servers may use them.
+    pub fn accept(&self, paths: &BTreeSet<PathBuf>) {
+        self.files().accept(paths);
     }
 
     /// The first of these paths that changed since a run in which a confined program could replace it.
