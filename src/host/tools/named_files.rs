@@ -238,10 +238,10 @@ impl StartFiles {
             let absent = names.filter(|(now, _)| now.state == PathState::Absent);
             missing.extend(absent.map(|(_, was)| was.clone()));
         }
-        Ok(match self.is_confined {
-            true => MissingNames::default(),
-            false => MissingNames(missing),
-        })
+        if self.is_confined {
+            missing.clear();
+        }
+        Ok(MissingNames(missing))
     }
 }
 
