@@ -138,7 +138,8 @@ fn an_agent_that_had_no_run_yet_is_begun_by_the_next_process() {
     }
     for resume in [&["resume", "lead", "--no-wait"][..], &["resume", "--all"]] {
         let fixture = tree(UNTIL_GO);
-        let [go, called] = ["go", "called"].map(|name| fixture.path(name).display().to_string());
+        let [go, called] =
+            ["go.tmp", "called.log"].map(|name| fixture.path(name).display().to_string());
         let server = json!({"command": "python3", "args": [MEETING_SERVER, go, called, ""], "sandbox": "off"});
         let tools = json!({"mcp": {"fs": server}});
         let says = asks(&[("fs__meet", json!({}))], "Met.");
@@ -149,7 +150,7 @@ fn an_agent_that_had_no_run_yet_is_begun_by_the_next_process() {
         });
         signal(&driven, Signal::KILL);
         driven.wait().unwrap();
-        fixture.write("go", "");
+        fixture.write("go.tmp", "");
         fixture.ends(resume, 8);
         let shown = fixture.json(&["show", "lead.1"]).1;
         assert_eq!(shown["outcome"]["code"], "final_message", "{shown}");

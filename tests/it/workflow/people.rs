@@ -209,7 +209,7 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
         return;
     }
     let fixture = fixture("");
-    let begun = fixture.path("w/begun");
+    let begun = fixture.path("w/begun.tmp");
     let down = format!(
         "while [ ! -e {} ]; do sleep 0.02; done; exit 3",
         begun.display()
@@ -219,7 +219,7 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
         &down,
         "  - {id: call, delegate: caller.yaml, task: go}\n",
     );
-    let command = "touch begun; while [ ! -e go ]; do sleep 0.02; done; touch ended";
+    let command = "touch begun.tmp; while [ ! -e go ]; do sleep 0.02; done; touch ended";
     let says = asks(&[("shell", json!({"command": command}))], "called");
     let terms = "tools: {builtin: [shell], workspace: w}\nrequire_approval: [shell]\n";
     fixture.agent("caller", terms, &says);
