@@ -13,7 +13,6 @@ use crate::fixture::{Fixture, Left, calls, says};
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("user/.bashrc", "# mine\n");
-    fixture.write("user/notes.txt", "mine");
     fixture.write("clone/kept/.keep", "");
     symlink("../user", fixture.path("clone/link")).unwrap();
     fixture
@@ -192,6 +191,4 @@ fn a_found_contract_is_asked_about_if_it_reaches_beyond_its_folder() {
     fs::write(fixture.path("clone/part.md"), "You help.").unwrap();
     fixture.write("clone/kept/kid.ai", &part("../part.md"));
     check(&lead("kept/kid.ai", &files), false);
-    fixture.write("clone/kept/kid.ai", &part("../link/notes.txt"));
-    check(&lead("kept/kid.ai", &files), true);
 }
