@@ -43,15 +43,17 @@ impl FoundContract<'_> {
         let Ok(root) = self.folder.join(".").canonicalize() else {
             return true;
         };
-        match self.folder.join(path).canonicalize() {
-            Ok(path) => !path.starts_with(root),
-            // A missing path has no links that could be followed.
-            Err(_) => {
-                let rest = path.strip_prefix(self.folder).unwrap_or(path);
-                let mut parts = rest.components();
-                parts.any(|part| !matches!(part, Component::CurDir | Component::Normal(_)))
-            }
+        let whole = self.folder.join(path);
+        if let Ok(whole) = whole.canonicalize() {
+            return !whole.starts_with(root);
         }
+        let mut above = whole.ancestors().skip(1);
+        let known = above.find_map(|above| above.canonicalize().ok());
+        let rest = path.strip_prefix(self.folder).unwrap_or(path);
+        let climbs = rest
+            .components()
+            .any(|part| !matches!(part, Component::CurDir | Component::Normal(_)));
+        climbs || known.is_none_or(|known| !known.starts_with(root))
     }
 }
 
@@ -112,7 +114,7 @@ fn is_elsewhere(provider: &ProviderSpec) -> bool {
     let address = provider.base_url.as_deref().or(kind.usual_base_url());
     let is_usual = address.is_some_and(|address| kind.key_env_at(address).is_some());
     let is_here = address.is_some_and(is_this_machine);
-    provider.base_url_env.is_some() || !is_here && !(is_usual && provider.headers.is_empty())
+    provider.base_url_env.is_some() || !(is_here || is_usual && provider.headers.is_empty())
 }
 
 fn is_this_machine(address: &str) -> bool {
