@@ -284,11 +284,15 @@ fn s11b_a_process_that_leaves_undoes_the_changes_of_its_command() {
         let began = Instant::now();
         while !fixture.path("w/ready").exists() {
             assert!(began.elapsed() < Duration::from_secs(60));
-            thread::sleep(Duration::from_millis(20));
+            thread::yield_now();
         }
         for signal in signals {
             kill_process(Pid::from_child(&child), *signal).unwrap();
-            thread::sleep(Duration::from_millis(50));
+            // Two pending signals of one kind would be one.
+            let taken = Instant::now() + Duration::from_millis(50);
+            while Instant::now() < taken {
+                thread::yield_now();
+            }
         }
         let ended = Left::from(child.wait_with_output().unwrap());
         let said = ended.printed();
