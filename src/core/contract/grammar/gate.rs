@@ -35,7 +35,7 @@ pub struct GateGrammar {
 
 /// Why no grammar can be made of a tool's schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GrammarFault {
+pub struct GrammarFault {
     /// RFC 6901, into the tool's input schema.
     pub pointer: String,
     /// What cannot be expressed.
@@ -78,10 +78,7 @@ impl GateGrammar {
     ///
     /// # Errors
     /// Every tool whose schema cannot be compiled; also where no tool is exposed, for no call can then be made.
-    pub(crate) fn closed(
-        terms: &Terms,
-        language: GrammarLanguage,
-    ) -> Result<Self, Vec<GrammarFault>> {
+    pub fn closed(terms: &Terms, language: GrammarLanguage) -> Result<Self, Vec<GrammarFault>> {
         let tools: Vec<(&str, &Value)> = terms
             .exposed_tools()
             .filter(|tool| !tool.is_of_session())

@@ -190,7 +190,7 @@ impl TrialProcess {
 
 impl TrialEnd {
     /// Ends it, for good.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.process.end();
     }

@@ -20,7 +20,7 @@ impl LocalVocabulary {
     ///
     /// # Errors
     /// Why the file cannot be used, or the processor.
-    pub fn read(
+    pub(crate) fn read(
         file: &ModelFile,
         trial: Option<&ModelTrial>,
         context_window: u32,
