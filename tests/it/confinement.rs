@@ -416,7 +416,7 @@ fn a_resume_that_would_confine_less_is_refused_and_records_nothing() {
     for words in [
         "tool server odd of run r was confined (in the sandbox, landlock",
         "would be confined less here (no sandbox: this system lacks user namespaces)",
-        "nothing was recorded: monolith resume r goes on",
+        "nothing was recorded; run `monolith resume r` on a machine",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }

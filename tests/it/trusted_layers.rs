@@ -358,7 +358,7 @@ fn waiting() -> Fixture {
     fixture
 }
 
-/// S15.2: a run goes on with the files that it was begun with, or not at all.
+/// S15.2: a resumed run uses the files with which it began, or is refused.
 #[test]
 fn a_resume_is_refused_where_a_layer_or_its_script_changed() {
     let fixture = waiting();

@@ -1,4 +1,4 @@
-//! What a contract says of one call before it may start: it may, a person is asked, or it is denied. Asks no person.
+//! The decision of a contract about one call before it starts: allow, ask or deny. It asks no person.
 
 use super::approval_rule::{ApprovalAction, RulePlace};
 use super::server_terms::BUILTIN;
@@ -11,7 +11,7 @@ use crate::message::{ObjectText, RoundedValue};
 const SHELL: &str = "shell";
 const COMMAND: &str = "command";
 
-/// What a contract says of one call.
+/// The decision of a contract about one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     /// It may start.
@@ -23,10 +23,10 @@ pub(crate) enum Ruling {
 }
 
 impl Terms {
-    /// What is done with a call (semantics §6): the first rule of `approval` that it falls under decides, then `require_approval`;
-    /// a call under neither may start.
+    /// Decides about a call (semantics §6): the first matching rule of `approval` decides, then `require_approval`. A call that
+    /// matches neither may start.
     ///
-    /// A call that a rule cannot judge falls under it where it asks or denies, and not where it allows. A rule that allows some calls of
+    /// A rule that asks or denies matches a call that it cannot judge; a rule that allows does not. A rule that allows some calls of
     /// the built-in shell takes only commands that start one program and nothing else, and judges the words of that program.
     #[must_use]
     pub(crate) fn ruling_of(
@@ -76,8 +76,7 @@ impl Terms {
         Some(judged)
     }
 
-    /// What may be done with the calls of a tool, whatever their arguments: the rules that it falls under, up to the first that is
-    /// about all arguments.
+    /// Returns the rules that can match a call of a tool, up to the first that matches all arguments.
     #[must_use]
     pub fn rules_of(&self, tool: &str) -> Vec<(RulePlace, ApprovalAction, bool)> {
         let mut found = Vec::new();

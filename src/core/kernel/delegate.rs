@@ -80,9 +80,9 @@ impl Machine {
         delegation.is_some_and(|delegation| delegation.depth() > 0)
     }
 
-    /// Tokens and cost that a budget must still have before a request is issued. A first run needs the prompt alone, at its lowest price. A
-    /// run that was granted its budget needs the whole answer too, at the highest price: its usage is known only once it has come, and the
-    /// runs beside it have been promised the rest. An answer that no limit bounds, or whose model broke its limit, may fill the window.
+    /// Returns the tokens and the cost that a budget must still have before a request. A first run needs the prompt alone, at its lowest
+    /// price. A delegated run also needs a whole answer at the highest price: usage is known only afterwards, and parallel runs hold the
+    /// rest of the budget. An answer without a limit, or of a model that broke its limit, may fill the context window.
     pub(super) fn reserved_for(&self, target: usize, prompt: u64) -> (u64, u64) {
         let terms = &self.contract;
         if !holds(Guard::GrantWorstCase, self.is_granted()) {

@@ -1,5 +1,5 @@
-//! What the model was shown, by the labels of the tools that it came from, and which calls may not follow it (semantics §6, information
-//! flow). Judges calls and records what tainted them; starts and refuses none.
+//! Information flow (semantics §6): the labels of the text that the model has seen, and the calls that they forbid. It judges calls and
+//! records what tainted them. It starts and refuses none.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,7 +168,7 @@ impl Machine {
             && !self.is_given(rule, call)
     }
 
-    /// Whether what the rule asks for in the call's arguments was given by something that the rule is not about.
+    /// True if text without the rule's labels gave the arguments that the rule names.
     fn is_given(&self, rule: &FlowRule, call: &ToolInvocation) -> bool {
         if rule.unless_given.is_empty() {
             return false;
@@ -205,7 +205,7 @@ impl Machine {
         given.map(|(_, message)| message.content.as_str())
     }
 
-    /// Whether a rule of `flow` denies the call.
+    /// True if a rule of `flow` denies the call.
     pub(super) fn flow_denies(&self, call: &ToolInvocation) -> bool {
         let action = self.flow_of(call).map(|(_, rule)| rule.action);
         holds(Guard::FlowDenied, action == Some(FlowAction::Deny))
@@ -217,7 +217,7 @@ impl Machine {
         holds(Guard::FlowAsked, rule.action == FlowAction::Ask).then(|| RulePlace::Flow(number(n)))
     }
 
-    /// What a call is answered that a rule of `flow` denies.
+    /// Returns the answer to a call that a rule of `flow` denies.
     pub(super) fn flow_denial(&self, call: &ToolInvocation) -> Option<FailedReason> {
         let (_, rule) = self.flow_of(call).filter(|_| self.flow_denies(call))?;
         let (tool, from) = (&call.name, rule.source_words());
@@ -273,7 +273,7 @@ impl Machine {
         }
     }
 
-    /// What an entry says of a call that a rule of `flow` decides about.
+    /// Returns the record of a call that a rule of `flow` decides about.
     fn flow_record(&self, call: &ToolInvocation) -> Option<FlowRecord> {
         let (n, rule) = self.flow_of(call)?;
         let seen = rule.from.iter();
@@ -424,7 +424,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of a text without white space, only the whole is a word: but for quotes, brackets and marks around it.
+        /// A text without white space gives one word: itself, without the quotes, brackets and marks around it.
         #[test]
         fn no_part_of_a_word_is_given(
             before in "[^\\s]{0,3}",

@@ -12,9 +12,9 @@ pub enum SandboxPart {
     Linux,
     /// The program of this process: only monolith itself sets a sandbox up.
     Helper,
-    /// An id of its own for what runs there.
+    /// A separate range of user ids.
     UserNamespace,
-    /// A tree of mounts of its own.
+    /// A private tree of mounts.
     MountNamespace,
     /// Processes that see only each other and end together.
     PidNamespace,
@@ -67,7 +67,7 @@ impl SandboxPart {
             Self::Places => "a workspace apart from what is hidden",
             Self::Files => "a view of the files",
             Self::IdMapping => "id-mapped mounts",
-            Self::Proc => "a /proc of its own",
+            Self::Proc => "a private /proc",
             Self::Limits => "limits of processes",
             Self::Landlock => "landlock",
             Self::Seccomp => "seccomp",

@@ -11,13 +11,13 @@ use serde_json::{Number, Value};
 
 use super::{Members, ObjectFault};
 
-/// How deeply a value may nest. Deeper text is refused before anything is built from it.
+/// Maximum depth of a value. Deeper text is refused before a value is built.
 const MAX_DEPTH: usize = 64;
 
 /// The value in memory of a text that models or people wrote, under the rules of [`super::ObjectText`]: no key twice in one
 /// object, no more than 64 levels.
 ///
-/// `serde_json` reserves a key of its own: it takes an object with that key for the text that the key holds. A schema would then
+/// `serde_json` reserves one key: it reads an object with that key as the text that the key holds. A schema would then
 /// check another value than the one that is sent. Here every key is a key.
 ///
 /// # Errors

@@ -217,7 +217,7 @@ impl HeaderRecord<'_> {
         format.is_some_and(|format| format == WORKFLOW_FORMAT)
     }
 
-    /// Computes the hash of what the run or the workflow is bound to anew from its stored bytes; as `Self::check_contract`.
+    /// Computes the hash of the contract or definition from its stored bytes; as `Self::check_contract`.
     ///
     /// # Errors
     /// [`Flaw`] where the document is not canonical, of another format, or breaks a rule.

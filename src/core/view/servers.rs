@@ -69,7 +69,7 @@ impl Servers {
         self.confine(seq, &started.confinement);
     }
 
-    /// Takes the process that goes on with the run in the entry `seq`.
+    /// Applies the entry `seq`, in which a process resumes the run.
     pub(super) fn resumed(&mut self, seq: u64, resumed: &Resumed) {
         self.take(seq, &resumed.addresses, &resumed.tool_servers);
         self.differ(seq, &resumed.bring_up);

@@ -1,4 +1,4 @@
-//! The layers that a process has read. It reads each file once, and none while a run goes on.
+//! The layers that a process has read. It reads each file once, and none during a run.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -14,7 +14,7 @@ pub enum ConfinementError {
         is: Confinement,
         /// The server, or the commands of the shell, in words.
         program: Box<str>,
-        /// The run of which it goes on: itself, or the first open one above it.
+        /// The run to resume: this run, or its first open parent.
         root: Box<RunId>,
         /// The run.
         run_id: RunId,

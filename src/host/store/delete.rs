@@ -26,7 +26,7 @@ pub(super) const DELETE_UNUSED: &str =
 pub struct Removal<'k> {
     /// The runs.
     pub runs: Vec<RunId>,
-    /// Why; may be empty.
+    /// The reason; may be empty.
     pub reason: String,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub at_unix_ms: u64,

@@ -20,7 +20,7 @@ pub struct Erasure<'k> {
     pub run_id: RunId,
     /// The hash of the blob, or the beginning of it.
     pub blob: String,
-    /// Why; may be empty. At most [`MAX_REASON_BYTES`](monolith_core::transcript::MAX_REASON_BYTES).
+    /// The reason; may be empty. At most [`MAX_REASON_BYTES`](monolith_core::transcript::MAX_REASON_BYTES).
     pub reason: String,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub at_unix_ms: u64,

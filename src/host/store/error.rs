@@ -73,7 +73,7 @@ pub enum StoreError {
     Journal {
         /// The file.
         path: PathBuf,
-        /// The journal beside it.
+        /// The journal of the store.
         journal: PathBuf,
     },
     /// The operator: a write was cut off, and may not be rolled back from here.

@@ -39,7 +39,7 @@ pub enum ToolServerError {
     /// The operator: the sandbox that the server is to run in cannot be set up for it.
     #[error("start: the sandbox cannot be set up: {reason}")]
     NotConfined {
-        /// What the sandbox met, and what to do.
+        /// The failure of the sandbox and its remedy.
         reason: String,
     },
     /// The tool: it did not answer in time.

@@ -71,7 +71,7 @@ fn is_layer(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == HERE)
 }
 
-/// The layer at that path, for contracts of its own folder.
+/// Returns the layer at that path, for contracts in its folder.
 fn layer_of(app: &App, path: &Path) -> Result<Vec<FileTrust>, CliError> {
     let folder = path.parent().unwrap_or(&app.cwd);
     let layers = app.layers((folder, None), folder, None)?;

@@ -24,7 +24,7 @@ pub(super) enum Trust {
     Recorded(Vec<FileTrust>),
     /// It was judged with the file that names it.
     Judged,
-    /// The same, by a run that goes on: its files must be among these, as they were when that run began.
+    /// Like `Recorded`, for a resumed run: its files must be among these, unchanged since the run began.
     Among(Vec<FileTrust>),
 }
 

@@ -94,10 +94,10 @@ impl Advice for DriverError {
             Self::ChangedContract { .. } | Self::ChangedScript { .. } => {
                 "give again each --set that is not recorded (below providers or tools, where it may hold a secret); --contract FILE continues under a file as it is now"
             }
-            Self::OtherWorkspace { .. } => "a run goes on in the folder that it was begun in",
+            Self::OtherWorkspace { .. } => "resume the run in the folder in which it began",
             Self::Confinement(ConfinementError::Less { root, .. }) => {
                 return Some(format!(
-                    "nothing was recorded: monolith resume {root} goes on where `monolith doctor` shows the whole sandbox; a run that is begun here records what this machine confines"
+                    "nothing was recorded; run `monolith resume {root}` on a machine where `monolith doctor` shows the whole sandbox, or start a new run here"
                 ));
             }
             Self::Confinement(ConfinementError::Untried { .. }) => {

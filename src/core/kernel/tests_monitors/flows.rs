@@ -1,4 +1,4 @@
-//! What the model has seen when it asks for a call, counted from outside.
+//! A monitor of the labels that the model has seen when it requests a call.
 
 use std::collections::BTreeSet;
 
@@ -62,14 +62,14 @@ impl Shown {
         self.seen.append(&mut self.next);
     }
 
-    /// Whether a call of the tool may be begun.
+    /// Fails if the call of a tool may not begin.
     pub(super) fn may_call(&self, terms: &ExecutionContract, tool: &str) -> Verdict {
         hold(!self.ruled(terms, tool, FlowAction::Deny), || {
             format!("a call of {tool} after {:?}", self.seen)
         })
     }
 
-    /// Whether a person is asked before a call of the tool.
+    /// True if a person is asked before a call of the tool.
     pub(super) fn asks(&self, terms: &ExecutionContract, tool: &str) -> bool {
         self.ruled(terms, tool, FlowAction::Ask)
     }

@@ -24,7 +24,7 @@ impl Oracle {
         self.facts.grants.values().map(|grant| grant.0).sum()
     }
 
-    /// Whether agents' runs are all that is waited for, and nothing but a budget ends the run.
+    /// True if only agents still run, and a budget alone ends the run.
     pub(super) fn only_agents_run(&self) -> bool {
         let below = self.gone_on_with();
         let is_agents = |c: &Call| match c.slot {

@@ -54,7 +54,7 @@ pub(super) fn keep(state: Option<&Path>, folders: &[PathBuf]) {
 }
 
 /// Keeps names in folders that a run is about to grant, each with the state that it had when the run was decided on. A file that the sandbox holds
-/// (`File(None)`) is kept only in the place of an earlier state.
+/// (`File(None)`) only replaces an earlier state.
 pub(super) fn keep_names(state: Option<&Path>, names: &[NotedName]) {
     if names.is_empty() {
         return;

@@ -7,7 +7,7 @@ use monolith_core::kernel::EventKind;
 use monolith_core::message::{RunId, ServerConfinement};
 use monolith_core::transcript::SealedEntry;
 
-/// The last recorded decisions of some runs. A process that goes on with them must confine as much.
+/// The last recorded decisions of some runs. A process that resumes them must confine as much.
 #[derive(Clone, Debug, Default)]
 pub(in crate::driver) struct RecordedConfinement(Vec<(RunId, Vec<ServerConfinement>)>);
 
@@ -32,7 +32,7 @@ impl RecordedConfinement {
         }
     }
 
-    /// Adds every open run below that one: a process that goes on with it goes on with them.
+    /// Adds every open child run: a process that resumes the parent resumes them.
     ///
     /// # Errors
     /// The faults of the store.

@@ -1,4 +1,4 @@
-//! The store and what a run's programs may write: refuses a store that a confined program could replace by a file beside it.
+//! Refuses a store in a folder that a confined program can write: a file next to a store can replace its content.
 //!
 //! Knows the grants of confined programs and the host's own folders. Does not confine: a program without a sandbox may write
 //! wherever this process may.

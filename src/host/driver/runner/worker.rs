@@ -104,7 +104,7 @@ impl Worker {
     /// [`drive`](crate::driver::drive), within the limits of the runner.
     ///
     /// # Errors
-    /// Those of [`drive`](crate::driver::drive).
+    /// As [`drive`](crate::driver::drive).
     pub async fn drive(
         mut self,
         prepared: Prepared,

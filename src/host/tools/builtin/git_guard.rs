@@ -15,7 +15,7 @@ use super::beneath::repositories::{GuardedItem, Identity, Repository};
 use super::git_changes::{GitChanges, Repair, below};
 use super::git_settings;
 
-/// The guard that the runs of this process share: a run must not take the change of another one's command for a first state.
+/// The guard that the runs of this process share. No run may take a change by another run's command for a first state.
 static LIVE: Mutex<Weak<GitGuard>> = Mutex::new(Weak::new());
 
 /// The first state of the repositories in the workspaces of this process.

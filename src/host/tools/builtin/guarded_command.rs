@@ -1,5 +1,5 @@
-//! Commands whose changes to repositories are judged once they are gone, each on a thread of its own: also after a call that was given
-//! up, and while the process ends. Does not know what is judged.
+//! Commands whose changes to repositories are judged after they end, each on a separate thread: also after a dropped call, and while the
+//! process ends. Does not know the rules.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -118,7 +118,7 @@ impl Begun {
             is_unjudged: true,
             ..GitChanges::default()
         });
-        // A command that goes on may change them again.
+        // A command that still runs may change them again.
         changes.is_unjudged |= !is_gone;
         if let Err(changes) = waiting.send(changes) {
             let words = changes.words();

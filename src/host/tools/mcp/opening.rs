@@ -127,7 +127,7 @@ async fn begin_child(
     })
 }
 
-/// The fault of a sandbox that started nothing, by the exit code of its own process and its line.
+/// Returns the error of a sandbox that started nothing, from the exit code and the line of its process.
 fn not_confined<'o>(
     program: &Program<'_>,
     ended: Option<ExitStatus>,

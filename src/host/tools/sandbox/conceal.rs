@@ -175,7 +175,7 @@ fn show_children(layout: &mut Layout, folder: &Path, put: &Put) -> Result<(), Fa
     Ok(())
 }
 
-/// Puts nothing in the place of a file or folder in a writable folder.
+/// Hides a file or folder in a writable folder.
 fn mask(layout: &mut Layout, path: &Path) {
     let Ok(found) = fs::symlink_metadata(path) else {
         return;

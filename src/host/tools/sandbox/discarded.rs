@@ -72,7 +72,7 @@ fn has_file(folder: &Path) -> bool {
     false
 }
 
-/// The files and folders of a folder that are of its own mount. Links are the sandbox's, and so are the signs that leave a file of a cache out.
+/// Returns the files and folders on the folder's mount. The sandbox makes links and whiteouts, so they are left out.
 fn own_entries(folder: &Path, device: u64) -> impl Iterator<Item = (PathBuf, bool)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(move |entry| {

@@ -20,13 +20,13 @@ pub enum PartStatus {
 pub struct PartFound {
     /// The part.
     pub part: Part,
-    /// What is to be known of it, or why it is not to be had.
+    /// Details of the part, or the reason for which it is missing.
     pub detail: String,
     /// The result of the attempt.
     pub status: PartStatus,
 }
 
-/// Why nothing was started.
+/// Reason for which a sandbox did not start.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{part}: {reason}")]
 pub(super) struct Fault {

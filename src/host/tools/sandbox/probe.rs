@@ -65,7 +65,7 @@ impl ProbeReport {
         }
     }
 
-    /// Sets the sandbox of that profile up in a process of its own, with no program in it.
+    /// Sets up the sandbox of a profile in a separate process, without a program.
     #[cfg(target_os = "linux")]
     pub(in crate::tools) fn of_profile(program: &Path, profile: &SandboxProfile) -> Self {
         use std::process::{Command, Stdio};

@@ -73,7 +73,7 @@ pub(crate) struct SandboxProfile {
     pub guarded: Vec<PathBuf>,
     /// The folders among the workspace, `read` and `write`, as they were at bring-up.
     pub held: Vec<HeldFolder>,
-    /// The home folder, by its resolved path; it is empty but for what is shown in it.
+    /// The home folder, by its resolved path. It holds only the shown files.
     pub home: Option<PathBuf>,
     /// Folders and files that no program sees, whatever leads to them.
     pub hidden: Vec<PathBuf>,

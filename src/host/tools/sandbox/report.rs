@@ -11,7 +11,7 @@ use monolith_core::message::SandboxStrength;
 const READY: &str = "ready";
 const STRENGTH: &str = "strength";
 
-/// Where a process reports what it has set up.
+/// The pipe through which a process reports the parts that it has set up.
 #[derive(Debug)]
 pub(super) struct Report(File);
 
@@ -84,7 +84,7 @@ const fn sign_of(status: PartStatus) -> char {
     }
 }
 
-/// What became of each part that was reached.
+/// Returns the result of each part that was tried.
 pub(super) fn read(lines: &[u8]) -> Vec<PartFound> {
     let lines = String::from_utf8_lossy(lines);
     let found = |line: &str| {

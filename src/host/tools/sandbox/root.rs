@@ -21,7 +21,7 @@ use super::profile::HeldFolder;
 use super::raw;
 use monolith_core::message::MemoryScope;
 
-/// Where the new root is made; what the host has there is not seen meanwhile.
+/// The mount point of the new root; it covers the files of the host there.
 const MADE_AT: &str = "/tmp";
 /// Bytes of each folder that is empty and may be written.
 const FRESH: u64 = 1 << 30;
@@ -59,7 +59,7 @@ struct Taken {
     tree: OwnedFd,
 }
 
-/// Replaces the root of this process, which has a mount namespace of its own, and is the first of a pid namespace. A folder of `held` that is another
+/// Replaces the root of this process, which has a private mount namespace and is the first of a pid namespace. A folder of `held` that is another
 /// one now is a fault.
 ///
 /// All folders in memory together hold at most the bytes that `memory` limits.

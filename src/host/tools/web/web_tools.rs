@@ -295,7 +295,7 @@ impl WebTools {
     }
 }
 
-/// Reads a description on a thread of its own, until it is read or the caller is dropped: a large one takes seconds.
+/// Reads a description on a separate thread: a large one takes seconds. It stops if the caller is dropped.
 async fn read(text: String, terms: ImportTerms) -> Result<Imported, OpenapiFault> {
     let caller = Arc::new(());
     let awaited = Arc::downgrade(&caller);

@@ -1,7 +1,6 @@
-//! Why a description of a service gives no tools. Plain data.
+//! Reasons for which a service description gives no tools. Plain data.
 
-/// Why a description of a service, or one of its operations, gives no tool. The author of the description is to blame, unless the variant says
-/// otherwise.
+/// Reason for which a service description, or one of its operations, gives no tool. Its author has to act, unless the variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenapiFault {
     /// It is longer than any description that is read.
