@@ -145,7 +145,7 @@ fn a_file_that_takes_no_more_costs_no_run() {
     std::io::Write::write_all(&mut ledger, b"{\"type\":\"tool\"}\n").unwrap();
     ledger.set_len(1 << 28).unwrap();
     let run = format!(
-        "trap '' XFSZ; ulimit -f 131072; exec {} run c.yaml --billing-file b.jsonl --json",
+        "trap '' XFSZ; ulimit -f 131072; exec '{}' run c.yaml --billing-file b.jsonl --json",
         env!("CARGO_BIN_EXE_monolith")
     );
     let output = Command::new("sh")

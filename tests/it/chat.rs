@@ -164,7 +164,7 @@ fn a_start_that_was_waited_for_says_how_long_it_took() {
     let fixture = Fixture::new();
     let (monolith, go) = (env!("CARGO_BIN_EXE_monolith"), fixture.path("go"));
     let starts = format!(
-        "until [ -e {} ]; do sleep 0.05; done; exec {monolith} __slow-tool",
+        "until [ -e \"{}\" ]; do sleep 0.05; done; exec \"{monolith}\" __slow-tool",
         go.display()
     );
     let servers = format!("tools: {{mcp: {{late: {{command: sh, args: [-c, '{starts}']}}}}}}\n");

@@ -826,7 +826,7 @@ fn a_system_that_lacks_a_part_is_named_and_nothing_is_run() {
     fixture.commands("{}", "", &["echo ran > made"]);
     let limited = |args: &str| {
         let script = format!(
-            "echo 0 > /proc/sys/user/max_user_namespaces && exec {} {args}",
+            "echo 0 > /proc/sys/user/max_user_namespaces && exec '{}' {args}",
             env!("CARGO_BIN_EXE_monolith")
         );
         let output = Command::new("unshare")
