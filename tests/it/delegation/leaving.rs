@@ -238,7 +238,12 @@ fn a_tree_whose_agent_cannot_be_brought_up_is_left_and_loses_nothing() {
     for run in ["lead.1", "lead.2"] {
         fixture.answers("approve", run);
     }
-    fixture.write("server.py", "import sys; sys.exit(3)");
+    // The server fails only once the call beside it runs: an earlier failure leaves the tree before that call begins.
+    let begun = fixture.path("begun");
+    let fails = format!(
+        "import os, sys, time\nwhile not os.path.exists({begun:?}): time.sleep(0.01)\nsys.exit(3)\n"
+    );
+    fixture.write("server.py", &fails);
     let mut driven = fixture.quietly(&["resume", "lead", "--grace", "60"]);
     fixture.until("the call beside it is made", |fixture| {
         fixture.path("begun").exists() && fixture.is_suspended("lead.1")
