@@ -7,10 +7,11 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{FilterExt as _, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::context::error::{CliError, SystemFault};
-use crate::context::secrets;
-use crate::ui::escape;
 use monolith_host::driver::Environment;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::secrets;
+use monolith_service::text::escape;
 
 /// The variable that turns diagnostics on: a level, or `monolith_host::module=level` separated by commas.
 const VARIABLE: &str = "MONOLITH_LOG";
@@ -21,7 +22,10 @@ const VARIABLE: &str = "MONOLITH_LOG";
 /// received, and with it secrets.
 ///
 /// `traces` are the targets of payloads that the caller asks to see: those are written as they are, whatever the variable says.
-pub(super) fn start(environment: &Environment, traces: Vec<&'static str>) -> Result<(), CliError> {
+pub(super) fn start(
+    environment: &Environment,
+    traces: Vec<&'static str>,
+) -> Result<(), ServiceError> {
     let given = environment.get(VARIABLE);
     if given.is_none() && traces.is_empty() {
         return Ok(());
@@ -50,7 +54,7 @@ pub(super) fn start(environment: &Environment, traces: Vec<&'static str>) -> Res
     Ok(())
 }
 
-fn parse(given: &str) -> Result<Targets, CliError> {
+fn parse(given: &str) -> Result<Targets, ServiceError> {
     let filter = given.parse().map_err(|_| SystemFault::LogFilter {
         got: given.chars().take(200).collect(),
     })?;

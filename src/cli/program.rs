@@ -1,5 +1,6 @@
 //! The process from its arguments to its exit code: parses, chooses the command, and shows the fault that it ends with.
 
+use crate::context::fault::show_error;
 use std::ffi::OsString;
 use std::io;
 use std::panic;
@@ -11,15 +12,11 @@ use clap::{CommandFactory as _, Parser as _};
 use crate::args::{Cli, Command};
 use crate::commands;
 use crate::commands::drive::print_result;
-use crate::context::agents_reader::AgentFilesReader;
 use crate::context::app::App;
-use crate::context::clock::unix_ms;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::exit::Exit;
 use crate::context::interrupts;
 use crate::context::judged::say_judged;
-use crate::context::panics::{caught, on_panic};
-use crate::context::root::variable;
+use crate::context::panics::on_panic;
+use crate::context::root::{given_root, variable};
 use crate::log;
 use crate::tips::{as_run, with_tip};
 use crate::ui::progress::watched;
@@ -28,6 +25,14 @@ use monolith_host::config::LayerFiles;
 use monolith_host::driver::Environment;
 use monolith_host::telemetry::AgentResult;
 use monolith_host::tools::{confine, supervise};
+use monolith_service::agents_reader::AgentFilesReader;
+use monolith_service::clock::unix_ms;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::panics::caught;
+use monolith_service::service::Service;
+use monolith_service::text::escape::line;
 
 /// Runs the command line of this process.
 #[must_use]
@@ -67,14 +72,15 @@ pub fn main() -> ExitCode {
     };
     let wants_result = cli.command.wants_result();
     let outcome = caught(|| perform(cli, environment, screen, !wants_result));
-    if let Err(fault @ CliError::System(SystemFault::LogFilter { .. } | SystemFault::Panic { .. })) =
-        &outcome
+    if let Err(
+        fault @ ServiceError::System(SystemFault::LogFilter { .. } | SystemFault::Panic { .. }),
+    ) = &outcome
         && wants_result
     {
         print_result(screen, fault);
     }
     let exit = outcome.unwrap_or_else(|fault| {
-        fault.show(screen);
+        show_error(screen, &fault);
         Exit::from(&fault)
     });
     say_judged();
@@ -99,39 +105,52 @@ fn perform(
     environment: Environment,
     screen: Screen,
     for_people: bool,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     log::start(&environment, cli.command.accounting().traces())?;
     let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
         reason: fault.to_string(),
     })?;
-    let mut app = App {
-        accounting: cli.command.accounting(),
-        asks: true,
+    let accounting = cli.command.accounting();
+    let service = Service {
+        billing_file: accounting.billing_file.clone(),
         config: cli.config,
         cwd,
         environment,
         layer_files: LayerFiles::default(),
-        screen,
-        // Beside a stream on a terminal there must be a place for what is said of it.
-        streams: for_people && screen.is_shown() && screen.is_watched(),
+        notes_default_root: accounting.verbose && given_root().is_none(),
+        sessions_dir: accounting.kept.sessions_dir.clone(),
         store: cli.store,
         unsigned: cli.command.is_unsigned(),
     };
+    let mut app = App {
+        accounting,
+        asks: true,
+        screen,
+        service,
+        // Beside a stream on a terminal there must be a place for what is said of it.
+        streams: for_people && screen.is_shown() && screen.is_watched(),
+    };
     // Without a state folder nothing is stored, and a command that needs a model reports that.
     if let Ok(folder) = app.models_folder() {
-        app.environment = app.environment.with_models(folder);
+        app.service.environment = app.environment.clone().with_models(folder);
     }
     if let (Ok(keys), Ok(state), Ok(withheld)) = (app.keys(), app.state_folder(), app.withheld()) {
-        app.environment = app.environment.with_state(keys, state, withheld);
+        app.service.environment = app.environment.clone().with_state(keys, state, withheld);
     }
     if let Ok(program) = std::env::current_exe() {
-        app.environment = app.environment.with_program(program);
+        app.service.environment = app.environment.clone().with_program(program);
     }
     if screen.is_watched() {
-        app.environment = app.environment.with_file_watch(watched(screen));
+        app.service.environment = app.environment.clone().with_file_watch(watched(screen));
     }
-    let agents = Arc::new(AgentFilesReader::new(app.during_a_run()));
-    app.environment = app.environment.with_agents(agents);
+    let is_quiet = app.accounting.quiet;
+    let note = move |name: &str, note: &str| {
+        if !is_quiet {
+            screen.note(&format!("note: {}: {}", line(name), line(note)));
+        }
+    };
+    let agents = Arc::new(AgentFilesReader::new(app.during_a_run(), note));
+    app.service.environment = app.environment.clone().with_agents(agents);
     match cli.command {
         Command::Run(args) => commands::run::run(&app, args),
         Command::Continue(args) => commands::continuation::continue_run(&app, args),
@@ -207,14 +226,16 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
             Ok(()) => Exit::OK,
             Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Exit::OK,
             Err(reason) => {
-                let fault = CliError::from(reason);
-                fault.show(screen);
+                let fault = ServiceError::from(reason);
+                show_error(screen, &fault);
                 Exit::from(&fault)
             }
         };
     }
     // What was typed stands in it, and may hold anything.
-    screen.write_err(&crate::ui::escape::text(&fault.render().to_string()));
+    screen.write_err(&monolith_service::text::escape::text(
+        &fault.render().to_string(),
+    ));
     if Cli::wanted_result(given) {
         let said = fault.render().to_string();
         // The text before the first blank line; the rest is how the command is used.

@@ -8,8 +8,8 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::commands::values::is_outcome;
-use super::ui::command::shell_word;
 use monolith_core::contract::contract_file_schema;
+use monolith_service::text::command::shell_word;
 
 /// No headends are there yet.
 const NO_SERVERS: &str =

@@ -4,11 +4,11 @@ use clap::ValueEnum;
 use serde::Deserialize as _;
 use serde::de::value::{self, StrDeserializer};
 
-use crate::context::source::is_named_as_transcript;
-use crate::ui::numbers::counted;
 use monolith_core::kernel::{AgentOutcome, OutcomeCode};
 use monolith_core::message::RunId;
 use monolith_host::store::{Durability, NEWEST};
+use monolith_service::source::is_named_as_transcript;
+use monolith_service::text::numbers::counted;
 
 /// What an entry must survive.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]

@@ -3,10 +3,11 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use crate::context::app::App;
-use crate::context::error::{CliError, SystemFault};
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
 
 /// Asks the person at the terminal; no person there, or anything but yes, is no. `what` is what was not done then.
-pub(crate) fn confirm(app: &App, what: &'static str, question: &str) -> Result<(), CliError> {
+pub(crate) fn confirm(app: &App, what: &'static str, question: &str) -> Result<(), ServiceError> {
     let answer = answer(app, &format!("{question} [y/N] "))?;
     match answer.as_deref() {
         Some("y" | "Y" | "yes") => Ok(()),
@@ -20,7 +21,7 @@ pub(crate) fn confirm(app: &App, what: &'static str, question: &str) -> Result<(
 }
 
 /// The answer of the person at the terminal; `None` if there is no terminal, or no one is to be asked.
-pub(crate) fn answer(app: &App, question: &str) -> Result<Option<String>, CliError> {
+pub(crate) fn answer(app: &App, question: &str) -> Result<Option<String>, ServiceError> {
     let stdin = io::stdin();
     if !app.asks || !stdin.is_terminal() {
         return Ok(None);

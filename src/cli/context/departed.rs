@@ -1,11 +1,12 @@
 //! What every command does where what it shows is not the machine's state (002 Invariant D): it reports that once, and ends with
 //! the code of a divergence. Does not compare; the view does.
 
-use super::error::{CliError, TranscriptFault};
-use super::exit::Exit;
 use crate::ui::departed::departed;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::view::RunView;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
 
 /// Reports on stderr, which is for people where stdout is for programs, that what is shown departs; the code to end with.
 pub(crate) fn warned(screen: Screen, view: &RunView) -> Option<Exit> {
@@ -16,7 +17,7 @@ pub(crate) fn warned(screen: Screen, view: &RunView) -> Option<Exit> {
 }
 
 /// The same on stdout, before or among what is shown there.
-pub(crate) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, CliError> {
+pub(crate) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, ServiceError> {
     let Some(departure) = view.departure() else {
         return Ok(None);
     };
@@ -26,7 +27,7 @@ pub(crate) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, Cli
 }
 
 /// Refuses to make a result of what departs.
-pub(crate) fn agreeing(asked: &str, view: &RunView) -> Result<(), CliError> {
+pub(crate) fn agreeing(asked: &str, view: &RunView) -> Result<(), ServiceError> {
     match view.departure() {
         None => Ok(()),
         Some(departure) => Err(TranscriptFault::Departed {

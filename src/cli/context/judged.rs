@@ -3,9 +3,9 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use super::secrets;
-use crate::ui::escape;
 use monolith_host::tools::judged_commands;
+use monolith_service::secrets;
+use monolith_service::text::escape;
 
 /// The longest wait.
 const WITHIN: Duration = Duration::from_secs(30);

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::as_typed::remember;
 use monolith_core::contract::KNOBS;
+use monolith_service::as_typed::remember;
 
 /// Knobs that are on or off: without a value they are on.
 const SWITCHES: [&str; 2] = ["parallelToolCalls", "stream"];
@@ -148,7 +148,7 @@ fn dashed(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::as_typed::as_typed;
+    use monolith_service::as_typed::as_typed;
 
     /// 001/8.overrides.1
     #[test]

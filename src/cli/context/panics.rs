@@ -1,21 +1,10 @@
-//! Panics as faults: what of a bug is shown, and that the command still ends in order.
+//! The report of a panic: a bug in monolith.
 
-use std::any::Any;
-use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::panic::PanicHookInfo;
 
-use crate::context::error::{CliError, SystemFault};
-use crate::context::secrets;
-use crate::ui::escape;
-
-/// What `body` comes to; a panic in it is a fault like any other.
-pub(crate) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
-    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        Err(SystemFault::Panic {
-            message: words(payload.as_ref()),
-        }
-        .into())
-    })
-}
+use monolith_service::panics::words;
+use monolith_service::secrets;
+use monolith_service::text::escape;
 
 /// One line for the report of the bug; the command itself ends with an error after it.
 pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
@@ -26,29 +15,4 @@ pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
         &mut std::io::stderr(),
         escape::text(&secrets::without_secrets(&line)).as_bytes(),
     ));
-}
-
-fn words(payload: &(dyn Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::context::exit::Exit;
-
-    #[test]
-    fn a_panic_is_a_fault_of_monolith_with_its_words() {
-        let check = |body: fn() -> Result<Exit, CliError>, expect: &str| {
-            let fault = caught(body).map_err(|fault| (Exit::from(&fault), fault.summary()));
-            assert_eq!(fault, Err((Exit::FAILED, expect.to_owned())));
-        };
-        check(|| panic!("plain"), "monolith itself failed: plain");
-        check(|| panic!("{}", 1 + 1), "monolith itself failed: 2");
-        check(|| panic::panic_any(7), "monolith itself failed: no message");
-    }
 }

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::ui::escape::line;
-use crate::ui::numbers::{counted, dollars, grouped};
 use monolith_core::contract::{BigCount, DelegateTerms, ExecutionContract};
 use monolith_core::message::{Confinement, MemoryScope, SandboxStrength, ServerConfinement};
 use monolith_host::driver::{
     Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE, StatedConfinement,
 };
 use monolith_host::tools::{ProbeFault, ProbeReport, SandboxKind};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::{counted, dollars, grouped};
 
 /// Everything, one a line, with what confines each command on this machine.
 ///

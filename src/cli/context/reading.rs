@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::context::app::App;
-use crate::context::error::{CliError, SystemFault};
 use crate::context::runtime::runtime;
 use crate::context::signals::Signals;
 use crate::ui::progress::Progress;
 use monolith_host::inference::Reading;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
 
 /// Does work that reads a large file: shows how far it has come, and ends it where the process is asked to end. What is called
 /// `name` has `total` bytes.
@@ -16,8 +17,8 @@ pub(crate) fn reading<T: Send>(
     name: String,
     total: u64,
     work: impl FnOnce(&mut Reading<'_>) -> T + Send,
-) -> Result<T, CliError> {
-    let refuse = |reason: String| CliError::from(SystemFault::Runtime { reason });
+) -> Result<T, ServiceError> {
+    let refuse = |reason: String| ServiceError::from(SystemFault::Runtime { reason });
     let runtime = runtime()?;
     let ended = AtomicBool::new(false);
     let mut progress = Progress::new(app.screen, name, total);

@@ -1,12 +1,6 @@
-//! The folder that tool servers are to see: `MCP_ROOT` of this process, and what is said of it (001 §6).
+//! `MCP_ROOT` of this process, the folder that tool servers see (001 §6).
 
-use std::path::Path;
-
-use super::app::App;
-use monolith_core::contract::ContractSpec;
-use monolith_host::driver::{
-    HandedRoot, MCP_ROOT, handed_roots, is_root_of_all, skipped_search_folders,
-};
+use monolith_host::driver::MCP_ROOT;
 
 /// A variable of this process. A root for tool servers that is missing or blank is the folder where the command was typed.
 pub(crate) fn variable(name: &str) -> Option<String> {
@@ -18,45 +12,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 }
 
 /// The root that this process was given.
-fn given_root() -> Option<String> {
+pub(crate) fn given_root() -> Option<String> {
     let root = std::env::var(MCP_ROOT).ok();
     root.filter(|root| !root.trim().is_empty())
-}
-
-/// What is said of the roots that the servers of a file are handed, `folder` being the file's own.
-pub(crate) fn root_notes(app: &App, spec: &ContractSpec, folder: &Path) -> Vec<String> {
-    let handed = handed_roots(spec, &app.environment);
-    let is_whole = |root: &&HandedRoot| is_root_of_all(&folder.join(&root.folder));
-    let confined = handed.iter().filter(|root| root.is_confined);
-    let whole = confined.filter(is_whole).map(|root| {
-        let of = if root.is_mcp_root { "MCP_ROOT" } else { "`roots`" };
-        format!(
-            "{}: {of} is `/`, where no confined server may write: this one sees its workspace and what `read` and `write` of its sandbox name; name a folder below it, or say `sandbox: off`",
-            root.place
-        )
-    });
-    let mut notes: Vec<String> = whole.filter(|_| cfg!(target_os = "linux")).collect();
-    notes.dedup();
-    let skipped = skipped_search_folders(spec, folder, &app.environment);
-    notes.extend(skipped.into_iter().map(|skipped| {
-        let folder = skipped.path.display();
-        match skipped.record {
-            None => format!(
-                "PATH: {folder} is left out, because a confined program may write there; to start a program of it, name it by its path"
-            ),
-            Some(record) => format!(
-                "PATH: {folder} is left out, because a confined program of an earlier run could write there; name its programs by their paths, \
-                 or check the folder and delete {}, which lists the folders that earlier runs could write",
-                record.display()
-            ),
-        }
-    }));
-    let here = app.cwd.display().to_string();
-    let is_here = |root: &HandedRoot| root.is_mcp_root && root.folder == here;
-    if app.accounting.verbose && given_root().is_none() && handed.iter().any(is_here) {
-        notes.push(format!(
-            "MCP_ROOT is not set or blank: the working folder {here} takes its place"
-        ));
-    }
-    notes
 }

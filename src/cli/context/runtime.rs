@@ -2,23 +2,24 @@
 
 use tokio::runtime::Runtime;
 
-use crate::context::error::{CliError, SystemFault};
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
 
 /// Threads on which files of tools are read, at most: each holds files open.
 const FILE_THREADS: usize = 64;
 
 /// Makes what a command that waits for the world runs on: this thread. One run waits most of the time, and a second thread would be woken for
 /// each thing that happens and wake this one in turn. What blocks for long has a thread of its own: the store, files of tools, engines, the last Ctrl-C.
-pub(crate) fn runtime() -> Result<Runtime, CliError> {
+pub(crate) fn runtime() -> Result<Runtime, ServiceError> {
     made(&mut tokio::runtime::Builder::new_current_thread())
 }
 
 /// Makes what a command runs on that drives many runs at once: a thread for each processor.
-pub(crate) fn runtime_of_many() -> Result<Runtime, CliError> {
+pub(crate) fn runtime_of_many() -> Result<Runtime, ServiceError> {
     made(tokio::runtime::Builder::new_multi_thread().max_blocking_threads(FILE_THREADS))
 }
 
-fn made(builder: &mut tokio::runtime::Builder) -> Result<Runtime, CliError> {
+fn made(builder: &mut tokio::runtime::Builder) -> Result<Runtime, ServiceError> {
     let runtime = builder.enable_all().build();
     Ok(runtime.map_err(|fault| SystemFault::Runtime {
         reason: fault.to_string(),

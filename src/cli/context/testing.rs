@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::found::{Calling, Choice};
-use super::source::Source;
 use monolith_core::contract::ProviderType;
+use monolith_service::found::choice::Choice;
+use monolith_service::found::servers::Calling;
+use monolith_service::source::Source;
 
 /// The golden transcript of that case.
 pub(crate) fn golden(name: &str) -> Source {

@@ -1,12 +1,12 @@
 //! One entry as the row that `show` lists it in. Reads the view; does not know the store.
 
-use super::escape::line;
-use super::narration::{Transition, numbered, started_beside};
-use super::numbers::{counted, seconds};
 use super::screen::{Screen, Style};
 use monolith_core::kernel::{Action, EntryKind, EventKind, State};
 use monolith_core::message::{Digest, EnvelopeStatus, ToolOutcome};
 use monolith_core::view::{Entry, RunView, Step};
+use monolith_service::text::escape::line;
+use monolith_service::text::narration::{Transition, numbered, started_beside};
+use monolith_service::text::numbers::{counted, seconds};
 
 /// The cells of a terminal that shows every column of a row.
 const FULL_WIDTH: usize = 100;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use miette::{Diagnostic, ReportHandler};
 
-use super::escape;
+use monolith_service::text::escape;
 
 /// A fault and what to do next, ready for a stream. The message is one line: what it quotes begins none of its own.
 pub(in crate::ui) fn rendered(message: &str, help: Option<String>, color: bool) -> String {

@@ -2,14 +2,9 @@
 //!
 //! Knows how things look. It knows no file, no key, no store and no command.
 
-pub(crate) mod branch;
-pub(crate) mod command;
 pub(crate) mod departed;
 pub(crate) mod entry_row;
-pub(crate) mod escape;
 mod fault;
-pub(crate) mod narration;
-pub(crate) mod numbers;
 pub(crate) mod progress;
 pub(crate) mod runs_progress;
 pub(crate) mod screen;

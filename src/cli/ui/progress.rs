@@ -77,7 +77,8 @@ pub(crate) fn watched(screen: Screen) -> impl Fn(&Path, u64, u64) + Send + Sync 
         }
         if shown.as_ref().is_none_or(|(of, _)| of != path) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let progress = Progress::new(screen, super::escape::line(&name), total);
+            let progress =
+                Progress::new(screen, monolith_service::text::escape::line(&name), total);
             *shown = Some((path.to_owned(), progress));
         }
         if let Some((_, progress)) = shown.as_mut() {

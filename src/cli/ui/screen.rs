@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use super::command::KEPT;
+use super::fault;
 use super::whole::Whole;
 use super::wrap::wrapped;
-use super::{escape, fault};
 use monolith_host::driver::Environment;
+use monolith_service::text::command::KEPT;
+use monolith_service::text::escape;
 
 /// Where output goes, and what it may look like there.
 ///

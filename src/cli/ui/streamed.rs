@@ -1,10 +1,10 @@
 //! The text of a response as it is shown while it arrives. Knows what is on the screen of it, and whether the run kept it; not when
 //! the token gate is open: what comes here is released.
 
-use super::escape;
 use super::screen::{Screen, Style};
 use monolith_core::message::InferenceSeq;
 use monolith_core::view::RunView;
+use monolith_service::text::escape;
 
 /// The text that was shown last.
 #[derive(Debug, Default)]

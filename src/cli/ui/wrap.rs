@@ -4,7 +4,7 @@
 //! words, and goes on below the text that it belongs to. A word that is longer than a line is broken where it has to be. A command, a
 //! hash and a key are not broken at all: the terminal does that with one that is longer than its lines, and copies it as one line.
 
-use super::command::KEPT;
+use monolith_service::text::command::KEPT;
 use unicode_width::UnicodeWidthChar as _;
 
 /// Spaces that stand apart what belongs to two columns.
@@ -270,7 +270,7 @@ fn indent(line: &str, width: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::command::command;
+    use monolith_service::text::command::command;
 
     fn check(text: &str, width: usize, expect: &str) {
         let shown = wrapped(text, width);

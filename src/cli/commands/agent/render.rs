@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::context::agents::{Agents, ProfileNow, RegisteredAgent};
-use crate::ui::escape::line;
 use monolith_core::agent::{Selection, standard};
 use monolith_core::contract::{AgentId, AgentProfile, AgentScore, SignalKind};
+use monolith_service::agents::{Agents, ProfileNow, RegisteredAgent};
+use monolith_service::text::escape::line;
 
 /// Each agent in a line, `standard` included.
 pub(super) fn listed(agents: &Agents) -> String {

@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use super::args::{AddAgentArgs, AgentCommand, SelectAgentArgs};
 use super::render;
 use crate::commands::contract::judge_terms;
-use crate::commands::drive::argument;
-use crate::context::agents::{Agents, ProfileNow, agent_id};
+use crate::commands::drive::input::argument;
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{AgentFault, CliError};
-use crate::context::exit::Exit;
-use crate::ui::command::typed_word;
-use crate::ui::escape::line;
 use monolith_core::agent::select;
 use monolith_core::contract::{AgentProfile, agent_profile_schema};
+use monolith_service::agents::{Agents, ProfileNow, agent_id};
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::agent::AgentFault;
+use monolith_service::exit::Exit;
+use monolith_service::text::command::typed_word;
+use monolith_service::text::escape::line;
 
 /// A model in the place of those that a profile leaves to each run. It is not asked.
 const STAND_IN: [&str; 2] = [
@@ -23,7 +24,7 @@ const STAND_IN: [&str; 2] = [
 ];
 
 /// `monolith agent`.
-pub(crate) fn agent(app: &App, command: AgentCommand) -> Result<Exit, CliError> {
+pub(crate) fn agent(app: &App, command: AgentCommand) -> Result<Exit, ServiceError> {
     match command {
         AgentCommand::List(args) => {
             let agents = Agents::of(app)?;
@@ -58,7 +59,7 @@ pub(crate) fn agent(app: &App, command: AgentCommand) -> Result<Exit, CliError> 
     Ok(Exit::OK)
 }
 
-fn add(app: &App, args: AddAgentArgs) -> Result<(), CliError> {
+fn add(app: &App, args: AddAgentArgs) -> Result<(), ServiceError> {
     let (path, profile) = read(app, args.file)?;
     Agents::of(app)?.add(app, (&path, &profile), args.update)?;
     let done = if args.update { "updated" } else { "added" };
@@ -69,7 +70,7 @@ fn add(app: &App, args: AddAgentArgs) -> Result<(), CliError> {
 }
 
 /// The profile of a file, valid as a whole (INV-AGT-001).
-fn read(app: &App, file: PathBuf) -> Result<(PathBuf, AgentProfile), CliError> {
+fn read(app: &App, file: PathBuf) -> Result<(PathBuf, AgentProfile), ServiceError> {
     let path = app.cwd.join(&file);
     let profile = ContractFile::given(app, file.clone(), Vec::new()).profile(app)?;
     if profile.enabled {
@@ -80,7 +81,7 @@ fn read(app: &App, file: PathBuf) -> Result<(PathBuf, AgentProfile), CliError> {
 
 /// Refuses a profile under which every run would end before it asks a model. Models and servers are those of the machine that runs it, so
 /// what is wrong with them is for the run.
-fn judge_contract(app: &App, path: PathBuf) -> Result<(), CliError> {
+fn judge_contract(app: &App, path: PathBuf) -> Result<(), ServiceError> {
     let mut file = ContractFile::given(app, path.clone(), Vec::new());
     let spec = file.read_to_look(app).or_else(|fault| {
         let sets = STAND_IN.map(str::to_owned).to_vec();
@@ -94,7 +95,7 @@ fn judge_contract(app: &App, path: PathBuf) -> Result<(), CliError> {
     }
 }
 
-fn selected(app: &App, args: SelectAgentArgs) -> Result<(), CliError> {
+fn selected(app: &App, args: SelectAgentArgs) -> Result<(), ServiceError> {
     let task = argument(app, args.task)?;
     let agents = Agents::of(app)?;
     note_left_out(app, &agents);

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::waiting::Waiting;
-use crate::commands::drive::answering;
 use crate::context::app::App;
-use crate::ui::escape::{brief, hides, line};
-use crate::ui::numbers::counted;
 use crate::ui::screen::Style;
 use crate::ui::wrap::{cells, shortened};
 use monolith_core::message::utc;
+use monolith_service::text::escape::{brief, hides, line};
+use monolith_service::text::numbers::counted;
+use monolith_service::waiting_call::answering;
 
 /// The most characters of arguments that are looked at: `approve` shows them whole.
 const ARGUMENT_CHARS: usize = 400;

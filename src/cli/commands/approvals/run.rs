@@ -5,11 +5,12 @@ use serde::Serialize;
 use super::args::ApprovalsArgs;
 use super::render::listed;
 use super::waiting::Waiting;
-use crate::commands::list::{name_damaged, waiting_runs};
+use crate::commands::list::name_damaged;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::ui::escape::line;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::list::found::waiting_runs;
+use monolith_service::text::escape::line;
 
 #[derive(Serialize)]
 struct Inbox {
@@ -17,7 +18,7 @@ struct Inbox {
 }
 
 /// `monolith approvals`.
-pub(crate) fn approvals(app: &App, args: &ApprovalsArgs) -> Result<Exit, CliError> {
+pub(crate) fn approvals(app: &App, args: &ApprovalsArgs) -> Result<Exit, ServiceError> {
     let (runs, damaged) = waiting_runs(app)?;
     let path = app.store_path()?;
     let mut found = Vec::new();

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::context::approval::ApprovalStatus;
-use crate::context::error::CliError;
-use crate::context::waiting_call::WaitingCall;
 use monolith_core::kernel::CallOrder;
 use monolith_core::message::{CallSeq, Digest, RunId};
 use monolith_host::store::StoreReader;
+use monolith_service::approval::ApprovalStatus;
+use monolith_service::error::ServiceError;
+use monolith_service::waiting_call::WaitingCall;
 
 /// A call that waits, as it is listed.
 #[derive(Serialize)]
@@ -47,7 +47,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// The call that a run waits with, where it still does.
-    pub(super) fn of(run_id: &RunId, path: &Path) -> Result<Option<Self>, CliError> {
+    pub(super) fn of(run_id: &RunId, path: &Path) -> Result<Option<Self>, ServiceError> {
         let reader = StoreReader::open(path)?;
         let driver = reader.driver_of(run_id)?;
         let Some(call) = WaitingCall::of(run_id, reader)? else {

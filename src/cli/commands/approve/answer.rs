@@ -6,21 +6,21 @@ use std::path::Path;
 
 use super::args::ApproveArgs;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::form;
-use crate::context::waiting_call::WaitingCall;
 use monolith_core::kernel::{Approval, MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
 use monolith_core::message::ObjectText;
 use monolith_core::transcript::SecretKey;
 use monolith_host::driver::KeyFolder;
 use monolith_host::store::Answer;
+use monolith_service::error::ServiceError;
+use monolith_service::form;
+use monolith_service::waiting_call::WaitingCall;
 
 /// An answer that cannot be given, in words.
 pub(super) enum NoAnswer {
     /// The caller asks for something that does not go.
     Refused(String),
     /// Something that it needs is not there.
-    Fault(CliError),
+    Fault(ServiceError),
 }
 
 /// The answer, signed where a key is given.
@@ -77,7 +77,7 @@ fn counts(call: &WaitingCall, approval: &Approval) -> Result<(), String> {
 }
 
 /// A key of this machine by its name, or the file of one.
-fn signer(app: &App, given: &str) -> Result<SecretKey, CliError> {
+fn signer(app: &App, given: &str) -> Result<SecretKey, ServiceError> {
     let file = Path::new(given);
     let is_file = file.components().count() > 1 || file.extension().is_some();
     if !is_file {

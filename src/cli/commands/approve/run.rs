@@ -4,28 +4,29 @@ use std::path::Path;
 
 use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
-use crate::commands::drive::{agreed, answering, shown};
-use crate::commands::list::waiting_runs;
+use crate::commands::drive::{agreed, shown};
 use crate::context::app::App;
-use crate::context::approval::verdict;
 use crate::context::ask;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::context::run_status::is_driven;
 use crate::context::runtime::runtime;
-use crate::context::source::Source;
-use crate::context::waiting_call::WaitingCall;
-use crate::ui::command::typed_word;
-use crate::ui::escape::{json, line};
 use monolith_core::kernel::CallOrder;
 use monolith_core::message::RunId;
 use monolith_host::store::{Answer, StoreError, StoreReader};
+use monolith_service::approval::verdict;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::list::found::waiting_runs;
+use monolith_service::run_status::is_driven;
+use monolith_service::source::Source;
+use monolith_service::text::command::typed_word;
+use monolith_service::text::escape::{json, line};
+use monolith_service::waiting_call::WaitingCall;
+use monolith_service::waiting_call::answering;
 
 /// Fewer digits of a hash could be another one's, too.
 const LEAST_DIGITS: usize = 8;
 
 /// Shows the call that a run waits with, and leaves the answer for the process that drives the run.
-pub(crate) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, CliError> {
+pub(crate) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, ServiceError> {
     let Source::Run(run_id, reader) = app.run(&args.run)? else {
         let asked = args.run.clone();
         return Err(StoreError::NoSuchRun { asked }.into());
@@ -202,7 +203,7 @@ fn left_for(
     path: &Path,
     (run_id, call): (&RunId, &WaitingCall),
     (answer, found): (&Answer, Option<&Answer>),
-) -> Result<bool, CliError> {
+) -> Result<bool, ServiceError> {
     let waits_with = |now: &WaitingCall| {
         let of = |call: &WaitingCall| {
             let order = &call.order;
@@ -246,7 +247,7 @@ fn question(
     call: &WaitingCall,
     run_id: &RunId,
     reader: &StoreReader,
-) -> Result<String, CliError> {
+) -> Result<String, ServiceError> {
     let change = match call.changes(app, run_id, reader) {
         Some(changes) => runtime()?.block_on(changes.of_call(&call.order)),
         None => None,
@@ -296,7 +297,7 @@ fn unasked(run_id: &RunId, args: &ApproveArgs, order: &CallOrder) -> String {
 }
 
 /// What is to be typed for the answer to be taken: nothing where a process drives the run.
-fn next_step(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<String, CliError> {
+fn next_step(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<String, ServiceError> {
     if is_driven(reader, run_id)? {
         return Ok(String::new());
     }

@@ -8,8 +8,10 @@ use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
 use tokio::runtime::Runtime;
 
-use crate::context::error::{CliError, InputFault, SystemFault};
 use crate::context::signals::{Signal, Signals};
+use monolith_service::error::ServiceError;
+use monolith_service::error::input::InputFault;
+use monolith_service::error::system::SystemFault;
 
 const PROMPT: &str = "> ";
 
@@ -41,7 +43,7 @@ pub(crate) enum Typed {
 }
 
 impl Prompt {
-    pub(crate) fn new(runtime: &Runtime) -> Result<Self, CliError> {
+    pub(crate) fn new(runtime: &Runtime) -> Result<Self, ServiceError> {
         // The prompt is for the person: where stdout is a file or a pipe, it goes to the terminal by another way.
         let behavior = if io::stdin().is_terminal() && !io::stdout().is_terminal() {
             Behavior::PreferTerm
@@ -61,7 +63,7 @@ impl Prompt {
     }
 
     /// Waits for the next line, while what runs on the runtime goes on. A process that is asked to end leaves the terminal as it was.
-    pub(crate) fn read(&mut self, runtime: &Runtime) -> Result<Typed, CliError> {
+    pub(crate) fn read(&mut self, runtime: &Runtime) -> Result<Typed, ServiceError> {
         let Some(mut editor) = self.editor.take() else {
             return Ok(Typed::End);
         };
@@ -93,7 +95,7 @@ impl Prompt {
                     },
                     read = &mut reading => {
                         let (editor, line) = read.map_err(io::Error::other)?;
-                        return Ok::<_, CliError>(Ok((editor, line)));
+                        return Ok::<_, ServiceError>(Ok((editor, line)));
                     }
                 }
             }
@@ -124,7 +126,7 @@ impl Prompt {
     }
 }
 
-fn unreadable(fault: &ReadlineError) -> CliError {
+fn unreadable(fault: &ReadlineError) -> ServiceError {
     let reason = fault.to_string();
     InputFault::Line { reason }.into()
 }

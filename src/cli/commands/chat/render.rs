@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::turn::Turn;
-use crate::ui::escape::{brief, line};
-use crate::ui::numbers::counted;
 use monolith_core::contract::{ContractSpec, ExecutionContract};
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::numbers::counted;
 
 pub(super) const HELP: &str = "\
 /show    the last run

@@ -1,5 +1,6 @@
 //! `monolith chat`: a line of runs, each of which continues the one before. The store keeps them; this keeps their names.
 
+use crate::context::fault::show_error;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -16,27 +17,30 @@ use super::wish::Wish;
 use crate::commands::continuation::{Next, drive_next};
 use crate::commands::contract::preview_on;
 use crate::commands::drive::LeavingArgs;
-use crate::commands::drive::RunInput;
-use crate::commands::drive::{Broken, Ended, Job, Live, TypedAt, drive_job, report_message};
+use crate::commands::drive::input::RunInput;
+use crate::commands::drive::{Broken, Ended, Job, Live, drive_job, report_message};
 use crate::commands::drive::{keepable, offer_models};
 use crate::commands::replay::fork_point;
 use crate::commands::show::ShowArgs;
 use crate::commands::show::show;
-use crate::context::agent::Placeholders;
 use crate::context::app::App;
-use crate::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::context::error::{CliError, ContractFault, InputFault};
-use crate::context::exit::Exit;
 use crate::context::interrupts;
 use crate::context::runtime::runtime;
-use crate::context::source::Source;
-use crate::ui::command::typed_word;
-use crate::ui::escape::brief;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::message::{Role, RunId};
 use monolith_core::replay::Fork;
 use monolith_host::store::{Durability, Invocation, StoreError};
 use monolith_host::tools::ServerKeeper;
+use monolith_service::agent::Placeholders;
+use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_service::drive::typed_at::TypedAt;
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::error::input::InputFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
+use monolith_service::text::command::typed_word;
+use monolith_service::text::escape::brief;
 
 /// How long tool servers have for their end where the process was asked to end.
 const AT_ONCE: Duration = Duration::from_millis(500);
@@ -73,7 +77,7 @@ struct Chat<'h> {
 }
 
 /// `monolith chat`.
-pub(crate) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
+pub(crate) fn chat(app: &App, args: ChatArgs) -> Result<Exit, ServiceError> {
     keepable(app, None)?;
     let mut chat = Chat {
         app,
@@ -108,7 +112,7 @@ pub(crate) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
     }
     // What is wrong with the file is better known before the first message.
     let file = chat.file();
-    let spec = file.read(app)?;
+    let spec = app.read_contract(&file)?;
     offer_models(app, &spec)?;
     let prompt = Prompt::new(&chat.runtime)?;
     app.screen.note(&opening_text(file.name(), &spec));
@@ -146,7 +150,7 @@ enum End {
 }
 
 impl Chat<'_> {
-    fn converse(&mut self, mut prompt: Prompt) -> Result<End, CliError> {
+    fn converse(&mut self, mut prompt: Prompt) -> Result<End, ServiceError> {
         loop {
             let typed = match prompt.read(&self.runtime)? {
                 Typed::End => return Ok(End::Own(self.exit())),
@@ -154,9 +158,9 @@ impl Chat<'_> {
                 Typed::Interrupted => return Ok(End::Requested(Exit(interrupts::EXIT_CODE))),
                 Typed::Nothing => continue,
                 Typed::NotText => {
-                    let fault = CliError::from(InputFault::NotText);
+                    let fault = ServiceError::from(InputFault::NotText);
                     self.failed = Some(Exit::from(&fault));
-                    fault.show(self.app.screen);
+                    show_error(self.app.screen, &fault);
                     continue;
                 }
                 Typed::Line(typed) => typed,
@@ -170,7 +174,7 @@ impl Chat<'_> {
                 if matches!(wish, Wish::Send(_)) {
                     self.failed = Some(Exit::from(&fault));
                 }
-                fault.show(self.app.screen);
+                show_error(self.app.screen, &fault);
             }
             if let Some(exit) = self.left {
                 return Ok(End::Requested(exit));
@@ -196,7 +200,7 @@ impl Chat<'_> {
         failed.unwrap_or(Exit::OK)
     }
 
-    fn grant(&mut self, wish: &Wish<'_>) -> Result<(), CliError> {
+    fn grant(&mut self, wish: &Wish<'_>) -> Result<(), ServiceError> {
         match wish {
             Wish::Nothing | Wish::Quit => Ok(()),
             Wish::Send(message) => self.send((*message).to_owned()),
@@ -222,7 +226,7 @@ impl Chat<'_> {
     }
 
     /// Goes on from the end of a run that is in the store.
-    fn take_up(&mut self, asked: &str, contract: Option<PathBuf>) -> Result<(), CliError> {
+    fn take_up(&mut self, asked: &str, contract: Option<PathBuf>) -> Result<(), ServiceError> {
         let run = self.app.settled(asked)?;
         let (_, point, first) = fork_point(self.app, &run, Fork::at_end)?;
         let Source::Run(run_id, reader) = self.app.run(&run)? else {
@@ -267,7 +271,7 @@ impl Chat<'_> {
         ContractFile::of_run(self.app, Some(begun), None, Vec::new())
     }
 
-    fn send(&mut self, message: String) -> Result<(), CliError> {
+    fn send(&mut self, message: String) -> Result<(), ServiceError> {
         interrupts::answering();
         let driven = self.drive(message);
         interrupts::answered();
@@ -322,7 +326,7 @@ impl Chat<'_> {
             };
             return drive_next(self.app, Some(&self.runtime), next);
         }
-        let mut spec = file.read(self.app)?;
+        let mut spec = self.app.read_contract(&file)?;
         spec.task = Some(message);
         let job = Job {
             spec,
@@ -356,7 +360,7 @@ impl Chat<'_> {
         format!("/exit ends the conversation; then {again} goes on under the file as it is now")
     }
 
-    fn show(&self) -> Result<(), CliError> {
+    fn show(&self) -> Result<(), ServiceError> {
         let Some(last) = &self.last else {
             return Ok(self.app.screen.out("there is no run yet\n")?);
         };
@@ -364,24 +368,24 @@ impl Chat<'_> {
         show(self.app, &args).map(drop)
     }
 
-    fn tools(&self) -> Result<(), CliError> {
+    fn tools(&self) -> Result<(), ServiceError> {
         let contract = self.contract_of_last()?;
         Ok(self.app.screen.out(&tools_text(&contract))?)
     }
 
     /// The contract of the last run; before the first one, the one that the file gives.
-    fn contract_of_last(&self) -> Result<ExecutionContract, CliError> {
+    fn contract_of_last(&self) -> Result<ExecutionContract, ServiceError> {
         if let Some(last) = self.turns.last()
             && let Source::Run(run_id, mut reader) = self.app.run(last.run_id.as_str())?
         {
             return Ok(reader.read_run(&run_id)?.contract()?);
         }
         let file = self.file();
-        let spec = file.read(self.app)?;
+        let spec = self.app.read_contract(&file)?;
         Ok(preview_on(&self.runtime, self.app, &file, spec, true)?.contract)
     }
 
-    fn undo(&mut self) -> Result<(), CliError> {
+    fn undo(&mut self) -> Result<(), ServiceError> {
         let gone = self.turns.pop();
         let text = undone_text(gone.as_ref(), self.turns.last());
         Ok(self.app.screen.out(&text)?)

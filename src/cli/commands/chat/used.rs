@@ -1,7 +1,7 @@
 //! What a conversation has used so far, summed over its runs, and as a line.
 
-use crate::ui::numbers::{counted, grouped, seconds};
 use monolith_host::telemetry::{AgentResult, cost};
+use monolith_service::text::numbers::{counted, grouped, seconds};
 
 /// What all runs of a conversation used, those that were taken back too.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 
 use super::args::{ConfigCommand, ShowConfigArgs};
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::context::secrets::without_secrets;
-use crate::ui::escape::line;
 use monolith_host::config::ShownValue;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::secrets::without_secrets;
+use monolith_service::text::escape::line;
 
 /// `monolith config`.
-pub(crate) fn config(app: &App, command: &ConfigCommand) -> Result<Exit, CliError> {
+pub(crate) fn config(app: &App, command: &ConfigCommand) -> Result<Exit, ServiceError> {
     match command {
         ConfigCommand::Show(args) => show(app, args),
     }
 }
 
-fn show(app: &App, args: &ShowConfigArgs) -> Result<Exit, CliError> {
+fn show(app: &App, args: &ShowConfigArgs) -> Result<Exit, ServiceError> {
     let beside = args.file.as_deref().and_then(Path::parent);
     let folder = beside.map_or_else(|| app.cwd.clone(), |folder| app.cwd.join(folder));
     if let Some(file) = args

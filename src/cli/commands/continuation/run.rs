@@ -8,24 +8,28 @@ use tokio_util::sync::CancellationToken;
 use super::args::ContinueArgs;
 use crate::commands::contract::{check_file, refuse_file};
 use crate::commands::drive::LeavingArgs;
+use crate::commands::drive::input::{argument, piped_task, task_of};
 use crate::commands::drive::offer_models;
 use crate::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
-use crate::commands::drive::{argument, keepable, piped_task, proof_rule, task_of, unkeepable};
+use crate::commands::drive::{keepable, unkeepable};
 use crate::commands::replay::fork_point;
 use crate::context::app::App;
-use crate::context::as_typed::as_typed;
-use crate::context::begun_below::not_continued;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, ContractFault, InputFault};
-use crate::context::exit::Exit;
-use crate::context::secrets::without_secrets;
-use crate::context::source::Source;
-use crate::ui::command::typed_again;
 use monolith_core::contract::ContractSpec;
 use monolith_core::message::{AgentMessage, Digest, Role, RunId};
 use monolith_core::replay::Fork;
 use monolith_host::driver::{self, Continuation};
 use monolith_host::store::{Durability, NEWEST, StoreError};
+use monolith_service::as_typed::as_typed;
+use monolith_service::begun_below::not_continued;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::drive::unproven::proof_rule;
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::error::input::InputFault;
+use monolith_service::exit::Exit;
+use monolith_service::secrets::without_secrets;
+use monolith_service::source::Source;
+use monolith_service::text::command::typed_again;
 
 /// A run that is to go on from the end of another one.
 #[derive(Debug)]
@@ -50,7 +54,7 @@ pub(crate) struct Next {
 }
 
 /// `monolith continue`.
-pub(crate) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, CliError> {
+pub(crate) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, ServiceError> {
     let json = args.json;
     if args.dry_run {
         return match read_for_dry_run(app, args) {
@@ -73,10 +77,10 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
 fn read_for_dry_run(
     app: &App,
     args: ContinueArgs,
-) -> Result<(Next, Vec<AgentMessage>, ContractSpec), CliError> {
+) -> Result<(Next, Vec<AgentMessage>, ContractSpec), ServiceError> {
     let next = next_of(app, args)?;
     let (_, point, _) = fork_point(app, &next.run, Fork::at_end)?;
-    let mut spec = next.file.read(app)?;
+    let mut spec = app.read_contract(&next.file)?;
     spec.task = Some(next.message.clone());
     let mut said = point.messages;
     said.retain(|message| message.role != Role::System);
@@ -84,14 +88,14 @@ fn read_for_dry_run(
 }
 
 /// What the arguments ask for.
-fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, CliError> {
+fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, ServiceError> {
     if args.load.is_some() {
         return Err(InputFault::LoadedTwice.into());
     }
     args.sets.extend(take(&mut args.knobs).into_sets());
     args.sets.extend(args.front.sets());
     let run = match app.settled(&args.run) {
-        Err(CliError::Store(StoreError::NoSuchRun { .. }))
+        Err(ServiceError::Store(StoreError::NoSuchRun { .. }))
             if args.message.is_none() && args.run.contains(char::is_whitespace) =>
         {
             let last = app.settled(NEWEST).ok();
@@ -151,10 +155,10 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, CliError> {
 pub(crate) fn drive_next(app: &App, on: Option<&Runtime>, next: Next) -> Result<Ended, Broken> {
     let (contract, point, first) = fork_point(app, &next.run, Fork::at_end)?;
     if next.head.is_some_and(|head| head != point.head) {
-        return Err(CliError::from(InputFault::AnotherRun { run: next.run }).into());
+        return Err(ServiceError::from(InputFault::AnotherRun { run: next.run }).into());
     }
     let rule = proof_rule(&contract).filter(|_| next.states_proof);
-    let spec = next.file.read(app)?;
+    let spec = app.read_contract(&next.file)?;
     keepable(app, spec.sessions_dir.as_deref())?;
     offer_models(app, &spec)?;
     let live = Live::accounting(app, spec.sessions_dir.as_deref(), next.durability)?;
@@ -163,7 +167,7 @@ pub(crate) fn drive_next(app: &App, on: Option<&Runtime>, next: Next) -> Result<
     request.invocation = Some(next.file.invocation(request.spec.files.clone()));
     // Where it cannot be read without the changes, those are part of what it was.
     let without_changes = next.without_changes.and_then(|file| {
-        let (spec, key) = (file.read(app).ok()?, app.redaction_key().ok()?);
+        let (spec, key) = (app.read_contract(&file).ok()?, app.redaction_key().ok()?);
         Some(Box::new(file.request(app, spec, key)))
     });
     let continuation = Continuation {

@@ -8,21 +8,23 @@ use std::path::Path;
 use super::args::ContractPinArgs;
 use super::preview::{preview_of, report_gaps, report_warnings};
 use crate::context::app::App;
-use crate::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::context::error::{CliError, ContractFault, SystemFault};
-use crate::context::exit::Exit;
-use crate::context::trusted::Trusted;
-use crate::ui::escape::line;
 use crate::ui::screen::Style;
 use monolith_core::contract::{ContractSpec, PinnedOffers, tool_warnings, with_pins};
 use monolith_core::message::Digest;
 use monolith_host::store::NewFile;
+use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
+use monolith_service::trusted::Trusted;
 
 /// The mode of the file beside the contract where there is none yet.
 const MODE: u32 = 0o644;
 
 /// `monolith contract pin`.
-pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
+pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, ServiceError> {
     if args.file.is_none() {
         look_for_agent_file(app, None, "contract pin FILE")?;
     }
@@ -84,7 +86,7 @@ fn pinned_text(
     file: &ContractFile,
     (spec, text): (&ContractSpec, &str),
     pins: &BTreeMap<String, Digest>,
-) -> Result<String, CliError> {
+) -> Result<String, ServiceError> {
     let mut expect = plain(spec);
     for (name, server) in &mut expect.tools.servers {
         server.pin = pins.get(name).copied().or(server.pin);
@@ -129,7 +131,7 @@ fn plain(spec: &ContractSpec) -> ContractSpec {
 }
 
 /// Puts a text in the place of a file, or of what a link of that name leads to; who may read it stays.
-fn put(path: &Path, text: &str) -> Result<(), CliError> {
+fn put(path: &Path, text: &str) -> Result<(), ServiceError> {
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mode = mode_of(&target);
     let put = || -> std::io::Result<()> {

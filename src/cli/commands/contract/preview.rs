@@ -3,17 +3,17 @@
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::check_report::is_up;
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::CliError;
 use crate::context::runtime::runtime;
-use crate::ui::escape::{brief, line};
 use monolith_core::contract::ContractSpec;
 use monolith_core::message::AgentMessage;
 use monolith_core::session::RedactionKey;
 use monolith_host::driver::{self, Preview, ServersToStart};
 use monolith_host::telemetry::with_short_log;
+use monolith_service::check::check_report::is_up;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::text::escape::{brief, line};
 
 /// What a contract file comes to.
 pub(crate) fn preview_of(
@@ -21,7 +21,7 @@ pub(crate) fn preview_of(
     file: &ContractFile,
     spec: ContractSpec,
     start_servers: bool,
-) -> Result<Preview, CliError> {
+) -> Result<Preview, ServiceError> {
     preview_on(&runtime()?, app, file, spec, start_servers)
 }
 
@@ -32,7 +32,7 @@ pub(super) fn preview_of_possible(
     file: &ContractFile,
     spec: ContractSpec,
     saved: Vec<AgentMessage>,
-) -> Result<Preview, CliError> {
+) -> Result<Preview, ServiceError> {
     let begun = (spec, saved);
     preview_with(&runtime()?, app, file, begun, ServersToStart::Possible)
 }
@@ -44,7 +44,7 @@ pub(crate) fn preview_on(
     file: &ContractFile,
     spec: ContractSpec,
     start_servers: bool,
-) -> Result<Preview, CliError> {
+) -> Result<Preview, ServiceError> {
     let servers = if start_servers {
         ServersToStart::All
     } else {
@@ -59,7 +59,7 @@ fn preview_with(
     file: &ContractFile,
     (spec, saved): (ContractSpec, Vec<AgentMessage>),
     servers: ServersToStart,
-) -> Result<Preview, CliError> {
+) -> Result<Preview, ServiceError> {
     // A contract knows no run, so nothing is committed to.
     let request = file.request(app, spec, RedactionKey::new([0; 32]));
     let cancel = CancellationToken::new();

@@ -1,12 +1,16 @@
 //! The report of a file that gives no contract.
 
-use super::check_report::CheckReport;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
+use monolith_service::check::check_report::CheckReport;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 
 /// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
-pub(crate) fn refuse_file(app: &App, fault: CliError, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn refuse_file(
+    app: &App,
+    fault: ServiceError,
+    json: bool,
+) -> Result<Exit, ServiceError> {
     if json {
         app.screen.out_json(&CheckReport::refused(&fault))?;
     }

@@ -1,28 +1,21 @@
 //! `monolith contract`: checks, shows and hashes the contract that a file gives. Begins no run.
 
+use crate::context::fault::show_error;
 use std::fmt::Write as _;
 use std::io;
 
 use serde_json::Value;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
-use super::below::Beside;
-use super::check_report::{CheckReport, down};
-use super::failures::{failures, known_failures};
 use super::pin::pin;
 use super::preview::{
     preview_of, preview_of_possible, report_gaps, report_server, report_warnings,
 };
 use super::workflow::check_workflow;
 use crate::context::app::App;
-use crate::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::context::error::{CliError, ContractFault};
-use crate::context::exit::Exit;
 use crate::context::reach::variables;
-use crate::context::secrets;
-use crate::context::trust::{ReachedBelow, listed_whole, reached_below};
-use crate::ui::escape::{line, text};
-use crate::ui::numbers::counted;
+use crate::context::runtime::runtime;
+use crate::context::trust::listed_whole;
 use crate::ui::screen::Style;
 use monolith_core::contract::{
     ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
@@ -30,9 +23,20 @@ use monolith_core::contract::{
 use monolith_core::kernel::CheckName;
 use monolith_core::message::AgentMessage;
 use monolith_host::driver::{Preview, Unmatched, unset_by_itself};
+use monolith_service::check::below::Beside;
+use monolith_service::check::check_report::{CheckReport, down};
+use monolith_service::check::failures::{failures, known_failures};
+use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::exit::Exit;
+use monolith_service::secrets;
+use monolith_service::text::escape::{line, text};
+use monolith_service::text::numbers::counted;
+use monolith_service::trust::{ReachedBelow, reached_below};
 
 /// `monolith contract`.
-pub(crate) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, CliError> {
+pub(crate) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, ServiceError> {
     match command {
         ContractCommand::Check(args) => check(app, args),
         ContractCommand::Show(args) => {
@@ -77,7 +81,7 @@ pub(crate) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, Cli
 }
 
 /// The contract as YAML, for people. What a schema says stands in `monolith tools`.
-fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
+fn readable(contract: &ExecutionContract) -> Result<String, ServiceError> {
     let mut document: Value =
         serde_json::from_str(&contract.canonical_text()).map_err(io::Error::from)?;
     let tools = document.get_mut("tools").and_then(Value::as_array_mut);
@@ -98,7 +102,11 @@ fn file_of(app: &App, args: &ContractArgs) -> ContractFile {
 }
 
 /// What the named file comes to, else the folder's own; where there is neither, `with_file` is what to type.
-fn preview(app: &App, args: &ContractArgs, with_file: &'static str) -> Result<Preview, CliError> {
+fn preview(
+    app: &App,
+    args: &ContractArgs,
+    with_file: &'static str,
+) -> Result<Preview, ServiceError> {
     let (file, spec) = read(app, args, with_file)?;
     preview_of(app, &file, spec, args.start_servers)
 }
@@ -108,13 +116,13 @@ fn read(
     app: &App,
     args: &ContractArgs,
     with_file: &'static str,
-) -> Result<(ContractFile, ContractSpec), CliError> {
+) -> Result<(ContractFile, ContractSpec), ServiceError> {
     if args.file.is_none() {
         look_for_agent_file(app, None, with_file)?;
     }
     let file = file_of(app, args);
     let spec = if args.start_servers {
-        file.read(app)?
+        app.read_contract(&file)?
     } else {
         file.read_to_look(app)?
     };
@@ -126,7 +134,7 @@ pub(crate) fn judge(
     app: &App,
     file: &ContractFile,
     spec: ContractSpec,
-) -> Result<Vec<(CheckName, String)>, CliError> {
+) -> Result<Vec<(CheckName, String)>, ServiceError> {
     secrets::learn(&spec, &app.environment);
     let preview = preview_of(app, file, spec, false)?;
     let unmet = preview.unmet.iter();
@@ -139,7 +147,7 @@ pub(crate) fn judge_terms(
     app: &App,
     file: &ContractFile,
     spec: ContractSpec,
-) -> Result<Vec<String>, CliError> {
+) -> Result<Vec<String>, ServiceError> {
     secrets::learn(&spec, &app.environment);
     let preview = preview_of(app, file, spec, false)?;
     let failed = known_failures(&preview).into_iter();
@@ -147,7 +155,7 @@ pub(crate) fn judge_terms(
     Ok(failed.map(|(_, why)| why).collect())
 }
 
-fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
+fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, ServiceError> {
     let file = file_of(app, &args.contract);
     if args.contract.file.is_some() && file.is_workflow() {
         return check_workflow(app, &file, &args.contract, args.json);
@@ -176,9 +184,9 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
 pub(crate) fn check_file(
     app: &App,
     file: &ContractFile,
-    (spec, saved, others): (&ContractSpec, Vec<AgentMessage>, Vec<CliError>),
+    (spec, saved, others): (&ContractSpec, Vec<AgentMessage>, Vec<ServiceError>),
     json: bool,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     check_started(app, file, (spec, saved), Beside::of_a_run(others), json)
 }
 
@@ -189,13 +197,13 @@ fn check_started(
     (spec, saved): (&ContractSpec, Vec<AgentMessage>),
     mut beside: Beside,
     json: bool,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let checked = match preview_of_possible(app, file, spec.clone(), saved) {
         Ok(mut preview) => {
             let unset = beside.unset_keys(app, spec, &preview.reach);
             preview.unmet.extend(unset);
             let found = (file, preview.unmet.as_slice());
-            beside.judge(app, found, (spec, &preview.contract));
+            runtime()?.block_on(beside.judge(app, found, (spec, &preview.contract)));
             // An agent whose file cannot be read is among what is beside it.
             let below = file.agents_below(app, spec).unwrap_or_default();
             reached_below(app, &below).map(|below| (preview, below))
@@ -211,10 +219,10 @@ fn check_started(
 fn report_check(
     app: &App,
     file: &ContractFile,
-    checked: Result<(Preview, Vec<ReachedBelow>), CliError>,
+    checked: Result<(Preview, Vec<ReachedBelow>), ServiceError>,
     beside: Beside,
     json: bool,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let (mut preview, below) = match checked {
         Ok(checked) => checked,
         Err(fault) if json => {
@@ -224,14 +232,14 @@ fn report_check(
         }
         Err(fault) => {
             for other in &beside.unmet {
-                other.show(app.screen);
+                show_error(app.screen, other);
             }
             return Err(fault);
         }
     };
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
     let unmet = unmet.map(|fault| file.located(fault));
-    let unmet: Vec<CliError> = unmet.chain(beside.unmet).collect();
+    let unmet: Vec<ServiceError> = unmet.chain(beside.unmet).collect();
     let report = CheckReport::of(&preview, below, &unmet);
     let report = report.with_checks_below(beside.checks, beside.notes);
     if json {
@@ -301,7 +309,7 @@ fn report_check(
         report_server(app, Some(&below.file), fault, below.is_up);
     }
     for fault in &unmet {
-        fault.show(app.screen);
+        show_error(app.screen, fault);
     }
     Ok(Exit(report.exit_code))
 }

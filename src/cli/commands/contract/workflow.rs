@@ -6,17 +6,18 @@ use serde::Serialize;
 
 use super::args::ContractArgs;
 use super::refused::refuse_file;
-use crate::commands::workflow::{CheckedStep, as_written, checked_steps};
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
 use crate::context::runtime::runtime;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::screen::Style;
 use monolith_core::message::Digest;
 use monolith_host::driver::ServersToStart;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
+use monolith_service::workflow::check::{CheckedStep, checked_steps};
+use monolith_service::workflow::options::as_written;
 
 /// What `monolith contract check --json` prints of a workflow's file.
 #[derive(Serialize)]
@@ -35,13 +36,13 @@ pub(super) fn check_workflow(
     file: &ContractFile,
     args: &ContractArgs,
     json: bool,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let name = file.name().display().to_string();
     as_written(&name, args.sets.iter().map(|set| format!("--set {set}")))?;
     let read = || {
         let spec = file.read_workflow(app)?;
         if args.start_servers {
-            file.judge_workflow(app, &spec)?;
+            app.judge_workflow(file, &spec)?;
         }
         Ok(spec)
     };

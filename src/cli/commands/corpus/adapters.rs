@@ -3,11 +3,12 @@
 use super::args::CorpusAdaptersArgs;
 use super::render::verdicts_text;
 use crate::context::app::App;
-use crate::context::error::{CliError, CorpusFault};
-use crate::context::exit::Exit;
-use crate::ui::numbers::counted;
 use monolith_conformance::{RecordFault, RecordLines, RecordsReadError, VerdictTable};
 use monolith_host::store::open_given;
+use monolith_service::error::ServiceError;
+use monolith_service::error::corpus::CorpusFault;
+use monolith_service::exit::Exit;
+use monolith_service::text::numbers::counted;
 
 /// How many records are judged between two updates of the screen.
 const STRIDE: usize = 64;
@@ -15,7 +16,7 @@ const STRIDE: usize = 64;
 const SHOWN_FAULTS: usize = 20;
 
 /// `monolith corpus adapters`: the rows are written as they come, so memory does not grow with the file.
-pub(crate) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
+pub(crate) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<Exit, ServiceError> {
     let screen = app.screen;
     let unreadable = |reason: String| CorpusFault::RecordsUnreadable {
         path: args.file.clone(),
@@ -83,7 +84,7 @@ impl Tally {
     }
 
     /// Every line must have been judged; what could not be is named, whatever was.
-    fn verdict(self, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
+    fn verdict(self, args: &CorpusAdaptersArgs) -> Result<Exit, ServiceError> {
         if self.faults.is_empty() && self.broken.is_none() {
             return Ok(Exit::OK);
         }

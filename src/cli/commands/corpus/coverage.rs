@@ -3,14 +3,15 @@
 use super::args::CorpusCoverageArgs;
 use super::render::coverage_text;
 use crate::context::app::App;
-use crate::context::error::{CliError, CorpusFault};
-use crate::context::exit::Exit;
 use monolith_conformance::{Corpus, Coverage};
+use monolith_service::error::ServiceError;
+use monolith_service::error::corpus::CorpusFault;
+use monolith_service::exit::Exit;
 
 /// `monolith corpus coverage`.
-pub(crate) fn coverage(app: &App, args: &CorpusCoverageArgs) -> Result<Exit, CliError> {
+pub(crate) fn coverage(app: &App, args: &CorpusCoverageArgs) -> Result<Exit, ServiceError> {
     let coverage = Corpus::built_in().coverage();
-    let mut coverage = coverage.map_err(CorpusFault::Sentences)?;
+    let mut coverage = coverage.map_err(|error| CorpusFault::Sentences(error.to_string()))?;
     if let Some(filter) = &args.filter {
         keep(&mut coverage, filter);
         if coverage.subjects.is_empty() {

@@ -9,12 +9,15 @@ use super::args::CorpusRunArgs;
 use super::render::{live_text, record_text};
 use crate::commands::internal::SLOW_TOOL;
 use crate::context::app::App;
-use crate::context::error::{CliError, CorpusFault, StateFault, SystemFault};
-use crate::context::exit::Exit;
 use crate::context::runtime::runtime;
 use monolith_conformance::{LiveError, LiveRecord, LiveReport, LiveTarget, run_live};
 use monolith_host::driver::random_run_id;
 use monolith_host::store::{Durability, Store, private_folder, replace_own};
+use monolith_service::error::ServiceError;
+use monolith_service::error::corpus::CorpusFault;
+use monolith_service::error::state::StateFault;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
 
 /// More than any case lets through.
 const BIG_LINES: usize = 1000;
@@ -35,7 +38,7 @@ struct Endpoint<'r> {
 }
 
 /// `monolith corpus run --live URL`.
-pub(crate) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result<Exit, CliError> {
+pub(crate) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result<Exit, ServiceError> {
     let screen = app.screen;
     let endpoint = &args.endpoint;
     let model = endpoint.model.clone().unwrap_or_default();
@@ -69,7 +72,7 @@ pub(crate) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result<Exit, C
             &store,
             &mut report,
         ))
-        .map_err(CliError::from)?;
+        .map_err(live_error)?;
     if args.json {
         screen.out_json(&Document {
             endpoint: Endpoint {
@@ -92,13 +95,11 @@ pub(crate) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result<Exit, C
     })
 }
 
-impl From<LiveError> for CliError {
-    fn from(fault: LiveError) -> Self {
-        match fault {
-            LiveError::Case(fault) => CorpusFault::LiveCase(fault).into(),
-            LiveError::Driver(fault) => Self::Driver(fault),
-            LiveError::Store(fault) => Self::Store(fault),
-        }
+fn live_error(error: LiveError) -> ServiceError {
+    match error {
+        LiveError::Case(error) => CorpusFault::LiveCase(error.to_string()).into(),
+        LiveError::Driver(error) => error.into(),
+        LiveError::Store(error) => error.into(),
     }
 }
 
@@ -106,7 +107,7 @@ impl From<LiveError> for CliError {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn unless(kept: bool) -> Result<Option<Self>, CliError> {
+    fn unless(kept: bool) -> Result<Option<Self>, ServiceError> {
         if kept {
             return Ok(None);
         }
@@ -128,7 +129,7 @@ impl Drop for Scratch {
 }
 
 /// The folder that the cases' tools see: always the same files.
-fn workspace(folder: &Path) -> Result<PathBuf, CliError> {
+fn workspace(folder: &Path) -> Result<PathBuf, ServiceError> {
     let write = |path: &Path, text: &str| {
         replace_own(path, text.as_bytes()).map_err(|fault| SystemFault::CannotWrite {
             path: path.to_owned(),

@@ -6,10 +6,11 @@ use super::args::{CorpusCommand, CorpusRunArgs};
 use super::render::cases_text;
 use super::{adapters, coverage, live};
 use crate::context::app::App;
-use crate::context::error::{CliError, CorpusFault};
-use crate::context::exit::Exit;
 use monolith_conformance::{CaseRow, CorpusReport, CorpusTotals, Metrics, ProfileRow, run_corpus};
 use monolith_core::contract::ModelProfile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::corpus::CorpusFault;
+use monolith_service::exit::Exit;
 
 #[derive(Serialize)]
 struct Document<'r> {
@@ -31,7 +32,7 @@ struct Record<'r> {
 }
 
 /// `monolith corpus`.
-pub(crate) fn corpus(app: &App, command: &CorpusCommand) -> Result<Exit, CliError> {
+pub(crate) fn corpus(app: &App, command: &CorpusCommand) -> Result<Exit, ServiceError> {
     match command {
         CorpusCommand::Run(args) => run(app, args),
         CorpusCommand::Coverage(args) => coverage::coverage(app, args),
@@ -39,7 +40,7 @@ pub(crate) fn corpus(app: &App, command: &CorpusCommand) -> Result<Exit, CliErro
     }
 }
 
-fn run(app: &App, args: &CorpusRunArgs) -> Result<Exit, CliError> {
+fn run(app: &App, args: &CorpusRunArgs) -> Result<Exit, ServiceError> {
     if let Some(url) = &args.live {
         return live::live(app, url, args);
     }

@@ -1,7 +1,6 @@
 //! `monolith delete` and `monolith prune`: runs that go for good.
 
 mod args;
-mod needed;
 mod run;
 
 pub(crate) use self::args::{DeleteArgs, PruneArgs};

@@ -4,24 +4,24 @@
 use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
-use super::needed::NeededRuns;
 use crate::commands::values::is_of_outcome;
 use crate::context::app::App;
 use crate::context::ask::confirm;
-use crate::context::clock::unix_ms;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::context::source::Source;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use monolith_core::message::{RunId, utc};
 use monolith_core::transcript::ParentFound;
 use monolith_host::store::{
     Removal, RemoveError, RunFilter, RunRow, StoreReader, remove, remove_kept,
 };
+use monolith_service::clock::unix_ms;
+use monolith_service::delete::needed::NeededRuns;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// `monolith delete`.
-pub(crate) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliError> {
+pub(crate) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, ServiceError> {
     let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
@@ -48,7 +48,7 @@ pub(crate) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliError> {
 }
 
 /// `monolith prune`: runs that have ended, never one that could go on.
-pub(crate) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliError> {
+pub(crate) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, ServiceError> {
     let before = args.older_than.unix_ms(unix_ms());
     let old = |row: &RunRow| {
         let wanted = args.outcome.as_deref();
@@ -98,7 +98,7 @@ fn unneeded(
     app: &App,
     reader: &mut StoreReader,
     rows: Vec<RunRow>,
-) -> Result<Vec<RunRow>, CliError> {
+) -> Result<Vec<RunRow>, ServiceError> {
     let mut trees = Vec::new();
     for row in rows {
         let lineage = reader.lineage(&row.run_id)?;
@@ -147,7 +147,7 @@ fn unneeded(
     }
 }
 
-fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, CliError> {
+fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, ServiceError> {
     let path = app.store_path()?;
     let key = app.signer()?;
     let done = remove(

@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::commands::drive::Ended;
 use crate::commands::{replay, verify};
 use crate::context::app::App;
-use crate::context::exit::Exit;
-use crate::ui::command::{command, shell_word};
-use crate::ui::numbers::{counted, grouped};
 use crate::ui::screen::Screen;
 use monolith_core::message::RunId;
 use monolith_core::replay::ReplayReport;
 use monolith_core::transcript::VerifyReport;
+use monolith_service::exit::Exit;
+use monolith_service::text::command::{command, shell_word};
+use monolith_service::text::numbers::{counted, grouped};
 
 /// What the transcript proves, in three lines.
 pub(super) fn proof(

@@ -7,14 +7,17 @@ use super::render::{proof, what_next};
 use super::tamper::tamper;
 use crate::commands::drive::LeavingArgs;
 use crate::commands::drive::Live;
-use crate::commands::drive::{Broken, Job, TypedAt, drive_job, report_end};
+use crate::commands::drive::{Broken, Job, drive_job, report_end};
 use crate::commands::verify;
-use crate::context::app::{App, DEMO_PREFIX};
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::exit::Exit;
+use crate::context::app::App;
 use monolith_core::message::RunId;
 use monolith_host::store::{Durability, private_folder, replace_own};
+use monolith_service::contract_file::ContractFile;
+use monolith_service::drive::typed_at::TypedAt;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::service::DEMO_PREFIX;
 
 const CONTRACT: &str = "contracts/demo.yaml";
 
@@ -30,18 +33,18 @@ const FILES: [(&str, &str); 4] = [
 ];
 
 /// `monolith demo`.
-pub(crate) fn demo(app: &App, args: &DemoArgs) -> Result<Exit, CliError> {
+pub(crate) fn demo(app: &App, args: &DemoArgs) -> Result<Exit, ServiceError> {
     match args.act {
         None => run(app),
         Some(DemoAct::Tamper) => tamper(app),
     }
 }
 
-fn run(app: &App) -> Result<Exit, CliError> {
+fn run(app: &App) -> Result<Exit, ServiceError> {
     let run_id = demo_id()?;
     let folder = folder(app)?;
     let file = ContractFile::below(app, folder, CONTRACT);
-    let spec = file.read(app)?;
+    let spec = app.read_contract(&file)?;
     let task = spec.task.clone().unwrap_or_default();
     let job = Job {
         spec,
@@ -77,7 +80,7 @@ fn run(app: &App) -> Result<Exit, CliError> {
 
 /// The folder that the demo runs in: the repository where the caller stands in it, else one in the state folder, which stays:
 /// who goes on with the run, or begins another from it, needs the contract again.
-fn folder(app: &App) -> Result<PathBuf, CliError> {
+fn folder(app: &App) -> Result<PathBuf, ServiceError> {
     if FILES.iter().all(|(path, _)| app.cwd.join(path).is_file()) {
         return Ok(app.cwd.clone());
     }
@@ -99,7 +102,7 @@ fn folder(app: &App) -> Result<PathBuf, CliError> {
     Ok(folder)
 }
 
-fn demo_id() -> Result<RunId, CliError> {
+fn demo_id() -> Result<RunId, ServiceError> {
     let refuse = |reason: String| SystemFault::Randomness { reason };
     let mut bytes = [0_u8; 4];
     getrandom::fill(&mut bytes).map_err(|fault| refuse(fault.to_string()))?;

@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use super::render::{Changed, tamper_text};
 use crate::commands::{export, verify};
-use crate::context::app::{App, DEMO_PREFIX};
-use crate::context::error::{CliError, StateFault, SystemFault, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::source::Source;
+use crate::context::app::App;
 use monolith_core::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 use monolith_host::store::{NewFile, RunFilter};
+use monolith_service::error::ServiceError;
+use monolith_service::error::state::StateFault;
+use monolith_service::error::system::SystemFault;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::service::DEMO_PREFIX;
+use monolith_service::source::Source;
 
 /// How many runs are looked through for the last demo run.
 const MOST_RUNS: usize = 10_000;
@@ -28,7 +32,7 @@ struct Change {
     line: usize,
 }
 
-pub(super) fn tamper(app: &App) -> Result<Exit, CliError> {
+pub(super) fn tamper(app: &App) -> Result<Exit, ServiceError> {
     let reader = app.reader()?.ok_or(StateFault::NoDemoRun)?;
     let runs = reader.list_runs(MOST_RUNS, RunFilter::Sealed)?;
     let run_id = runs

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::context::found::Places;
+use crate::context::places::PlacesArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
@@ -22,5 +22,5 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) places: Places,
+    pub(crate) places: PlacesArgs,
 }

@@ -6,16 +6,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::args::DoctorArgs;
 use crate::context::app::App;
-use crate::context::error::{CliError, StateFault};
-use crate::context::found::{other_server, running, ways_out};
-use crate::context::keys::LOCAL_KEY;
-use crate::context::permissions::Looser;
 use crate::context::runtime::runtime;
-use crate::ui::command::{command, typed_word};
-use crate::ui::numbers::{counted, grouped};
 use monolith_core::contract::{ProviderType, recorded_url};
 use monolith_host::driver::KeyFileError;
 use monolith_host::store::{Exposure, RunFilter, StoreError, free_bytes, replace_own};
+use monolith_service::error::ServiceError;
+use monolith_service::error::state::StateFault;
+use monolith_service::found::endpoint::other_server;
+use monolith_service::found::no_way::ways_out;
+use monolith_service::found::servers::running;
+use monolith_service::keys::LOCAL_KEY;
+use monolith_service::permissions::Looser;
+use monolith_service::text::command::{command, typed_word};
+use monolith_service::text::numbers::{counted, grouped};
 
 mod answered;
 mod confinement;
@@ -60,7 +63,7 @@ impl Checkup {
 }
 
 /// Looks at everything, in the order in which it is needed.
-pub(crate) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, CliError> {
+pub(crate) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, ServiceError> {
     let folder = app.models_folder()?;
     let state = folder.parent().unwrap_or(&folder);
     let mut found = vec![state_folder(state), store(app)];
@@ -74,7 +77,7 @@ pub(crate) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, CliError>
     found.push(tokenizers());
     found.extend(models(app, &folder)?);
     progress(app, "looking for model servers");
-    let servers = runtime()?.block_on(running(&args.places, &app.environment));
+    let servers = runtime()?.block_on(running(&args.places.places(), &app.environment));
     for server in &servers {
         let count = counted(server.models.len(), "model");
         let address = recorded_url(&server.address);
@@ -85,7 +88,7 @@ pub(crate) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, CliError>
             ok("model server", detail)
         });
     }
-    for (kind, address) in args.places.unanswered(&servers) {
+    for (kind, address) in args.places.places().unanswered(&servers) {
         let detail = format!("no {} answers at {}", kind.name(), recorded_url(address));
         found.push(wrong(
             "model server",
@@ -93,9 +96,9 @@ pub(crate) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, CliError>
             "start it, or correct the address",
         ));
     }
-    if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {
-        let asked = args.places.description(&app.environment);
-        let other = runtime()?.block_on(other_server(&args.places, &app.environment));
+    if servers.is_empty() && args.places.places().unanswered(&servers).next().is_none() {
+        let asked = args.places.places().description(&app.environment);
+        let other = runtime()?.block_on(other_server(&args.places.places(), &app.environment));
         found.push(match other {
             Some(address) => ok(
                 "model server",
@@ -152,18 +155,22 @@ fn store(app: &App) -> Finding {
     match counted_runs {
         Ok(None) => missing(name, "there is none yet", "the first run makes it"),
         Ok(Some(runs)) => ok(name, counted(runs, "run")),
-        Err(CliError::State(StateFault::NoSuchStore { path })) => missing(
+        Err(ServiceError::State(StateFault::NoSuchStore { path })) => missing(
             name,
             format!("{} is not there", path.display()),
             "the first run makes it",
         ),
         Err(fault) => {
             let fix = match &fault {
-                CliError::Store(StoreError::OlderFormat { .. }) => "monolith migrate brings it up",
-                CliError::Store(StoreError::NewerFormat { .. }) => {
+                ServiceError::Store(StoreError::OlderFormat { .. }) => {
+                    "monolith migrate brings it up"
+                }
+                ServiceError::Store(StoreError::NewerFormat { .. }) => {
                     "use the build of monolith that wrote it, or a newer one"
                 }
-                CliError::Store(StoreError::Locked { .. }) => "wait for the process that has it",
+                ServiceError::Store(StoreError::Locked { .. }) => {
+                    "wait for the process that has it"
+                }
                 _ => "name another with --store; this one was left as it is",
             };
             wrong(name, fault.summary(), fix)
@@ -178,7 +185,7 @@ fn signing_key(app: &App) -> Finding {
         .and_then(|keys| Ok((keys.show(LOCAL_KEY)?, keys.ring()?)));
     match key {
         Ok((key, _)) => ok(name, key.public().to_string()),
-        Err(CliError::Key(KeyFileError::None { .. })) => missing(
+        Err(ServiceError::Key(KeyFileError::None { .. })) => missing(
             name,
             "there is none yet",
             "the first run makes it, or monolith key generate",
@@ -195,7 +202,7 @@ fn signing_key(app: &App) -> Finding {
 }
 
 /// Whether others may read or write what is the owner's alone.
-fn modes(app: &App) -> Result<Finding, CliError> {
+fn modes(app: &App) -> Result<Finding, ServiceError> {
     let name = "modes";
     let found = Looser::of(app)?;
     if found.is_empty() {
@@ -206,9 +213,9 @@ fn modes(app: &App) -> Result<Finding, CliError> {
 }
 
 /// The command that makes the file of a key its owner's alone.
-fn closing(fault: &CliError) -> String {
+fn closing(fault: &ServiceError) -> String {
     match fault {
-        CliError::Key(KeyFileError::Permissions { path, .. }) => {
+        ServiceError::Key(KeyFileError::Permissions { path, .. }) => {
             let path = typed_word(&path.display().to_string());
             command(&format!("chmod 600 {path}"))
         }
@@ -223,7 +230,7 @@ fn redaction_key(app: &App) -> Finding {
         .and_then(|keys| Ok(keys.existing_redaction_key()?))
     {
         Ok(_) => ok(name, "it can be read, and only by you"),
-        Err(CliError::Key(KeyFileError::None { .. })) => {
+        Err(ServiceError::Key(KeyFileError::None { .. })) => {
             missing(name, "there is none yet", "the first run makes it")
         }
         Err(fault) => {

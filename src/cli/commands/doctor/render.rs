@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::checkup::{Checkup, Finding, Status};
-use crate::ui::escape::{help, line};
-use crate::ui::numbers::counted;
 use crate::ui::screen::{Screen, Style};
+use monolith_service::text::escape::{help, line};
+use monolith_service::text::numbers::counted;
 
 /// The report: of a contract, which is named then, what that needs comes first.
 pub(super) fn report_text(screen: Screen, checkup: &Checkup, contract: Option<&Path>) -> String {

@@ -6,8 +6,8 @@ use super::args::DoctorArgs;
 use super::checkup::{Finding, Status, at_rest, checkup};
 use super::render::report_text;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 
 #[derive(Serialize)]
 struct Document<'d> {
@@ -18,7 +18,7 @@ struct Document<'d> {
 }
 
 /// `monolith doctor`: ends with 0 where nothing is wrong, whatever is missing, else with 1.
-pub(crate) fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, CliError> {
+pub(crate) fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, ServiceError> {
     let checkup = checkup(app, args);
     at_rest(app);
     let checkup = checkup?;

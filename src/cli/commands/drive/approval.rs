@@ -11,15 +11,16 @@ use super::awaited::Question;
 use super::leaving::LeavingArgs;
 use super::live::Live;
 use super::question::{shown, shown_below};
-use super::unanswered::{answering, refused_now};
-use crate::context::form::{Field, fields, whole};
-#[cfg(unix)]
-use crate::ui::escape::brief;
-use crate::ui::escape::line;
+use super::unanswered::refused_now;
 use monolith_core::kernel::{Approval, CallOrder};
 use monolith_core::message::{ObjectText, RunId};
 use monolith_core::session::Control;
 use monolith_host::store::{Answer, Store};
+use monolith_service::form::{Field, fields, whole};
+#[cfg(unix)]
+use monolith_service::text::escape::brief;
+use monolith_service::text::escape::line;
+use monolith_service::waiting_call::answering;
 
 /// How much of what was typed before a question is shown.
 #[cfg(unix)]

@@ -1,10 +1,10 @@
 //! What a run waits for, in the words of the line that shows it. Shows nothing itself.
 
-use crate::ui::escape::line;
-use crate::ui::narration::target_name;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{Action, CallOrder, EffectRecord, State};
 use monolith_core::message::RunId;
+use monolith_service::text::escape::line;
+use monolith_service::text::narration::target_name;
 
 /// A call that waits for a person, or what its server asks for.
 #[derive(Clone, Debug)]

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::lost_calls::LostCalls;
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
 use crate::context::departed::agreeing;
-use crate::context::error::CliError;
-use crate::context::waiting_call::WaitingCall;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use monolith_core::contract::ValueOrigin;
 use monolith_core::kernel::{AgentOutcome, ClosingReason, Counters, Run};
 use monolith_core::view::RunView;
 use monolith_host::driver::DriverError;
 use monolith_host::telemetry::{AgentResult, AwaitedApproval, ExitTag, unseen_results};
+use monolith_service::contract_file::ContractFile;
+use monolith_service::drive::lost_calls::LostCalls;
+use monolith_service::error::ServiceError;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
+use monolith_service::waiting_call::WaitingCall;
 
 /// A run that has ended, or was suspended.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Ended {
     }
 
     /// With the first call that waits below it, and how many more do, where the run is left and waits for none itself.
-    pub(crate) fn naming_call_below(mut self, app: &App) -> Result<Self, CliError> {
+    pub(crate) fn naming_call_below(mut self, app: &App) -> Result<Self, ServiceError> {
         let result = &mut self.result;
         if let Some(run_id) = &result.run_id
             && !self.view.contract().agents.is_empty()
@@ -140,7 +140,7 @@ impl Ended {
 /// A run that could not be brought to its end, and its result.
 #[derive(Debug)]
 pub(crate) struct Broken {
-    pub(crate) error: CliError,
+    pub(crate) error: ServiceError,
     pub(crate) result: Option<Box<AgentResult>>,
 }
 
@@ -165,16 +165,16 @@ impl Broken {
         self.placed(|fault| file.located_as_changed(fault, cwd, way_on))
     }
 
-    fn placed(self, place: impl FnOnce(DriverError) -> CliError) -> Self {
+    fn placed(self, place: impl FnOnce(DriverError) -> ServiceError) -> Self {
         let error = match self.error {
-            CliError::Driver(fault) => place(fault),
+            ServiceError::Driver(fault) => place(fault),
             error => error,
         };
         Self { error, ..self }
     }
 }
 
-impl<E: Into<CliError>> From<E> for Broken {
+impl<E: Into<ServiceError>> From<E> for Broken {
     fn from(error: E) -> Self {
         Self {
             error: error.into(),

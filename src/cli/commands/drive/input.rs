@@ -5,9 +5,11 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::context::app::App;
-use crate::context::contract_file::{Prompt, look_for_agent_file};
-use crate::context::error::{CliError, InputFault, STDIN};
 use monolith_host::store::{is_handed_in, open_given};
+use monolith_service::contract_file::look_for_agent_file;
+use monolith_service::contract_file::prompt::Prompt;
+use monolith_service::error::ServiceError;
+use monolith_service::error::input::{InputFault, STDIN};
 
 /// What the name of a contract file ends in.
 const CONTRACT_ENDINGS: [&str; 4] = ["yaml", "yml", "json", "ai"];
@@ -55,7 +57,7 @@ impl RunInput {
         given: Vec<OsString>,
         contract: Option<PathBuf>,
         task: Option<String>,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         let mut given = given.into_iter();
         let first = given.next().map(|first| named(app, first)).transpose()?;
         let second = given.next().map(utf8).transpose()?;
@@ -106,7 +108,7 @@ impl RunInput {
         app: &App,
         given: Vec<OsString>,
         task: Option<String>,
-    ) -> Result<Option<String>, CliError> {
+    ) -> Result<Option<String>, ServiceError> {
         let mut given = given.into_iter();
         match (given.next(), given.next(), task) {
             (Some(text), None, None) => Ok(Some(argument(app, utf8(text)?)?)),
@@ -117,14 +119,14 @@ impl RunInput {
     }
 
     /// A system prompt and a task, each a text, `@FILE`, or one of them `-` (001 §11).
-    fn direct(app: &App, system: String, user: String) -> Result<Self, CliError> {
+    fn direct(app: &App, system: String, user: String) -> Result<Self, ServiceError> {
         if is_piped_task(&system) && is_piped_task(&user) {
             return Err(InputFault::OneInputTwice.into());
         }
         let file = system.strip_prefix('@').map(|path| app.cwd.join(path));
         let is_piped = is_piped_task(&system);
         let text = task_of(app, system).map_err(|fault| match fault {
-            CliError::Input(InputFault::Task { from, reason }) => {
+            ServiceError::Input(InputFault::Task { from, reason }) => {
                 InputFault::Prompt { from, reason }.into()
             }
             fault => fault,
@@ -151,7 +153,7 @@ fn is_file_behind(cwd: &Path, word: &str) -> bool {
 
 /// A task as an argument: the text, `@FILE` for the text of a file, or `-` for standard input. Several words that begin with an `@` are a text,
 /// unless a file is called so.
-pub(crate) fn argument(app: &App, text: String) -> Result<String, CliError> {
+pub(crate) fn argument(app: &App, text: String) -> Result<String, ServiceError> {
     let file = text.strip_prefix('@');
     let is_text = file.is_some_and(|file| !is_word(file) && !app.cwd.join(file).is_file());
     if is_text {
@@ -162,7 +164,7 @@ pub(crate) fn argument(app: &App, text: String) -> Result<String, CliError> {
 }
 
 /// A task as `--task` names it: the text, `@FILE`, or `-` for standard input.
-pub(crate) fn task_of(app: &App, given: String) -> Result<String, CliError> {
+pub(crate) fn task_of(app: &App, given: String) -> Result<String, ServiceError> {
     if given == "-" {
         return piped();
     }
@@ -181,7 +183,7 @@ pub(crate) fn is_piped_task(given: &str) -> bool {
 }
 
 /// The text of a piped standard input; `None` if it is a terminal, or empty.
-pub(crate) fn piped_task() -> Result<Option<String>, CliError> {
+pub(crate) fn piped_task() -> Result<Option<String>, ServiceError> {
     if io::stdin().is_terminal() {
         return Ok(None);
     }
@@ -199,11 +201,11 @@ pub(crate) fn leaves_piped_input() -> bool {
     false
 }
 
-fn piped() -> Result<String, CliError> {
+fn piped() -> Result<String, ServiceError> {
     text_of(io::stdin().lock(), STDIN.to_owned())
 }
 
-fn text_of(input: impl Read, from: String) -> Result<String, CliError> {
+fn text_of(input: impl Read, from: String) -> Result<String, ServiceError> {
     let mut bytes = Vec::new();
     let read = input.take(MAX_TASK_BYTES + 1).read_to_end(&mut bytes);
     let read = read.map_err(|fault| unreadable(from.clone(), &fault))?;
@@ -219,13 +221,13 @@ fn text_of(input: impl Read, from: String) -> Result<String, CliError> {
     Ok(text)
 }
 
-fn unreadable(from: String, fault: &io::Error) -> CliError {
+fn unreadable(from: String, fault: &io::Error) -> ServiceError {
     let reason = fault.to_string();
     InputFault::Task { from, reason }.into()
 }
 
 /// A contract where it is a file with the ending of one, else a task.
-fn named(app: &App, given: OsString) -> Result<Named, CliError> {
+fn named(app: &App, given: OsString) -> Result<Named, ServiceError> {
     let path = PathBuf::from(&given);
     let is_file = app.cwd.join(&path).is_file();
     if is_file && has_ending(&path, &CONTRACT_ENDINGS) {
@@ -284,7 +286,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_whitespace)
 }
 
-fn utf8(given: OsString) -> Result<String, CliError> {
+fn utf8(given: OsString) -> Result<String, ServiceError> {
     given.into_string().map_err(|given| {
         let from = given.to_string_lossy().into_owned();
         let reason = "the argument is not UTF-8".to_owned();

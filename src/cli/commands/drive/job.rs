@@ -15,10 +15,6 @@ use super::ended::{Broken, Ended};
 use super::leaving::LeavingArgs;
 use super::live::Live;
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::exit::Exit;
-use crate::context::panics::caught;
 use crate::context::runtime::runtime;
 use crate::context::signals::{Signal, Signals};
 use monolith_core::contract::ContractSpec;
@@ -29,6 +25,11 @@ use monolith_core::view::RunView;
 use monolith_host::driver::{self, DriverError, Prepared, Waiting};
 use monolith_host::store::{Durability, Store};
 use monolith_host::telemetry::AgentResult;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::panics::caught;
 
 /// How often the screen may show that something is waited for.
 const TICK: Duration = Duration::from_millis(100);
@@ -60,7 +61,7 @@ pub(crate) fn drive_job(
     // A store that the run refuses is not made.
     let found = fs::metadata(app.store_path()?);
     if found.map_or(0, |found| found.len()) == 0 {
-        driver::judge_store(&request).map_err(CliError::from)?;
+        driver::judge_store(&request).map_err(ServiceError::from)?;
     }
     let store = app.open_store(job.durability)?;
     request.invocation = Some(job.file.invocation(request.spec.files.clone()));
@@ -129,7 +130,7 @@ fn driven_on(
     live: &Live,
     leaving: LeavingArgs,
     preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
-) -> Result<Driven, CliError> {
+) -> Result<Driven, ServiceError> {
     // What panics here leaves a transcript behind, and the result says which.
     caught(|| {
         runtime.block_on(async {
@@ -147,12 +148,12 @@ fn driven_on(
             };
             let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
             let driven = Box::pin(drive(prepared, store, live, &mut signals, leaving));
-            Ok::<_, CliError>(driven.await?)
+            Ok::<_, ServiceError>(driven.await?)
         })
     })
 }
 
-fn came_to(driven: Result<Driven, CliError>, live: &Live) -> Result<Ended, Broken> {
+fn came_to(driven: Result<Driven, ServiceError>, live: &Live) -> Result<Ended, Broken> {
     live.rest();
     live.left_text();
     match driven {
@@ -162,7 +163,7 @@ fn came_to(driven: Result<Driven, CliError>, live: &Live) -> Result<Ended, Broke
         }),
         Ok(Driven::Abandoned) => match live.take_view() {
             Some(view) => Ok(Ended::suspended(None, view)),
-            None => Err(CliError::from(DriverError::Cancelled).into()),
+            None => Err(ServiceError::from(DriverError::Cancelled).into()),
         },
         Err(error) => Err(broken_run(live, error)),
     }
@@ -186,7 +187,7 @@ pub(crate) fn finished_run(live: &Live, finished: &driver::Finished) -> Ended {
 }
 
 /// What a run came to that could not be driven on.
-pub(crate) fn broken_run(live: &Live, error: CliError) -> Broken {
+pub(crate) fn broken_run(live: &Live, error: ServiceError) -> Broken {
     let result = live.take_view().map(|view| {
         let exit = Exit::from(&error);
         AgentResult::cut_off(&view, exit.0, error.reason(), error.summary())
@@ -293,10 +294,10 @@ async fn until(moment: Option<Instant>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::source::{Recorded, Source};
     use crate::ui::screen::Screen;
     use monolith_core::kernel::{Effect, Fold, steps};
     use monolith_host::driver::Observer as _;
+    use monolith_service::source::{Recorded, Source};
 
     fn golden() -> Recorded {
         let golden = concat!(

@@ -1,23 +1,25 @@
 //! What a caller keeps of a run that has ended, where the options say so: the conversation, a snapshot of the session, its tree on the screen.
 
+use crate::context::fault::show_error;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::ended::Ended;
-use super::overwritten::overwritten;
-use super::own_file::{put, write};
-use super::snapshots;
 use crate::context::app::App;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::session_runs::SessionRuns;
-use crate::ui::escape::line;
 use monolith_core::message::RunId;
 use monolith_host::store::{judge_folder, judge_new_folder, judge_regular};
 use monolith_host::telemetry::{AgentResult, BillingFile, SessionSnapshot, SnapshotReason};
+use monolith_service::drive::overwritten::overwritten;
+use monolith_service::drive::own_file::{put, write};
+use monolith_service::drive::snapshots;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::session_runs::SessionRuns;
+use monolith_service::text::escape::line;
 
 /// Writes and shows what the options of the command ask for. Of a run that has not ended there is nothing to keep. What cannot be written
 /// keeps nothing else from being written.
-pub(crate) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
+pub(crate) fn keep(app: &App, ended: &Ended) -> Result<(), ServiceError> {
     let kept = &app.accounting.kept;
     let (Some(run_id), Some(_)) = (ended.view.run_id(), ended.view.outcome()) else {
         return Ok(());
@@ -26,14 +28,14 @@ pub(crate) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
     let path = kept.save.as_ref().filter(|_| ended.result.success);
     // Something else may stand there by now: the run itself makes the store, where there was none.
     let saved = path.map(|path| {
-        overwritten(app)?;
+        overwritten(app, app.accounting.kept.save.as_deref())?;
         write(path, &conversation(&ended.result)?)
     });
     all_of(app, [Some(of_runs), saved].into_iter().flatten())
 }
 
 /// The same of a run of the store that has ended, and of the runs of the agents that it called; but for what is kept of one run alone.
-fn keep_run(app: &App, run_id: &RunId, sessions: Option<&Path>) -> Result<(), CliError> {
+fn keep_run(app: &App, run_id: &RunId, sessions: Option<&Path>) -> Result<(), ServiceError> {
     if !is_kept(app, sessions) {
         return Ok(());
     }
@@ -47,7 +49,7 @@ pub(crate) fn keep_step(
     app: &App,
     (run_id, path): (&RunId, String),
     sessions: Option<&Path>,
-) -> Result<(), CliError> {
+) -> Result<(), ServiceError> {
     if !is_kept(app, sessions) {
         return Ok(());
     }
@@ -60,7 +62,11 @@ fn is_kept(app: &App, sessions: Option<&Path>) -> bool {
     kept.show_tree || app.sessions_dir(sessions).is_some() || kept.save_all.is_some()
 }
 
-fn keep_session(app: &App, runs: &SessionRuns, sessions: Option<&Path>) -> Result<(), CliError> {
+fn keep_session(
+    app: &App,
+    runs: &SessionRuns,
+    sessions: Option<&Path>,
+) -> Result<(), ServiceError> {
     let kept = &app.accounting.kept;
     if kept.show_tree
         && let Some(snapshot) = SessionSnapshot::of(&runs.session, SnapshotReason::Final)
@@ -77,7 +83,7 @@ fn keep_session(app: &App, runs: &SessionRuns, sessions: Option<&Path>) -> Resul
 }
 
 /// Writes the conversation of each run that succeeded.
-fn save_all(folder: &Path, runs: &SessionRuns) -> Result<(), CliError> {
+fn save_all(folder: &Path, runs: &SessionRuns) -> Result<(), ServiceError> {
     for (of, result) in runs.results.iter().filter(|(_, result)| result.success) {
         put(folder, &format!("{of}.json"), &conversation(result)?)?;
     }
@@ -85,11 +91,14 @@ fn save_all(folder: &Path, runs: &SessionRuns) -> Result<(), CliError> {
 }
 
 /// Shows what went wrong but for the last, which is returned.
-fn all_of(app: &App, written: impl Iterator<Item = Result<(), CliError>>) -> Result<(), CliError> {
+fn all_of(
+    app: &App,
+    written: impl Iterator<Item = Result<(), ServiceError>>,
+) -> Result<(), ServiceError> {
     let mut last = Ok(());
     for fault in written.filter_map(Result::err) {
         if let Err(before) = std::mem::replace(&mut last, Err(fault)) {
-            before.show(app.screen);
+            show_error(app.screen, &before);
         }
     }
     last
@@ -97,25 +106,25 @@ fn all_of(app: &App, written: impl Iterator<Item = Result<(), CliError>>) -> Res
 
 /// Refuses a run of which the caller could not keep what the options and its layers ask for: it would be paid for first. All that is wrong
 /// is shown; `sessions` is the folder of snapshots that the layers of its contract name.
-pub(crate) fn keepable(app: &App, sessions: Option<&Path>) -> Result<(), CliError> {
+pub(crate) fn keepable(app: &App, sessions: Option<&Path>) -> Result<(), ServiceError> {
     let mut faults = unkeepable(app, sessions).into_iter();
     let first = faults.next();
     for other in faults {
-        other.show(app.screen);
+        show_error(app.screen, &other);
     }
     first.map_or(Ok(()), Err)
 }
 
 /// What can be known before a run of files that are to be kept and cannot be: they cannot be written, or hold something else.
-pub(crate) fn unkeepable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
-    let overwritten = overwritten(app).err();
+pub(crate) fn unkeepable(app: &App, sessions: Option<&Path>) -> Vec<ServiceError> {
+    let overwritten = overwritten(app, app.accounting.kept.save.as_deref()).err();
     let unwritable = unwritable(app, sessions).into_iter();
     overwritten.into_iter().chain(unwritable).collect()
 }
 
 /// What can be known before a run of files that are to be kept and cannot be written. `sessions` is the folder of snapshots that the
 /// layers of its contract name.
-fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
+fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<ServiceError> {
     let kept = &app.accounting.kept;
     let beside = |path: &Path| {
         let path = app.cwd.join(path);
@@ -147,9 +156,9 @@ fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<CliError> {
     let billing = billing.and_then(|path| BillingFile::refusal(&path).err());
     let faults = files.chain(folders);
     let faults = faults.map(|(path, reason)| SystemFault::CannotWrite { path, reason }.into());
-    faults.chain(billing.map(CliError::from)).collect()
+    faults.chain(billing.map(ServiceError::from)).collect()
 }
 
-fn conversation(result: &AgentResult) -> Result<Vec<u8>, CliError> {
+fn conversation(result: &AgentResult) -> Result<Vec<u8>, ServiceError> {
     Ok(serde_json::to_vec(&result.conversation).map_err(io::Error::from)?)
 }

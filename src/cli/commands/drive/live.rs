@@ -11,17 +11,10 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
-use super::accounts::Accounts;
 use super::awaited::{Question, running};
 use super::cursor::Cursor;
-use super::snapshots::Snapshots;
-use crate::context::app::{App, hint};
-use crate::context::changes::Changes;
+use crate::context::app::App;
 use crate::context::departed::warned;
-use crate::context::error::CliError;
-use crate::context::source::Recorded;
-use crate::ui::escape::{brief, line};
-use crate::ui::numbers::seconds;
 use crate::ui::screen::{Screen, Style};
 use crate::ui::streamed::Streamed;
 use crate::ui::wrap::cut;
@@ -34,6 +27,14 @@ use monolith_core::view::RunView;
 use monolith_host::driver::{Observer, RunRequest};
 use monolith_host::store::Durability;
 use monolith_host::telemetry::BillingFault;
+use monolith_service::changes::Changes;
+use monolith_service::drive::accounts::Accounts;
+use monolith_service::drive::snapshots::Snapshots;
+use monolith_service::error::ServiceError;
+use monolith_service::service::hint;
+use monolith_service::source::Recorded;
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::numbers::seconds;
 
 /// How long nothing may happen before the screen shows what is waited for.
 const PATIENCE_MS: u128 = 1000;
@@ -100,7 +101,7 @@ impl Live {
         app: &App,
         sessions: Option<&Path>,
         durability: Durability,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         let billing = Accounts::new(app.billing(durability)?);
         let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
         {
@@ -112,7 +113,11 @@ impl Live {
     }
 
     /// Keeps snapshots of the run where the caller names a folder of them, else into `own`, that of the layers of its contract.
-    pub(crate) fn keeps_snapshots(&self, app: &App, own: Option<&Path>) -> Result<(), CliError> {
+    pub(crate) fn keeps_snapshots(
+        &self,
+        app: &App,
+        own: Option<&Path>,
+    ) -> Result<(), ServiceError> {
         self.lock().snapshots = Snapshots::of(app, own)?;
         Ok(())
     }
@@ -226,7 +231,7 @@ impl Live {
         &self,
         contract: &Arc<ExecutionContract>,
         entries: &[SealedEntry],
-    ) -> Result<(), CliError> {
+    ) -> Result<(), ServiceError> {
         let mut following = self.lock();
         for entry in entries {
             let entry = Recorded::decode(entry)?;

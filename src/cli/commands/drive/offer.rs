@@ -4,15 +4,15 @@ use crate::commands::model::PullArgs;
 use crate::commands::model::{Pulled, pull};
 use crate::context::app::App;
 use crate::context::ask::answer;
-use crate::context::error::CliError;
-use crate::ui::numbers::counted;
 use monolith_core::contract::{ContractSpec, ProviderType};
 use monolith_host::inference::{KNOWN_MODELS, KnownModel, ModelStore};
+use monolith_service::error::ServiceError;
+use monolith_service::text::numbers::counted;
 
 /// Before a run: a known model that a target names and that is not stored here is offered to the person at the terminal,
 /// with its licence and size. Who declines gets the run all the same, which ends for the lack of it and names the command;
 /// so it does if no person can be asked.
-pub(crate) fn offer_models(app: &App, spec: &ContractSpec) -> Result<(), CliError> {
+pub(crate) fn offer_models(app: &App, spec: &ContractSpec) -> Result<(), ServiceError> {
     if !cfg!(feature = "local") || !app.screen.is_watched() {
         return Ok(());
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::ui::escape::{hides, line};
-use crate::ui::numbers::counted;
 use crate::ui::wrap::filled;
 use monolith_core::kernel::CallOrder;
 use monolith_core::message::RunId;
 use monolith_host::tools::FileChange;
+use monolith_service::text::escape::{hides, line};
+use monolith_service::text::numbers::counted;
 
 /// The column that the arguments of a call stand in.
 const ARGUMENTS_AT: usize = 13;

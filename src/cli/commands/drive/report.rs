@@ -1,22 +1,23 @@
 //! The end of a run for people and programs: how it ended, why, and what to type next.
 
 use super::ended::{Broken, Ended};
-use super::file_of_run::FileOfRun;
 use super::kept::keep;
 use super::not_begun::{print_result, result_of};
-use super::typed_at::TypedAt;
 use super::unanswered::approve_hint;
-use super::way_out::way_out;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::ui::escape::line;
-use crate::ui::numbers::{counted, seconds};
+use crate::context::fault::show_error;
 use crate::ui::screen::Style;
 use monolith_core::kernel::AgentOutcome;
 use monolith_core::message::RunId;
 use monolith_core::view::RunView;
 use monolith_host::telemetry::{AgentResult, AwaitedApproval, headline};
+use monolith_service::drive::file_of_run::FileOfRun;
+use monolith_service::drive::typed_at::TypedAt;
+use monolith_service::drive::way_out::way_out;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::{counted, seconds};
 
 /// Where what belongs to the end of a run begins.
 const INDENT: &str = "        ";
@@ -26,7 +27,7 @@ pub(crate) fn report(
     app: &App,
     json: bool,
     outcome: Result<Ended, Broken>,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let outcome = outcome.and_then(Ended::agreeing);
     match outcome.and_then(|ended| Ok(ended.naming_call_below(app)?)) {
         Ok(ended) => {
@@ -58,7 +59,7 @@ pub(crate) fn report(
             }
             if broken.error.is_panic() {
                 // The result is printed: the code that catches other panics must not print another.
-                broken.error.show(app.screen);
+                show_error(app.screen, &broken.error);
                 return Ok(Exit::from(&broken.error));
             }
             Err(broken.error)
@@ -97,7 +98,7 @@ pub(crate) fn report_message(
     app: &App,
     ended: &Ended,
     typed_at: TypedAt<'_>,
-) -> Result<(), CliError> {
+) -> Result<(), ServiceError> {
     let (screen, result) = (app.screen, &ended.result);
     if result.success {
         if !ended.shown {

@@ -1,17 +1,14 @@
 //! What of a run that was left waits for a person, and the command that answers it. Answers nothing.
 
-use std::fmt::Write as _;
-
 use super::live::Live;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::form::fields;
-use crate::context::waiting_call::{WaitingCall, is_stuck};
-use crate::ui::escape::line;
 use monolith_core::kernel::{Approval, CallOrder};
 use monolith_core::message::RunId;
 use monolith_core::session::Control;
 use monolith_host::driver::Reopened;
+use monolith_service::error::ServiceError;
+use monolith_service::text::escape::line;
+use monolith_service::waiting_call::{WaitingCall, is_stuck};
 
 /// Whether a run, or each run below it that is open, waits for a person who has not answered: a process that goes on with it would only
 /// wait. Takes no answer.
@@ -31,7 +28,7 @@ pub(crate) fn waits_unanswered(
     })
 }
 
-fn waits(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, CliError> {
+fn waits(app: &App, run_id: &RunId, reopened: &Reopened) -> Result<bool, ServiceError> {
     let goes_on = !reopened.is_stopping() && !reopened.ends_if_resumed();
     let Some(mut reader) = app.reader()?.filter(|_| goes_on) else {
         return Ok(false);
@@ -60,21 +57,6 @@ pub(crate) fn refused_now(order: &CallOrder) -> Option<Control> {
     refused.then_some(Control::Deny(approval))
 }
 
-/// The command that answers the call which waits in that run, as it is to be typed: `approve` with the fields that a server's question needs,
-/// either verb with a key where only signed answers count.
-pub(crate) fn answering(verb: &str, run: &str, order: &CallOrder, signed: bool) -> String {
-    let mut command = format!("{verb} {run}");
-    if verb == "approve" && order.input.is_some() {
-        for field in fields(&order.invocation.arguments) {
-            let _ = write!(command, " --field {}=…", line(field.name()));
-        }
-    }
-    if signed {
-        command.push_str(" --key NAME");
-    }
-    command
-}
-
 /// The hint that allows the call which waits in a stored run, under that name of it; the plain command where the call cannot be read.
 pub(crate) fn approve_hint(app: &App, run_id: &RunId, name: &str) -> String {
     let reader = app.reader().ok().flatten();
@@ -84,12 +66,4 @@ pub(crate) fn approve_hint(app: &App, run_id: &RunId, name: &str) -> String {
         None => format!("approve {name}"),
     };
     app.hint(&command)
-}
-
-impl WaitingCall {
-    /// The command that answers it, with that name of its run.
-    pub(crate) fn answering(&self, verb: &str, run: &str) -> String {
-        let signed = !self.contract.approvers.is_empty();
-        answering(verb, run, &self.order, signed)
-    }
 }

@@ -6,18 +6,18 @@ use std::fmt::Write as _;
 use super::args::EraseArgs;
 use crate::context::app::App;
 use crate::context::ask::confirm;
-use crate::context::clock::unix_ms;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::context::source::Source;
-use crate::ui::numbers::counted;
 use monolith_core::message::{Digest, RunId};
 use monolith_host::store::{
     Elsewhere, Erasure, HeldIn, erase as erase_blob, erase_kept, kept_content, named_blob,
 };
+use monolith_service::clock::unix_ms;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
+use monolith_service::text::numbers::counted;
 
 /// `monolith erase`.
-pub(crate) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliError> {
+pub(crate) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, ServiceError> {
     let Source::Run(run_id, reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
@@ -72,7 +72,7 @@ fn erase_content(
     args: &EraseArgs,
     run_id: &RunId,
     hash: Digest,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     if !args.yes {
         let question = format!("Erase {hash}, which a file held before run {run_id}, for good?");
         confirm(app, "erase", &question)?;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::context::error::{CliError, SystemFault};
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
 
 #[derive(Clone, Debug, Args)]
 #[command(
@@ -110,7 +111,7 @@ impl ExportArgs {
     /// # Errors
     ///
     /// The two contradict each other, the ending stands for no form and none is named, or the form never holds the text that is asked for.
-    pub(crate) fn form(&self) -> Result<ExportFormat, CliError> {
+    pub(crate) fn form(&self) -> Result<ExportFormat, ServiceError> {
         // The files of a tree are named after their runs.
         let output = self.output.as_deref().filter(|_| !self.tree);
         let of_ending = output.and_then(ExportFormat::of_ending);

@@ -6,14 +6,15 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::html::{Folded, write_page};
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::source::{Source, each_line};
-use crate::ui::escape::{brief, piped_json};
-use crate::ui::narration::Transition;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
 use monolith_host::store::ExportError;
 use monolith_host::telemetry::{AtifTrajectory, sentence};
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::source::{Source, each_line};
+use monolith_service::text::escape::{brief, piped_json};
+use monolith_service::text::narration::Transition;
 
 /// Columns and rows of the recorded terminal.
 const CAST_SIZE: (usize, usize) = (120, 32);
@@ -24,7 +25,7 @@ pub(crate) fn write_to(
     out: &mut dyn Write,
     withheld: WithheldBlobs,
     head: Option<Digest>,
-) -> Result<usize, CliError> {
+) -> Result<usize, ServiceError> {
     match source {
         Source::Run(run_id, mut reader) => {
             let run = reader.read_run(&run_id)?;
@@ -44,7 +45,7 @@ pub(crate) fn html(
     out: &mut dyn Write,
     withheld: WithheldBlobs,
     head: Option<Digest>,
-) -> Result<usize, CliError> {
+) -> Result<usize, ServiceError> {
     write_page(out, folded, |out| match source {
         Source::Run(..) => write_to(source, out, withheld, head),
         Source::File(path) => copy(&path, out, withheld, head),
@@ -52,7 +53,11 @@ pub(crate) fn html(
 }
 
 /// Refuses what ends otherwise than what was judged.
-fn same_end(asked: &str, judged: Option<Digest>, found: Option<Digest>) -> Result<(), CliError> {
+fn same_end(
+    asked: &str,
+    judged: Option<Digest>,
+    found: Option<Digest>,
+) -> Result<(), ServiceError> {
     if judged.is_none() || judged == found {
         return Ok(());
     }
@@ -66,7 +71,7 @@ fn copy(
     out: &mut dyn Write,
     withheld: WithheldBlobs,
     head: Option<Digest>,
-) -> Result<usize, CliError> {
+) -> Result<usize, ServiceError> {
     let mut end = None;
     let mut presence: BTreeMap<Digest, Presence> = BTreeMap::new();
     let mut reader = Some(LineReader::new());
@@ -106,7 +111,7 @@ pub(crate) fn atif(
     out: &mut dyn Write,
     mark: Option<&str>,
     head: Option<Digest>,
-) -> Result<usize, CliError> {
+) -> Result<usize, ServiceError> {
     let mut trajectory = AtifTrajectory::new();
     for stone in source.tombstones()? {
         trajectory.erased(&stone);
@@ -135,12 +140,12 @@ pub(crate) fn cast(
     out: &mut dyn Write,
     mark: Option<&str>,
     head: Option<Digest>,
-) -> Result<usize, CliError> {
+) -> Result<usize, ServiceError> {
     let (width, height) = CAST_SIZE;
     let whole = out;
     let mut text = Vec::new();
     let out: &mut dyn Write = &mut text;
-    let said = |out: &mut dyn Write, at_ms: u64, text: &str| -> Result<(), CliError> {
+    let said = |out: &mut dyn Write, at_ms: u64, text: &str| -> Result<(), ServiceError> {
         let text = format!("{}\r\n", brief(text, width.saturating_mul(3)));
         writeln!(
             out,

@@ -7,17 +7,19 @@ use super::html::Folded;
 use crate::commands::verify;
 use crate::context::app::App;
 use crate::context::departed::warned;
-use crate::context::error::{CliError, SystemFault, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::source::Source;
-use crate::context::workflow_entries::WorkflowSource;
 use crate::ui::departed::departed;
-use crate::ui::escape::line;
 use monolith_core::agent::WorkflowFold;
 use monolith_core::contract::WorkflowOutcome;
 use monolith_core::message::Digest;
 use monolith_core::view::RunView;
 use monolith_host::telemetry::{sentence, workflow_sentence};
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
+use monolith_service::text::escape::line;
+use monolith_service::workflow_entries::WorkflowSource;
 
 /// What is known of a transcript before anything is made of it.
 pub(super) struct Judged {
@@ -48,7 +50,7 @@ impl Judged {
         app: &App,
         args: &ExportArgs,
         form: ExportFormat,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         let is_evidence = form == ExportFormat::Jsonl;
         let trust = app.trust(&[], &[], &[])?;
         let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
@@ -58,7 +60,7 @@ impl Judged {
             None
         } else {
             match Read::of(app.source(&args.run)?, form, &mut states) {
-                Err(CliError::System(fault)) => return Err(fault.into()),
+                Err(ServiceError::System(fault)) => return Err(fault.into()),
                 Err(_) if args.force_unverified => None,
                 read => Some(read?),
             }
@@ -71,7 +73,7 @@ impl Judged {
     }
 
     /// The same, where it verifies and a display shows what the machine decided.
-    fn required(self, asked: &str) -> Result<Self, CliError> {
+    fn required(self, asked: &str) -> Result<Self, ServiceError> {
         let asked = asked.to_owned();
         if let Some(place) = self.flaw {
             return Err(TranscriptFault::ExportNotVerified { asked, place }.into());
@@ -98,7 +100,7 @@ impl Judged {
     }
 
     /// Reports what is to be known of a file before it is there; the code that the command ends with.
-    pub(super) fn report(&self, app: &App, source: &mut Source) -> Result<Exit, CliError> {
+    pub(super) fn report(&self, app: &App, source: &mut Source) -> Result<Exit, ServiceError> {
         let sealed = match &self.read {
             Some(Read::Run(view)) => view.outcome().is_some(),
             Some(Read::Workflow { outcome, .. }) => outcome.is_some(),
@@ -149,7 +151,7 @@ impl Judged {
     }
 
     /// Whether the run has gone on since it was judged.
-    pub(super) fn is_outdated(&self, source: &mut Source) -> Result<bool, CliError> {
+    pub(super) fn is_outdated(&self, source: &mut Source) -> Result<bool, ServiceError> {
         let Source::Run(run_id, reader) = source else {
             return Ok(false);
         };
@@ -183,7 +185,7 @@ impl Read {
         source: Source,
         form: ExportFormat,
         states: &mut BTreeMap<u64, String>,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         match WorkflowSource::of(source)? {
             Err(source) => {
                 let view = source.each_step(|view, entry, _| {
@@ -224,7 +226,7 @@ impl Read {
 }
 
 /// Whether the run has its last entry; what cannot be read is refused later.
-fn is_sealed(source: &mut Source) -> Result<bool, CliError> {
+fn is_sealed(source: &mut Source) -> Result<bool, ServiceError> {
     match source {
         Source::Run(run_id, reader) => Ok(reader.read_run(run_id)?.row().outcome.is_some()),
         Source::File(path) => {

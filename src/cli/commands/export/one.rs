@@ -8,13 +8,14 @@ use super::forms;
 use super::html::{AboutRun, Folded};
 use super::judged::Judged;
 use crate::context::app::App;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::exit::Exit;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::whole::Whole;
 use monolith_core::transcript::WithheldBlobs;
 use monolith_host::store::{ExportError, NewFile, PRIVATE};
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// How often a run in progress is judged again.
 const MOST_LOOKS: usize = 8;
@@ -25,7 +26,7 @@ pub(super) fn export_one(
     args: &ExportArgs,
     form: ExportFormat,
     tree: Vec<AboutRun>,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let withheld = if args.withheld {
         WithheldBlobs::Needed
     } else {
@@ -82,7 +83,7 @@ pub(super) fn export_one(
         }
         None => match write_out(write) {
             // A reader that has gone away has what it wanted.
-            Err(CliError::Export(ExportError::Io(fault)) | CliError::Output(fault))
+            Err(ServiceError::Export(ExportError::Io(fault)) | ServiceError::Output(fault))
                 if fault.kind() == io::ErrorKind::BrokenPipe =>
             {
                 0
@@ -101,8 +102,8 @@ pub(super) fn export_one(
 
 /// Writes to standard output.
 fn write_out(
-    write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
-) -> Result<usize, CliError> {
+    write: impl FnOnce(&mut dyn io::Write) -> Result<usize, ServiceError>,
+) -> Result<usize, ServiceError> {
     let mut out = BufWriter::new(Whole(io::stdout().lock()));
     let left_out = write(&mut out)?;
     out.flush()?;
@@ -113,8 +114,8 @@ fn write_out(
 fn write_file(
     app: &App,
     given: &Path,
-    write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
-) -> Result<usize, CliError> {
+    write: impl FnOnce(&mut dyn io::Write) -> Result<usize, ServiceError>,
+) -> Result<usize, ServiceError> {
     let refuse = |fault: io::Error| SystemFault::CannotWrite {
         path: given.to_owned(),
         reason: fault.to_string(),

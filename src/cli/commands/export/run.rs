@@ -4,11 +4,11 @@ use super::args::ExportArgs;
 use super::one::export_one;
 use super::tree::export_tree;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 
 /// `monolith export`.
-pub(crate) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliError> {
+pub(crate) fn export(app: &App, args: &ExportArgs) -> Result<Exit, ServiceError> {
     let form = args.form()?;
     if args.tree {
         return export_tree(app, args, form);

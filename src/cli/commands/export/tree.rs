@@ -7,21 +7,23 @@ use super::args::{ExportArgs, ExportFormat};
 use super::html::AboutRun;
 use super::one::export_one;
 use crate::context::app::App;
-use crate::context::error::{CliError, SystemFault, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::family::Family;
-use crate::context::forks::ForkedWorkflow;
-use crate::context::source::Source;
-use crate::context::workflow_entries::view_of;
 use monolith_core::message::RunId;
 use monolith_host::store::{Lineage, StoreReader};
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::family::Family;
+use monolith_service::forks::ForkedWorkflow;
+use monolith_service::source::Source;
+use monolith_service::workflow_entries::view_of;
 
 /// Exports the run and those below it; ends with the first code that is not 0.
 pub(super) fn export_tree(
     app: &App,
     args: &ExportArgs,
     form: ExportFormat,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let (run_id, mut reader) = match app.source(&args.run)? {
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
@@ -124,7 +126,7 @@ fn whole_tree(
     reader: &mut StoreReader,
     run_id: &RunId,
     inherited: Option<&ForkedWorkflow>,
-) -> Result<Vec<RunId>, CliError> {
+) -> Result<Vec<RunId>, ServiceError> {
     let mut names = vec![run_id.clone()];
     names.extend(reader.runs_below(run_id)?);
     for step in inherited.into_iter().flat_map(|fork| &fork.shared) {
@@ -138,7 +140,10 @@ fn whole_tree(
 
 /// The first run that one of these owes (it recorded its end, or has ended without it), and that the store does not have, or not as a run
 /// below that; the one above it first.
-fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, RunId)>, CliError> {
+fn missing(
+    reader: &mut StoreReader,
+    names: &[RunId],
+) -> Result<Option<(RunId, RunId)>, ServiceError> {
     for above in names {
         if reader.is_workflow(above)? {
             for step in view_of(reader, above)?.steps {

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use super::args::ImportArgs;
 use crate::commands::verify::place;
 use crate::context::app::App;
-use crate::context::clock::unix_ms;
-use crate::context::error::{Advice as _, CliError};
-use crate::context::exit::Exit;
-use crate::context::source::each_line;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use monolith_core::transcript::Trust;
 use monolith_host::store::{
     Change, ImportError, ImportTerms, Imported, import as import_file, is_handed_in,
 };
+use monolith_service::clock::unix_ms;
+use monolith_service::error::ServiceError;
+use monolith_service::error::advice::Advice as _;
+use monolith_service::exit::Exit;
+use monolith_service::source::each_line;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// `monolith import`: file by file, so that one that cannot be taken keeps none of the others out.
-pub(crate) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliError> {
+pub(crate) fn import(app: &App, args: &ImportArgs) -> Result<Exit, ServiceError> {
     let store = app.ready_store()?;
     let trust = app.trust(&args.keys, &[], &[])?;
     let mut exit = Exit::OK;
@@ -32,10 +33,12 @@ pub(crate) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliError> {
             Err(fault) => fault,
         };
         // Of a store that fails nothing is to be had for the next file either.
-        let is_of_the_file = matches!(&fault, CliError::Transcript(_) | CliError::Import(_))
-            && !matches!(&fault, CliError::Import(ImportError::Store(_)));
+        let is_of_the_file = matches!(
+            &fault,
+            ServiceError::Transcript(_) | ServiceError::Import(_)
+        ) && !matches!(&fault, ServiceError::Import(ImportError::Store(_)));
         let why = match &fault {
-            CliError::Import(ImportError::NotVerified { report, .. }) => {
+            ServiceError::Import(ImportError::NotVerified { report, .. }) => {
                 report.first_bad.as_ref().map(place).unwrap_or_default()
             }
             _ if !is_of_the_file || args.files.len() == 1 => return Err(fault),
@@ -62,7 +65,7 @@ fn take(
     store: &Path,
     trust: &Arc<Trust>,
     given: &Path,
-) -> Result<Imported, CliError> {
+) -> Result<Imported, ServiceError> {
     // What other programs mean by it.
     let named = if given == Path::new("-") {
         Path::new("/dev/stdin")

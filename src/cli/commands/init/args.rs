@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::context::found::{Places, base_url};
+use crate::context::places::PlacesArgs;
+use monolith_service::found::endpoint::base_url;
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -39,7 +40,7 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) task: Option<String>,
     #[command(flatten)]
-    pub(crate) places: Places,
+    pub(crate) places: PlacesArgs,
 }
 
 /// The name of the file; an address is none.

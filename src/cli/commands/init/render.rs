@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::context::found::{CAUTIOUS_WINDOW, Calling, Choice};
-use crate::ui::escape::line;
 use monolith_core::contract::{ModelProfile, ProviderType, TextProfile};
+use monolith_service::found::built_in::CAUTIOUS_WINDOW;
+use monolith_service::found::choice::Choice;
+use monolith_service::found::servers::Calling;
+use monolith_service::text::escape::line;
 
 /// Tokens of an answer where the window is large enough.
 const ANSWER: u64 = 4096;

@@ -7,24 +7,28 @@ use std::time::Duration;
 
 use super::args::InitArgs;
 use super::render::contract_text;
-use crate::commands::contract::code_of;
 use crate::commands::contract::judge;
 use crate::context::app::App;
 use crate::context::ask::answer;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, ModelFault, SystemFault};
-use crate::context::exit::Exit;
-use crate::context::found::{
-    Choice, Looked, NoWay, UNCHECKED, choices, endpoint, failing_at, other_profile, other_server,
-    running,
-};
 use crate::context::runtime::runtime;
-use crate::context::trusted::Trusted;
-use crate::ui::command::typed_word;
-use crate::ui::escape::line;
 use monolith_core::contract::{ContractSpec, ProviderType, recorded_url};
 use monolith_host::inference::{ModelStore, answer_at};
 use monolith_host::store::NewFile;
+use monolith_service::check::check_report::code_of;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::model::ModelFault;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::found::choice::{Choice, choices};
+use monolith_service::found::endpoint::endpoint;
+use monolith_service::found::endpoint::{UNCHECKED, failing_at, other_server};
+use monolith_service::found::fitting::other_profile;
+use monolith_service::found::no_way::{Looked, NoWay};
+use monolith_service::found::servers::running;
+use monolith_service::text::command::typed_word;
+use monolith_service::text::escape::line;
+use monolith_service::trusted::Trusted;
 
 /// How long a server that is named, and is not what it was called, may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,7 +39,7 @@ const MOST_SHOWN: usize = 20;
 const MODE: u32 = 0o644;
 
 /// `monolith init`.
-pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
+pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, ServiceError> {
     let path = app.cwd.join(&args.file);
     if path.exists() && !args.force {
         return Err(SystemFault::FileExists {
@@ -47,8 +51,8 @@ pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
         let way = endpoint_way(app, args, address)?;
         return finish(app, args, &path, &way);
     }
-    let servers = runtime()?.block_on(running(&args.places, &app.environment));
-    if let Some((kind, address)) = args.places.unanswered(&servers).next() {
+    let servers = runtime()?.block_on(running(&args.places.places(), &app.environment));
+    if let Some((kind, address)) = args.places.places().unanswered(&servers).next() {
         let listed = runtime()?.block_on(answer_at(&format!("{address}/v1"), "models", PATIENCE));
         if let Some(failed) = listed.filter(|listed| listed.status >= 500) {
             let none = failing_at(address, failed.status, &failed.body);
@@ -73,7 +77,7 @@ pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
     if let Some(word) = &args.way {
         let looked = Looked {
             environment: &app.environment,
-            places: &args.places,
+            places: &args.places.places(),
             servers: &servers,
             stored: &stored,
         };
@@ -99,7 +103,7 @@ pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
 }
 
 /// The model to take of a server that the caller names by its address.
-fn endpoint_way(app: &App, args: &InitArgs, address: &str) -> Result<Choice, CliError> {
+fn endpoint_way(app: &App, args: &InitArgs, address: &str) -> Result<Choice, ServiceError> {
     let key_env = args.key_env.as_deref();
     let found = endpoint(address, key_env, args.model.as_deref());
     let ways = runtime()?.block_on(found).map_err(ModelFault::NoWay)?;
@@ -107,7 +111,7 @@ fn endpoint_way(app: &App, args: &InitArgs, address: &str) -> Result<Choice, Cli
 }
 
 /// Writes the contract for that way, where it holds.
-fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit, CliError> {
+fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit, ServiceError> {
     let text = contract_text(way, args.task.as_deref());
     // What is written is what was judged: a contract that does not hold is never left behind.
     let name = args.file.display().to_string();
@@ -158,10 +162,10 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 }
 
 /// The way to take: the only one, the first under `--yes`, else the one that the person at the terminal chooses.
-fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
+fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, ServiceError> {
     if ways.is_empty() {
-        let mut asked = args.places.description(&app.environment);
-        let other = runtime()?.block_on(other_server(&args.places, &app.environment));
+        let mut asked = args.places.places().description(&app.environment);
+        let other = runtime()?.block_on(other_server(&args.places.places(), &app.environment));
         if let Some(address) = other {
             let init = app.hint(&format!("init --base-url {address}"));
             let _ = write!(
@@ -201,7 +205,7 @@ fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, C
     }
 }
 
-fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
+fn write(path: &Path, text: &str, force: bool) -> Result<(), ServiceError> {
     let put = || -> io::Result<()> {
         let make = if force {
             NewFile::over_file

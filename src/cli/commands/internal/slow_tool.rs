@@ -5,8 +5,8 @@ use std::io::{BufRead as _, Read as _};
 use serde_json::{Value, json};
 
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 
 /// The hidden command that is a tool server.
 pub(crate) const SLOW_TOOL: &str = "__slow-tool";
@@ -18,7 +18,7 @@ const METHOD_NOT_FOUND: i32 = -32601;
 
 /// `monolith __slow-tool`: an MCP server on the standard streams with one tool, `wait`, whose calls are never answered. It
 /// ends with its input.
-pub(crate) fn slow_tool(app: &App) -> Result<Exit, CliError> {
+pub(crate) fn slow_tool(app: &App) -> Result<Exit, ServiceError> {
     let mut input = std::io::stdin().lock();
     let mut line = Vec::new();
     loop {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
 use monolith_host::inference::trial_process;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 
 #[derive(Debug, Args)]
 pub(crate) struct TryModelArgs {
@@ -17,7 +17,7 @@ pub(crate) struct TryModelArgs {
 }
 
 /// `monolith __try-model`: the process in which a model's file is loaded that was never loaded before.
-pub(crate) fn try_model(args: &TryModelArgs) -> Result<Exit, CliError> {
+pub(crate) fn try_model(args: &TryModelArgs) -> Result<Exit, ServiceError> {
     let mut output = std::io::stdout().lock();
     trial_process(&args.file, args.context_window, &mut output)?;
     Ok(Exit::OK)

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::context::keys::LOCAL_KEY;
+use monolith_service::keys::LOCAL_KEY;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {

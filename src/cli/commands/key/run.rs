@@ -4,15 +4,16 @@ use std::io::Read as _;
 
 use super::args::{CommitmentArgs, KeyCommand};
 use crate::context::app::App;
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::source::Source;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
 
 /// The longest value that is committed to.
 const MAX_VALUE_BYTES: u64 = 16 << 20;
 
 /// `monolith key generate | show | rotate | commitment`.
-pub(crate) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliError> {
+pub(crate) fn key(app: &App, command: &KeyCommand) -> Result<Exit, ServiceError> {
     let keys = app.own_keys()?;
     let text = match command {
         KeyCommand::Generate(args) => format!("{}\n", keys.generate(&args.name)?.public()),
@@ -30,7 +31,7 @@ pub(crate) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliError> {
 }
 
 /// The marker of the value on stdin in that run. A line feed at its end is not part of it.
-fn commitment(app: &App, args: &CommitmentArgs) -> Result<String, CliError> {
+fn commitment(app: &App, args: &CommitmentArgs) -> Result<String, ServiceError> {
     let Source::Run(run_id, _) = app.run(&args.run)? else {
         let path = args.run.clone().into();
         return Err(TranscriptFault::FileInsteadOfRun { path }.into());

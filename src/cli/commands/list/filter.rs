@@ -2,9 +2,9 @@
 
 use super::args::ListArgs;
 use crate::commands::values::is_of_outcome;
-use crate::context::clock::unix_ms;
 use monolith_core::view::RunOutline;
 use monolith_host::store::{RunFilter, RunRow};
+use monolith_service::clock::unix_ms;
 
 /// Which runs are asked for.
 pub(crate) struct Wanted<'a> {

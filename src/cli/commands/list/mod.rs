@@ -2,13 +2,10 @@
 
 mod args;
 mod filter;
-mod found;
-mod held;
 mod render;
 mod run;
 mod tree;
 
 pub(crate) use self::args::ListArgs;
-pub(crate) use self::found::waiting_runs;
 pub(crate) use self::render::forked_from;
 pub(crate) use self::run::{list, name_damaged};

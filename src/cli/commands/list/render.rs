@@ -2,18 +2,18 @@
 
 use std::fmt::Write as _;
 
-use super::found::Found;
 use super::tree::ListedRun;
 use crate::context::app::App;
-use crate::context::approval::ApprovalStatus;
-use crate::context::run_status::RunStatus;
-use crate::ui::escape::line;
-use crate::ui::numbers::{dollars, seconds};
 use crate::ui::screen::Style;
 use crate::ui::wrap::{cells, shortened};
 use monolith_core::message::utc;
 use monolith_core::transcript::ParentFound;
 use monolith_host::store::Lineage;
+use monolith_service::approval::ApprovalStatus;
+use monolith_service::list::found::Found;
+use monolith_service::run_status::RunStatus;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::{dollars, seconds};
 
 /// A table; where its lines do not fit the terminal, two lines for each run.
 pub(super) fn listed(app: &App, rows: &[ListedRun]) -> String {

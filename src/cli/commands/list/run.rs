@@ -4,19 +4,19 @@ use serde::Serialize;
 
 use super::args::ListArgs;
 use super::filter::Wanted;
-use super::found::{Found, found};
 use super::render::listed;
 use super::tree::{ListedRun, trees};
 use crate::commands::values::is_outcome;
 use crate::context::app::App;
-use crate::context::approval::ApprovalStatus;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::context::run_status::RunStatus;
-use crate::ui::escape::{brief, line};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::ParentFound;
 use monolith_host::store::DamagedRow;
+use monolith_service::approval::ApprovalStatus;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::list::found::{Found, found};
+use monolith_service::run_status::RunStatus;
+use monolith_service::text::escape::{brief, line};
 
 #[derive(Serialize)]
 struct Listing {
@@ -125,7 +125,7 @@ struct ListedOutcome {
 }
 
 /// `monolith list`.
-pub(crate) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError> {
+pub(crate) fn list(app: &App, args: &ListArgs) -> Result<Exit, ServiceError> {
     let wanted = Wanted::new(args);
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     if args.tree {

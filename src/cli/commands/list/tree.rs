@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::args::ListArgs;
 use super::filter::Wanted;
-use super::found::{Found, found};
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::family::Family;
-use crate::ui::branch::Branch;
 use monolith_host::store::{DamagedRow, StoreReader};
+use monolith_service::error::ServiceError;
+use monolith_service::family::Family;
+use monolith_service::list::found::{Found, found};
+use monolith_service::text::branch::Branch;
 
 /// A run of a list, and where it stands.
 pub(super) struct ListedRun {
@@ -35,7 +35,7 @@ pub(super) fn trees(
     args: &ListArgs,
     wanted: &Wanted<'_>,
     damaged: &mut Vec<DamagedRow>,
-) -> Result<Vec<ListedRun>, CliError> {
+) -> Result<Vec<ListedRun>, ServiceError> {
     let (mut family, unread) = Family::read(reader)?;
     damaged.extend(unread);
     let roots: Vec<String> = family.roots().into_iter().map(str::to_owned).collect();

@@ -3,12 +3,13 @@
 use super::args::LogCheckArgs;
 use super::render::proof_text;
 use crate::context::app::App;
-use crate::context::error::{CliError, TrustFault};
-use crate::context::exit::Exit;
 use monolith_core::transcript::LogProof;
+use monolith_service::error::ServiceError;
+use monolith_service::error::trust::TrustFault;
+use monolith_service::exit::Exit;
 
 /// `monolith log check`: an auditor's side of `log prove` and `log consistency`, without the store.
-pub(crate) fn check(app: &App, args: &LogCheckArgs) -> Result<Exit, CliError> {
+pub(crate) fn check(app: &App, args: &LogCheckArgs) -> Result<Exit, ServiceError> {
     let trust = app.trust(&args.keys, &args.pins, &[])?;
     let text = app.read_evidence(&args.proof)?;
     let proof = LogProof::read(&text).map_err(|flaw| TrustFault::BrokenProof {

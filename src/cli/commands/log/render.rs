@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::commands::verify::{checks, place};
-use crate::ui::numbers::counted;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::transcript::ProofReport;
 use monolith_host::store::LogReport;
+use monolith_service::text::numbers::counted;
 
 pub(super) fn log_text(screen: Screen, report: &LogReport) -> String {
     let mut out = checks(screen, &report.checks, &report.not_checked);

@@ -7,17 +7,19 @@ use serde::Serialize;
 use super::args::{LogCommand, LogRootArgs, LogVerifyArgs};
 use super::render::log_text;
 use crate::context::app::App;
-use crate::context::error::{CliError, TranscriptFault, TrustFault};
-use crate::context::exit::Exit;
-use crate::context::source::Source;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use monolith_core::message::RunId;
 use monolith_core::transcript::{
     ConsistencyProof, InclusionProof, LogDeletions, TreeHash, TreeHead, consistency_proof,
     inclusion_proof, tree_root,
 };
 use monolith_host::store::RunLog;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::error::trust::TrustFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 #[derive(Serialize)]
 struct SignedHead {
@@ -28,7 +30,7 @@ struct SignedHead {
 }
 
 /// `monolith log root | prove | consistency | verify`.
-pub(crate) fn log(app: &App, command: &LogCommand) -> Result<Exit, CliError> {
+pub(crate) fn log(app: &App, command: &LogCommand) -> Result<Exit, ServiceError> {
     match command {
         LogCommand::Root(args) => root(app, args),
         LogCommand::Prove(args) => prove(app, &args.run),
@@ -38,7 +40,7 @@ pub(crate) fn log(app: &App, command: &LogCommand) -> Result<Exit, CliError> {
     }
 }
 
-fn root(app: &App, args: &LogRootArgs) -> Result<Exit, CliError> {
+fn root(app: &App, args: &LogRootArgs) -> Result<Exit, ServiceError> {
     let head = whole(app)?.head();
     let note = head.sign(&app.signer()?).to_string();
     if args.note {
@@ -59,7 +61,7 @@ fn root(app: &App, args: &LogRootArgs) -> Result<Exit, CliError> {
     Ok(Exit::OK)
 }
 
-fn prove(app: &App, asked: &str) -> Result<Exit, CliError> {
+fn prove(app: &App, asked: &str) -> Result<Exit, ServiceError> {
     let log = whole(app)?;
     let (run_id, found) = match app.run(asked) {
         Ok(Source::Run(run_id, reader)) => {
@@ -68,7 +70,7 @@ fn prove(app: &App, asked: &str) -> Result<Exit, CliError> {
         }
         Ok(Source::File(_)) => return Err(TrustFault::NoLog.into()),
         // The leaf of a run that was deleted stays.
-        Err(CliError::Transcript(TranscriptFault::Deleted { run_id, by, reason })) => {
+        Err(ServiceError::Transcript(TranscriptFault::Deleted { run_id, by, reason })) => {
             let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
             app.screen.note(&line(&format!(
                 "run {run_id} was deleted by {by}: {reason}"
@@ -100,7 +102,7 @@ fn prove(app: &App, asked: &str) -> Result<Exit, CliError> {
     Ok(Exit::OK)
 }
 
-fn consistency(app: &App, old_size: u64) -> Result<Exit, CliError> {
+fn consistency(app: &App, old_size: u64) -> Result<Exit, ServiceError> {
     let log = whole(app)?;
     let (head, note) = signed(app, &log)?;
     let old = usize::try_from(old_size).ok();
@@ -125,7 +127,7 @@ fn consistency(app: &App, old_size: u64) -> Result<Exit, CliError> {
     Ok(Exit::OK)
 }
 
-fn verify(app: &App, args: &LogVerifyArgs) -> Result<Exit, CliError> {
+fn verify(app: &App, args: &LogVerifyArgs) -> Result<Exit, ServiceError> {
     let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
     let trust = app.trust(&args.keys, &args.pins, &[])?;
     let report = reader.verify_log(&trust)?;
@@ -141,18 +143,18 @@ fn verify(app: &App, args: &LogVerifyArgs) -> Result<Exit, CliError> {
     })
 }
 
-fn whole(app: &App) -> Result<RunLog, CliError> {
+fn whole(app: &App) -> Result<RunLog, ServiceError> {
     let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
     Ok(reader.run_log()?)
 }
 
 /// What stays of the deleted runs of the log: nothing else in a proof shows that they are gone.
-fn deletions(app: &App, size: u64, first: Option<u64>) -> Result<LogDeletions, CliError> {
+fn deletions(app: &App, size: u64, first: Option<u64>) -> Result<LogDeletions, ServiceError> {
     let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
     Ok(reader.log_deletions(size, first)?)
 }
 
-fn signed(app: &App, log: &RunLog) -> Result<(TreeHead, String), CliError> {
+fn signed(app: &App, log: &RunLog) -> Result<(TreeHead, String), ServiceError> {
     let head = log.head();
     let note = head.sign(&app.signer()?).to_string();
     Ok((head, note))

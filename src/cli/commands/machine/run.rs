@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::args::{MachineArgs, MachineFormat};
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
 use monolith_core::kernel::{EDGES, State};
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 
 #[derive(Serialize)]
 struct Machine {
@@ -31,7 +31,7 @@ struct MachineEdge {
 }
 
 /// `monolith machine`.
-pub(crate) fn machine(app: &App, args: &MachineArgs) -> Result<Exit, CliError> {
+pub(crate) fn machine(app: &App, args: &MachineArgs) -> Result<Exit, ServiceError> {
     match args.format {
         MachineFormat::Mermaid => app.screen.out_whole(&mermaid())?,
         MachineFormat::Dot => app.screen.out_whole(&dot())?,

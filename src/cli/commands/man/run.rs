@@ -7,11 +7,12 @@ use clap_mangen::Man;
 
 use super::args::ManArgs;
 use crate::context::app::App;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::exit::Exit;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
 
 /// `monolith man`; `program` is the whole command line.
-pub(crate) fn man(app: &App, args: &ManArgs, program: clap::Command) -> Result<Exit, CliError> {
+pub(crate) fn man(app: &App, args: &ManArgs, program: clap::Command) -> Result<Exit, ServiceError> {
     let program = with_texts(program);
     let Some(out) = &args.out else {
         if app.screen.is_shown() {

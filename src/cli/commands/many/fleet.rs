@@ -11,21 +11,22 @@ use super::ends::Ends;
 use super::one_run::RunEnd;
 use super::results::{Faults, Results};
 use super::terms::Terms;
-use crate::commands::drive::Accounts;
 use crate::context::app::App;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::exit::Exit;
-use crate::context::file_limit::allow_files;
 use crate::context::interrupts;
 use crate::context::runtime::runtime_of_many;
 use crate::context::signals::{Signal, Signals};
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::runs_progress::RunsNow;
 use crate::ui::screen::Screen;
 use monolith_core::session::Control;
 use monolith_host::driver::{Job, Runner, RunnerLimits};
 use monolith_host::store::{Durability, Store, StoreError};
+use monolith_service::drive::accounts::Accounts;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::file_limit::allow_files;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// How often the progress is shown.
 const TICK: Duration = Duration::from_millis(250);
@@ -67,7 +68,7 @@ impl Fleet {
         terms: &Terms,
         limits: RunnerLimits,
         durability: Durability,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         Ok(Self {
             accounts: terms.accounts.clone(),
             app: terms.app.clone(),
@@ -80,7 +81,7 @@ impl Fleet {
     ///
     /// # Errors
     /// [`SystemFault::FileLimit`].
-    pub(crate) fn allowed(limits: RunnerLimits) -> Result<RunnerLimits, CliError> {
+    pub(crate) fn allowed(limits: RunnerLimits) -> Result<RunnerLimits, ServiceError> {
         let max_servers = allow_files(limits.max_runs, limits.max_inferences)?;
         Ok(RunnerLimits {
             max_servers,
@@ -89,7 +90,7 @@ impl Fleet {
     }
 
     /// Drives all runs of the source. The exit code is 0 where all succeeded, 8 where one is suspended, else 1.
-    pub(crate) fn drive(self, source: impl Source) -> Result<Exit, CliError> {
+    pub(crate) fn drive(self, source: impl Source) -> Result<Exit, ServiceError> {
         let runtime = runtime_of_many()?;
         let store = Arc::new(self.store);
         let useless = CancellationToken::new();
@@ -121,8 +122,8 @@ impl Fleet {
             reason: fault.to_string(),
             suspended,
         });
-        let fault = unsynced.or(synced.err()).map(CliError::from);
-        let fault = fault.or_else(|| unwritten.map(CliError::from));
+        let fault = unsynced.or(synced.err()).map(ServiceError::from);
+        let fault = fault.or_else(|| unwritten.map(ServiceError::from));
         let rest = rest.unwrap_or_default();
         match how {
             How::Abandoned { open } => {
@@ -211,7 +212,7 @@ struct Driving<'s> {
 }
 
 impl Driving<'_> {
-    async fn drive<S: Source>(&self, source: S) -> Result<Driven, CliError> {
+    async fn drive<S: Source>(&self, source: S) -> Result<Driven, ServiceError> {
         let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
             reason: fault.to_string(),
         })?;

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
-use crate::context::error::InputFault;
 use monolith_host::driver::RunnerLimits;
+use monolith_service::error::input::InputFault;
 
 /// How much of the process its runs may take at once.
 #[derive(Clone, Copy, Debug, Args)]

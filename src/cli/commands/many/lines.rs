@@ -11,9 +11,11 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::line::RunLine;
 use crate::context::app::App;
-use crate::context::error::{CliError, InputFault, SystemFault};
-use crate::ui::escape::line;
 use monolith_host::store::{is_handed_in, open_given};
+use monolith_service::error::ServiceError;
+use monolith_service::error::input::InputFault;
+use monolith_service::error::system::SystemFault;
+use monolith_service::text::escape::line;
 
 /// The most bytes of a line.
 const MAX_LINE_BYTES: u64 = 2 << 20;
@@ -63,7 +65,7 @@ impl Lines {
     /// # Errors
     /// [`SystemFault::NoContracts`], [`SystemFault::UnreadableList`], [`InputFault::NoSuchLine`], [`InputFault::PastTheEnd`] and
     /// [`InputFault::ContractForList`].
-    pub(crate) fn of(app: &App, given: &Path, from: Option<&str>) -> Result<Self, CliError> {
+    pub(crate) fn of(app: &App, given: &Path, from: Option<&str>) -> Result<Self, ServiceError> {
         let no_line = || InputFault::NoSuchLine {
             from: from.unwrap_or_default().to_owned(),
             path: given.to_owned(),

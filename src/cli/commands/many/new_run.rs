@@ -13,13 +13,14 @@ use super::repeated::{Repeated, repeated};
 use super::terms::Terms;
 use super::workflow_run::{RepeatedWorkflow, repeated_workflow, workflow_driven, workflow_end};
 use crate::commands::drive::{Broken, Ended, Live};
-use crate::commands::workflow::{ListedWorkflow, as_written};
-use crate::context::contract_file::ContractFile;
-use crate::context::error::CliError;
-use crate::context::secrets;
-use crate::ui::command::shell_word;
+use crate::commands::workflow::ListedWorkflow;
 use monolith_host::driver::{DriverError, Job, Prepared, Worker};
 use monolith_host::store::StoreError;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::secrets;
+use monolith_service::text::command::shell_word;
+use monolith_service::workflow::options::as_written;
 
 /// Runs that begin, and what is the same for all of them.
 #[derive(Debug)]
@@ -156,7 +157,7 @@ impl NewRun {
         not_begun.closed(taken, became_of(&driven));
         // Another process may have begun the run since the look.
         if let Err(Broken {
-            error: CliError::Driver(DriverError::Store(StoreError::RunExists { .. })),
+            error: ServiceError::Driver(DriverError::Store(StoreError::RunExists { .. })),
             ..
         }) = &driven
         {
@@ -210,7 +211,7 @@ async fn begin_workflow(
 fn became_of(driven: &Result<Ended, Broken>) -> Became {
     match driven {
         Err(Broken {
-            error: CliError::Driver(DriverError::Cancelled),
+            error: ServiceError::Driver(DriverError::Cancelled),
             result: None,
         }) => Became::Cancelled,
         Err(Broken { result: None, .. }) => Became::Refused,
@@ -226,7 +227,7 @@ async fn begun(
     terms: &Terms,
     worker: Worker,
     following: &Live,
-) -> Result<Ended, CliError> {
+) -> Result<Ended, ServiceError> {
     let prepared = Box::pin(prepared(line, terms, &worker, following)).await?;
     // Its future is large.
     Box::pin(drive(worker, prepared, following, terms.leaving)).await
@@ -237,11 +238,11 @@ async fn prepared(
     terms: &Terms,
     worker: &Worker,
     following: &Live,
-) -> Result<Prepared, CliError> {
+) -> Result<Prepared, ServiceError> {
     let app = &terms.app;
     let sets = line.sets_under(&terms.sets);
     let mut file = ContractFile::given(app, name_of(&line, terms), sets);
-    let mut spec = file.read(app)?;
+    let mut spec = app.read_contract(&file)?;
     following.keeps_snapshots(app, spec.sessions_dir.as_deref())?;
     if let Some(task) = line.task.or_else(|| terms.task.clone()) {
         spec.task = Some(task);

@@ -15,9 +15,7 @@ use super::terms::Terms;
 use crate::commands::drive::{
     Approvers, Broken, Ended, LOOK_EVERY, LeavingArgs, Live, broken_run, finished_run, keep,
 };
-use crate::context::clock::unix_ms;
-use crate::context::error::{Advice as _, CliError, SystemFault};
-use crate::context::exit::Exit;
+use crate::context::fault::show_error;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{ClosingReason, EntryDraft, Run};
 use monolith_core::message::{InferenceSeq, RunId};
@@ -25,6 +23,11 @@ use monolith_core::session::Control;
 use monolith_core::transcript::SealedEntry;
 use monolith_host::driver::{Observer, Prepared, Waiting, Worker};
 use monolith_host::telemetry::AgentResult;
+use monolith_service::clock::unix_ms;
+use monolith_service::error::ServiceError;
+use monolith_service::error::advice::Advice as _;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
 
 /// What became of a run of a list.
 #[derive(Debug)]
@@ -74,7 +77,7 @@ fn result_of(
         Ok(ended) => {
             // The run has ended all the same.
             if !is_recorded && let Err(fault) = keep(&terms.app, &ended) {
-                fault.show(terms.app.screen);
+                show_error(terms.app.screen, &fault);
             }
             let mut result = RunResult::of(terms, &ended.result, is_recorded);
             if !is_recorded && ended.view.closing() == Some(ClosingReason::Stop) {
@@ -92,7 +95,7 @@ fn result_of(
 }
 
 /// The result of a run that was not begun.
-fn not_begun(place: &str, fault: &CliError) -> AgentResult {
+fn not_begun(place: &str, fault: &ServiceError) -> AgentResult {
     let exit = Exit::from(fault);
     let text = format!("{place}: {}", fault.summary());
     AgentResult::without_run(exit.0, fault.reason(), text, unix_ms())
@@ -122,7 +125,7 @@ pub(super) fn driven_by(terms: &Terms, place: &str, driven: &Driven) -> RunEnd {
 /// What `body` comes to; a panic in it is a fault of that run alone.
 pub(super) async fn guarded<T>(
     live: &Live,
-    body: impl Future<Output = Result<T, CliError>>,
+    body: impl Future<Output = Result<T, ServiceError>>,
 ) -> Result<T, Broken> {
     let done = std::panic::AssertUnwindSafe(body).catch_unwind().await;
     let done = done.unwrap_or_else(|payload| Err(fault_of_panic(&*payload)));
@@ -130,7 +133,7 @@ pub(super) async fn guarded<T>(
 }
 
 /// What a panic says.
-pub(super) fn fault_of_panic(payload: &(dyn Any + Send)) -> CliError {
+pub(super) fn fault_of_panic(payload: &(dyn Any + Send)) -> ServiceError {
     let message = payload.downcast_ref::<String>().cloned();
     let message = message.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string));
     let message = message.unwrap_or_else(|| "no message".to_owned());
@@ -143,7 +146,7 @@ pub(super) async fn drive(
     prepared: Prepared,
     live: &Live,
     leaving: LeavingArgs,
-) -> Result<Ended, CliError> {
+) -> Result<Ended, ServiceError> {
     let (waiting, report) = Waiting::alone();
     let prepared = prepared
         .with_grace(Duration::from_secs(leaving.grace))

@@ -9,13 +9,14 @@ use super::terms::Terms;
 use super::workflow_run::{workflow_driven, workflow_end};
 use crate::commands::drive::{Ended, Live, waits_unanswered};
 use crate::commands::workflow::ListedWorkflow;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, ContractFault};
-use crate::context::secrets;
-use crate::ui::numbers::counted;
 use monolith_core::message::RunId;
 use monolith_host::driver::{DriverError, Job, Prepared, Reopened, Worker};
 use monolith_host::store::{DamagedRow, StoreError};
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::secrets;
+use monolith_service::text::numbers::counted;
 
 /// Runs that are gone on with, and what is the same for all of them.
 #[derive(Debug)]
@@ -89,7 +90,7 @@ impl RecordedRun {
         let run_id = match run {
             Ok(run_id) => run_id,
             Err(DamagedRow { run, fault }) => {
-                let broken = CliError::from(fault).into();
+                let broken = ServiceError::from(fault).into();
                 return end_of(&terms, &format!("run {run}"), Err(broken));
             }
         };
@@ -99,7 +100,7 @@ impl RecordedRun {
         if matches!(is_workflow, Ok(true)) {
             if !sets.is_empty() {
                 let fault = StoreError::IsWorkflow { run_id };
-                return end_of(&terms, &place, Err(CliError::from(fault).into()));
+                return end_of(&terms, &place, Err(ServiceError::from(fault).into()));
             }
             let listed = ListedWorkflow::Recorded(run_id);
             let driven = workflow_driven(&terms, worker, listed).await;
@@ -115,7 +116,7 @@ impl RecordedRun {
             Err(fault @ (DriverError::RunEnded { .. } | DriverError::CallerNotHere { .. })) => {
                 return RunEnd::Skipped(format!("{place}: {fault}"));
             }
-            Err(fault) => return end_of(&terms, &place, Err(CliError::from(fault).into())),
+            Err(fault) => return end_of(&terms, &place, Err(ServiceError::from(fault).into())),
         };
         let following = Live::among_many(terms.app.screen, terms.accounts.clone());
         // Boxed: what is open for long should take no more than it needs.
@@ -138,7 +139,7 @@ async fn ready(
     terms: &Terms,
     worker: &Worker,
     following: &Live,
-) -> Result<Option<Prepared>, CliError> {
+) -> Result<Option<Prepared>, ServiceError> {
     let orphan = reopened.is_orphan();
     let left = !orphan
         && tokio::task::block_in_place(|| {
@@ -158,7 +159,7 @@ async fn resumed(
     terms: &Terms,
     worker: Worker,
     following: &Live,
-) -> Result<Ended, CliError> {
+) -> Result<Ended, ServiceError> {
     let Some(prepared) = prepared else {
         // It is recorded, so it stays as it is and can be resumed.
         let left = following.take_view().map(Ended::left);
@@ -174,7 +175,7 @@ fn recall(
     reopened: &Reopened,
     terms: &Terms,
     following: &Live,
-) -> Result<(), CliError> {
+) -> Result<(), ServiceError> {
     if let Some(first) = terms.app.first_of(run_id)? {
         following.originating_from(first);
     }
@@ -188,7 +189,7 @@ async fn prepared(
     terms: &Terms,
     worker: &Worker,
     following: &Live,
-) -> Result<Option<Prepared>, CliError> {
+) -> Result<Option<Prepared>, ServiceError> {
     let app = &terms.app;
     if reopened.is_orphan() {
         return Ok(Some(worker.prepare_end(
@@ -200,7 +201,7 @@ async fn prepared(
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, None, sets);
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
-    let request = file.request(app, file.read(app)?, terms.key.clone());
+    let request = file.request(app, app.read_contract(&file)?, terms.key.clone());
     following.keeps_snapshots(app, request.spec.sessions_dir.as_deref())?;
     match worker.prepare_resume(reopened, request).await {
         Ok(prepared) => Ok(Some(prepared)),

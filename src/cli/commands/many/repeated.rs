@@ -5,12 +5,13 @@ use super::line::RunLine;
 use super::terms::Terms;
 use crate::commands::drive::{Broken, Ended};
 use crate::commands::verify::{self, place};
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::source::{Recorded, Source};
 use monolith_core::message::RunId;
 use monolith_core::view::RunStart;
 use monolith_host::store::Store;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::source::{Recorded, Source};
 
 /// What is there of the run that a line asks for.
 pub(super) enum Repeated {
@@ -72,7 +73,7 @@ fn recorded_end(terms: &Terms, run_id: &RunId) -> Result<Ended, Broken> {
     let (report, _) = verify::report_of(source()?, true, &trust)?;
     if let Some(bad) = &report.first_bad {
         let (asked, place) = (run_id.to_string(), place(bad));
-        return Err(CliError::from(TranscriptFault::NotVerified { asked, place }).into());
+        return Err(ServiceError::from(TranscriptFault::NotVerified { asked, place }).into());
     }
     let first = app.first_of(run_id)?;
     let (run, view) = Source::fold(source()?, first)?;

@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::one_run::RunEnd;
 use super::run_result::{Ending, RunResult};
-use crate::commands::drive::Accounts;
 use crate::context::app::App;
-use crate::context::error::{CliError, SystemFault};
-use crate::ui::escape::line;
 use crate::ui::runs_progress::{RunsNow, RunsProgress};
 use monolith_host::telemetry::BillingFault;
+use monolith_service::drive::accounts::Accounts;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::text::escape::line;
 
 /// How many results may wait for their reader; the runs of more wait with them.
 const WAITING: usize = 16;
@@ -62,7 +63,7 @@ impl Results {
         app: &App,
         accounts: &Accounts,
         useless: CancellationToken,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         let (messages, waiting) = mpsc::channel(WAITING);
         let state = Arc::<State>::default();
         let writer = Writer {

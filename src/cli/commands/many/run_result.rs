@@ -6,13 +6,13 @@ use super::terms::Terms;
 use crate::commands::drive::approve_hint;
 use crate::commands::workflow::WorkflowResult;
 use crate::context::app::App;
-use crate::ui::escape::line;
-use crate::ui::numbers::{dollars, seconds};
 use crate::ui::screen::{Screen, Style};
 use crate::ui::wrap::shortened;
 use monolith_core::kernel::AgentOutcome;
 use monolith_core::message::RunId;
 use monolith_host::telemetry::{AgentResult, AwaitedApproval};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::{dollars, seconds};
 
 /// Stands in the line of a run that had ended before.
 const AS_RECORDED: &str = "as recorded";

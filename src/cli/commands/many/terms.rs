@@ -1,8 +1,9 @@
 //! What is the same for all runs of a list. Knows nothing of any single run.
 
-use crate::commands::drive::{Accounts, LeavingArgs};
+use crate::commands::drive::LeavingArgs;
 use crate::context::app::App;
 use monolith_core::session::RedactionKey;
+use monolith_service::drive::accounts::Accounts;
 
 /// What is the same for all runs of a list.
 pub(crate) struct Terms {

@@ -8,22 +8,21 @@ use super::one_run::{RunEnd, end_of, fault_of_panic};
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
 use crate::commands::drive::Live;
-use crate::commands::workflow::{
-    ListedWorkflow, WorkflowResult, recorded_result, workflow_among_many,
-};
-use crate::context::contract_file::ContractFile;
-use crate::context::error::CliError;
-use crate::context::workflow_entries::view_of;
+use crate::commands::workflow::recorded_result;
+use crate::commands::workflow::{ListedWorkflow, WorkflowResult, workflow_among_many};
 use monolith_core::message::RunId;
 use monolith_host::driver::{DriverError, Worker};
 use monolith_host::store::{Store, StoreError};
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::workflow_entries::view_of;
 
 /// Drives a workflow to its end, or until it is left; a panic in it is a fault of that workflow alone.
 pub(super) async fn workflow_driven(
     terms: &Arc<Terms>,
     worker: Worker,
     listed: ListedWorkflow,
-) -> Result<WorkflowResult, CliError> {
+) -> Result<WorkflowResult, ServiceError> {
     let live = Live::among_many(terms.app.screen, terms.accounts.clone());
     let driven = workflow_among_many(&terms.app, worker, listed, live, terms.leaving);
     // Boxed: what is open for long should take no more than it needs.
@@ -36,7 +35,7 @@ pub(super) async fn workflow_driven(
 pub(super) fn workflow_end(
     terms: &Terms,
     place: &str,
-    driven: Result<WorkflowResult, CliError>,
+    driven: Result<WorkflowResult, ServiceError>,
 ) -> RunEnd {
     match driven {
         Ok(result) => {
@@ -47,7 +46,7 @@ pub(super) fn workflow_end(
             };
             RunEnd::Result(Box::new(RunResult::of_workflow(terms, &result, ending)))
         }
-        Err(CliError::Driver(
+        Err(ServiceError::Driver(
             fault @ (DriverError::Store(StoreError::RunLocked { .. })
             | DriverError::RunEnded { .. }),
         )) => RunEnd::Skipped(format!("{place}: {fault}")),

@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::LoginArgs;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
 use crate::context::runtime::runtime;
-use crate::ui::escape::line;
 use monolith_host::driver::{LoginRequest, ToolLogin};
 use monolith_host::tools::{
     Login, LoginFault, OAuthFault, ReturnedCode, StoredAuthorization, server_address,
 };
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
 
 /// How often a person reads how long is still waited.
 const PROGRESS: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 };
 
 /// Logs in at a server.
-pub(super) fn login(app: &App, server: ToolLogin, args: &LoginArgs) -> Result<Exit, CliError> {
+pub(super) fn login(app: &App, server: ToolLogin, args: &LoginArgs) -> Result<Exit, ServiceError> {
     // Before a person does anything: the tokens are kept there.
     app.own_keys()?;
     let scopes = args.scopes.iter();
@@ -42,7 +42,7 @@ pub(super) fn login(app: &App, server: ToolLogin, args: &LoginArgs) -> Result<Ex
     let cancel = CancellationToken::new();
     let kept = runtime()?.block_on(async {
         let Some(login) = server.begin(request, &cancel).await? else {
-            return Ok::<_, CliError>(None);
+            return Ok::<_, ServiceError>(None);
         };
         inform(app, "open this address in a browser:");
         app.screen.out(&format!("{}\n", line(login.address())))?;

@@ -8,14 +8,15 @@ use url::Url;
 use super::args::{LoginsArgs, McpCommand, ServerArgs};
 use super::login::{inform, login};
 use crate::context::app::App;
-use crate::context::clock::unix_ms;
-use crate::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::context::error::{CliError, LoginRefused};
-use crate::context::exit::Exit;
-use crate::ui::escape::line;
 use monolith_core::contract::{ContractSpec, McpTransport, Remote, check_address};
 use monolith_host::driver::{Reached, ToolLogin};
 use monolith_host::tools::server_address;
+use monolith_service::clock::unix_ms;
+use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_service::error::ServiceError;
+use monolith_service::error::login::LoginRefused;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
 
 #[derive(Serialize)]
 struct Logins {
@@ -33,7 +34,7 @@ struct KeptLogin {
 }
 
 /// `monolith mcp login | logout | list`.
-pub(crate) fn mcp(app: &App, command: &McpCommand) -> Result<Exit, CliError> {
+pub(crate) fn mcp(app: &App, command: &McpCommand) -> Result<Exit, ServiceError> {
     match command {
         McpCommand::Login(args) => login(app, server_of(app, &args.server)?, args),
         McpCommand::Logout(args) => logout(app, args),
@@ -42,7 +43,7 @@ pub(crate) fn mcp(app: &App, command: &McpCommand) -> Result<Exit, CliError> {
 }
 
 /// The server that is meant.
-fn server_of(app: &App, args: &ServerArgs) -> Result<ToolLogin, CliError> {
+fn server_of(app: &App, args: &ServerArgs) -> Result<ToolLogin, ServiceError> {
     if let Some(url) = &args.url {
         let refuse = |rule: String| LoginRefused::Address { rule };
         check_address(url).map_err(|rule| refuse(rule.to_owned()))?;
@@ -53,7 +54,7 @@ fn server_of(app: &App, args: &ServerArgs) -> Result<ToolLogin, CliError> {
         look_for_agent_file(app, None, "mcp login NAME --contract FILE")?;
     }
     let file = ContractFile::given_or_found(app, args.contract.clone(), Vec::new());
-    let spec = file.read(app)?;
+    let spec = app.read_contract(&file)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => only_server(&spec).ok_or_else(|| LoginRefused::NoName {
@@ -92,7 +93,7 @@ fn only_server(spec: &ContractSpec) -> Option<String> {
     first.filter(|_| remote.next().is_none())
 }
 
-fn logout(app: &App, args: &ServerArgs) -> Result<Exit, CliError> {
+fn logout(app: &App, args: &ServerArgs) -> Result<Exit, ServiceError> {
     let server = server_address(server_of(app, args)?.url());
     let forgotten = app.own_keys()?.forget_authorization(&server)?;
     inform(
@@ -109,7 +110,7 @@ fn logout(app: &App, args: &ServerArgs) -> Result<Exit, CliError> {
     Ok(Exit::OK)
 }
 
-fn list(app: &App, args: &LoginsArgs) -> Result<Exit, CliError> {
+fn list(app: &App, args: &LoginsArgs) -> Result<Exit, ServiceError> {
     let kept = app.own_keys()?.authorizations()?;
     let logins = kept.into_iter().map(|kept| KeptLogin {
         expires_unix_s: kept.expires_unix_s,

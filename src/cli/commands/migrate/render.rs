@@ -1,7 +1,7 @@
 //! What was done to a store, as text.
 
-use crate::ui::escape::line;
 use monolith_host::store::Migration;
+use monolith_service::text::escape::line;
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -7,10 +7,6 @@ use std::path::Path;
 use super::args::MigrateArgs;
 use super::render::report_text;
 use crate::context::app::App;
-use crate::context::error::{CliError, StateFault, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::source::each_line;
-use crate::ui::escape::line;
 use monolith_core::adapter::Adapter;
 use monolith_core::contract::{CONTRACT_FORMAT, SEMANTICS_VERSION};
 use monolith_core::message::check_version;
@@ -18,12 +14,18 @@ use monolith_core::transcript::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
 use monolith_host::store::{
     Migration, OLDEST_STORE_FORMAT, STORE_FORMAT, migrate as migrate_store, open_regular,
 };
+use monolith_service::error::ServiceError;
+use monolith_service::error::state::StateFault;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::each_line;
+use monolith_service::text::escape::line;
 
 /// How every SQLite database begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// `monolith migrate`.
-pub(crate) fn migrate(app: &App, args: &MigrateArgs) -> Result<Exit, CliError> {
+pub(crate) fn migrate(app: &App, args: &MigrateArgs) -> Result<Exit, ServiceError> {
     if args.list {
         app.screen.out(&listed())?;
         return Ok(Exit::OK);
@@ -95,7 +97,7 @@ fn known(oldest: i32, newest: i32) -> String {
 }
 
 /// The format that a transcript or a contract states, where this build knows it and all that its contract names.
-fn format_of(path: &Path) -> Result<String, CliError> {
+fn format_of(path: &Path) -> Result<String, ServiceError> {
     let unreadable = |fault: io::Error| TranscriptFault::Unreadable {
         path: path.to_owned(),
         reason: fault.to_string(),
@@ -118,7 +120,7 @@ fn format_of(path: &Path) -> Result<String, CliError> {
     })
     .or_else(|fault| match fault {
         // A contract may have its keys in any order, and lines within.
-        CliError::Transcript(TranscriptFault::NotATranscript { .. }) => {
+        ServiceError::Transcript(TranscriptFault::NotATranscript { .. }) => {
             first.clear();
             let file = open_regular(path).map_err(unreadable)?;
             let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
@@ -186,14 +188,14 @@ fn text_of<'d>(document: &'d serde_json::Value, key: &str) -> &'d str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::error::Advice as _;
     use monolith_core::transcript::{FirstBad, FlawKind};
     use monolith_host::store::{StoreError, Verified};
+    use monolith_service::error::advice::Advice as _;
 
     #[test]
     fn what_was_done_to_an_older_store_is_said_and_a_run_that_does_not_verify_is_an_exit_code() {
         let path = Path::new("runs.db");
-        let refused = CliError::from(StoreError::OlderFormat {
+        let refused = ServiceError::from(StoreError::OlderFormat {
             path: path.to_owned(),
             found: 0,
             current: 1,

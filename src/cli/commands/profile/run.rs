@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use super::args::ProfileCommand;
 use crate::context::app::App;
-use crate::context::error::{CliError, ModelFault};
-use crate::context::exit::Exit;
 use monolith_core::contract::ModelProfile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::model::ModelFault;
+use monolith_service::exit::Exit;
 
 /// `monolith profile`.
-pub(crate) fn profile(app: &App, command: &ProfileCommand) -> Result<Exit, CliError> {
+pub(crate) fn profile(app: &App, command: &ProfileCommand) -> Result<Exit, ServiceError> {
     match command {
         ProfileCommand::List(args) if args.json => app.screen.out_json(&ModelProfile::all())?,
         ProfileCommand::List(_) => app.screen.out(&listed())?,

@@ -7,18 +7,18 @@ use super::recorded;
 use crate::commands::drive::LeavingArgs;
 use crate::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
 use crate::context::app::App;
-use crate::context::begun_below::run_of_agent;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::context::source::Source;
 use monolith_core::contract::{ExecutionContract, Label};
 use monolith_core::message::RunId;
 use monolith_core::replay::{Fork, ForkFault, ForkPoint, ReplayReport};
 use monolith_host::driver;
 use monolith_host::store::StoreError;
+use monolith_service::begun_below::run_of_agent;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
 
 /// `monolith replay --fork-at`: a new run begins with the conversation as of after entry `at`.
-pub(crate) fn replay(app: &App, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: ReplayArgs, at: u64) -> Result<Exit, ServiceError> {
     let json = args.json;
     report(app, json, forked(app, args, at))
 }
@@ -28,9 +28,9 @@ pub(crate) fn fork_point(
     app: &App,
     run: &str,
     begin: impl FnOnce(ExecutionContract, RunId) -> Fork,
-) -> Result<(ExecutionContract, ForkPoint, Option<RunId>), CliError> {
+) -> Result<(ExecutionContract, ForkPoint, Option<RunId>), ServiceError> {
     if let Some(flaw) = recorded::evidence_flaw(app, run)? {
-        return Err(CliError::Fork(ForkFault::DoesNotReplay {
+        return Err(ServiceError::Fork(ForkFault::DoesNotReplay {
             report: Box::new(ReplayReport::default().with_flaw(&flaw)),
             run: run.to_owned(),
         }));
@@ -51,12 +51,12 @@ pub(crate) fn fork_point(
         && let Some(reader) = app.reader()?
         && let Some(driver) = reader.driver_of(run_id)?
     {
-        return Err(CliError::Store(StoreError::RunLocked {
+        return Err(ServiceError::Store(StoreError::RunLocked {
             run_id: run_id.clone(),
             holder: driver.pid,
         }));
     }
-    let mut point = finished.map_err(CliError::Fork)?;
+    let mut point = finished.map_err(ServiceError::Fork)?;
     if !is_own {
         point.labels = Label::every();
     }
@@ -72,12 +72,12 @@ pub(crate) fn fork_point(
 
 fn forked(app: &App, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
     if let Some(found) = run_of_agent(app, &args.run)? {
-        return Err(CliError::from(found.refused("fork")).into());
+        return Err(ServiceError::from(found.refused("fork")).into());
     }
     let begin = |contract, run_id| Fork::new(contract, run_id, at);
     let (_, point, first) = fork_point(app, &args.run, begin)?;
     let file = recorded::contract_file(app, &args, &app.source(&args.run)?, true)?;
-    let mut request = file.request(app, file.read(app)?, app.redaction_key()?);
+    let mut request = file.request(app, app.read_contract(&file)?, app.redaction_key()?);
     request.run_id = args.run_id;
     request.invocation = Some(file.invocation(request.spec.files.clone()));
     let store = app.open_store(args.durability.into())?;

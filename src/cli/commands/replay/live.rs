@@ -9,19 +9,20 @@ use super::args::{LiveArg, ReplayArgs};
 use super::recorded;
 use super::render::live_text;
 use crate::context::app::App;
-use crate::context::begun_below::run_of_agent;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::exit::Exit;
 use crate::context::runtime::runtime;
 use crate::context::signals::Signals;
-use crate::ui::escape::line;
 use monolith_core::kernel::EventKind;
 use monolith_core::replay::{LiveReport, LiveScope, ReplayReport};
 use monolith_core::transcript::SealedEntry;
 use monolith_host::driver::{self, Recording, RunRequest};
+use monolith_service::begun_below::run_of_agent;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
 
 /// `monolith replay --live`: the recorded requests or calls are made again.
-pub(crate) fn replay(app: &App, args: &ReplayArgs, live: LiveArg) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: &ReplayArgs, live: LiveArg) -> Result<Exit, ServiceError> {
     if let Some(flaw) = recorded::evidence_flaw(app, &args.run)? {
         let report = ReplayReport::default().with_flaw(&flaw);
         return recorded::print(app, &report, args.json);
@@ -33,7 +34,7 @@ pub(crate) fn replay(app: &App, args: &ReplayArgs, live: LiveArg) -> Result<Exit
     }
     let source = app.source(&args.run)?;
     let file = recorded::contract_file(app, args, &source, true)?;
-    let request = file.request(app, file.read(app)?, app.redaction_key()?);
+    let request = file.request(app, app.read_contract(&file)?, app.redaction_key()?);
     let recorded = source.load()?;
     let scope = LiveScope {
         effects: args.effects,
@@ -71,7 +72,7 @@ fn asked(
     recording: Recording<'_>,
     request: RunRequest,
     scope: LiveScope,
-) -> Result<LiveReport, CliError> {
+) -> Result<LiveReport, ServiceError> {
     let runtime = runtime()?;
     let cancel = CancellationToken::new();
     runtime.block_on(async {

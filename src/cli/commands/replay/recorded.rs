@@ -4,22 +4,23 @@ use super::args::ReplayArgs;
 use super::render::report_text;
 use crate::commands::verify;
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, ContractFault};
-use crate::context::exit::Exit;
-use crate::context::source::Source;
 use monolith_core::replay::ReplayReport;
 use monolith_core::transcript::FirstBad;
 use monolith_host::store::judge_store;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
 
 /// `monolith replay` without another mode: as it is recorded.
-pub(crate) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, ServiceError> {
     let report = verified_report(app, &args.run, args.open)?;
     print(app, &report, args.json)
 }
 
 /// Shows a report.
-pub(crate) fn print(app: &App, report: &ReplayReport, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn print(app: &App, report: &ReplayReport, json: bool) -> Result<Exit, ServiceError> {
     if json {
         app.screen.out_json(report)?;
     } else {
@@ -30,7 +31,7 @@ pub(crate) fn print(app: &App, report: &ReplayReport, json: bool) -> Result<Exit
 
 /// Verifies a transcript, then decides it again. A flaw of the evidence is the first difference; what can still be read is
 /// decided all the same.
-fn verified_report(app: &App, asked: &str, open: bool) -> Result<ReplayReport, CliError> {
+fn verified_report(app: &App, asked: &str, open: bool) -> Result<ReplayReport, ServiceError> {
     let flaw = evidence_flaw(app, asked)?;
     let report = app.source(asked)?.replayed(open);
     match (flaw, report) {
@@ -41,7 +42,7 @@ fn verified_report(app: &App, asked: &str, open: bool) -> Result<ReplayReport, C
 }
 
 /// The first flaw of a transcript, which may be of a run in progress.
-pub(crate) fn evidence_flaw(app: &App, asked: &str) -> Result<Option<FirstBad>, CliError> {
+pub(crate) fn evidence_flaw(app: &App, asked: &str) -> Result<Option<FirstBad>, ServiceError> {
     let trust = app.trust(&[], &[], &[])?;
     let (verified, _) = verify::report_of(app.source(asked)?, true, &trust)?;
     Ok(verified.first_bad)
@@ -54,7 +55,7 @@ pub(crate) fn contract_file(
     args: &ReplayArgs,
     source: &Source,
     changed_then: bool,
-) -> Result<ContractFile, CliError> {
+) -> Result<ContractFile, ServiceError> {
     let mut begun = match source {
         Source::Run(run_id, reader) => {
             // The chain does not cover it, and it decides which file starts commands and gets keys: only this user's counts.

@@ -3,16 +3,19 @@
 use super::args::ReplayArgs;
 use super::{fork, live, recorded, what_if};
 use crate::commands::drive::LeavingArgs;
-use crate::commands::workflow::{WorkflowJob, fork_workflow, replay_workflow};
+use crate::commands::workflow::replay_workflow;
+use crate::commands::workflow::{WorkflowJob, fork_workflow};
 use crate::context::app::App;
-use crate::context::error::{CliError, InputFault, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::source::Source;
-use crate::context::workflow_entries::WorkflowSource;
 use monolith_host::store::StoreError;
+use monolith_service::error::ServiceError;
+use monolith_service::error::input::InputFault;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
+use monolith_service::workflow_entries::WorkflowSource;
 
 /// `monolith replay`, in the mode that its arguments name.
-pub(crate) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, ServiceError> {
     if let Some(fault) = args.sets.iter().find_map(|set| not_judged(set)) {
         return Err(fault.into());
     }

@@ -7,11 +7,7 @@ use super::args::ReplayArgs;
 use super::recorded;
 use super::render::what_if_text;
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
 use crate::context::runtime::runtime;
-use crate::ui::escape::{brief, line};
 use monolith_core::contract::{AuthorForm, ExecutionContract};
 use monolith_core::kernel::{EventKind, RunStarted};
 use monolith_core::message::TokenCounters;
@@ -19,6 +15,10 @@ use monolith_core::replay::{BlobSource, ReplayReport, WhatIf, WhatIfReport};
 use monolith_core::transcript::SealedEntry;
 use monolith_host::driver::{self, ServersToStart};
 use monolith_host::inference::BuiltInTokenizers;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::{brief, line};
 
 /// What a recorded run is decided under instead.
 struct Other {
@@ -31,14 +31,14 @@ struct Other {
 /// A what-if in the making: the other contract needs the task, which the first entry holds.
 struct Asking<'a> {
     args: &'a ReplayArgs,
-    begun: Option<Result<(WhatIf, Vec<String>), CliError>>,
+    begun: Option<Result<(WhatIf, Vec<String>), ServiceError>>,
     file: Option<ContractFile>,
     app: &'a App,
     recorded: ExecutionContract,
 }
 
 /// `monolith replay` under another contract.
-pub(crate) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
+pub(crate) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, ServiceError> {
     if let Some(flaw) = recorded::evidence_flaw(app, &args.run)? {
         let report = ReplayReport::default().with_flaw(&flaw);
         return recorded::print(app, &report, args.json);
@@ -84,7 +84,7 @@ impl Asking<'_> {
         }
     }
 
-    fn finish(mut self) -> Result<WhatIfReport, CliError> {
+    fn finish(mut self) -> Result<WhatIfReport, ServiceError> {
         let begun = match self.begun.take() {
             Some(begun) => begun,
             None => self.begin(None),
@@ -96,7 +96,7 @@ impl Asking<'_> {
     }
 
     /// The other contract's policy is decided by what the recorded run was to do.
-    fn begin(&self, task: Option<&str>) -> Result<(WhatIf, Vec<String>), CliError> {
+    fn begin(&self, task: Option<&str>) -> Result<(WhatIf, Vec<String>), ServiceError> {
         let other = match &self.file {
             Some(file) => self.of_file(file, task)?,
             None => self.of_changes(task)?,
@@ -106,7 +106,7 @@ impl Asking<'_> {
     }
 
     /// The recorded contract with the changes. Nothing but the transcript is read, and nothing is started.
-    fn of_changes(&self, task: Option<&str>) -> Result<Other, CliError> {
+    fn of_changes(&self, task: Option<&str>) -> Result<Other, ServiceError> {
         let name = format!("the contract of {}", self.args.run);
         let form = AuthorForm::of(&self.recorded, &name, task)?;
         let changed = form.changed(&self.args.sets, &BuiltInTokenizers)?;
@@ -119,9 +119,9 @@ impl Asking<'_> {
     }
 
     /// The contract that a file gives.
-    fn of_file(&self, file: &ContractFile, task: Option<&str>) -> Result<Other, CliError> {
+    fn of_file(&self, file: &ContractFile, task: Option<&str>) -> Result<Other, ServiceError> {
         let app = self.app;
-        let mut request = file.request(app, file.read(app)?, app.redaction_key()?);
+        let mut request = file.request(app, app.read_contract(file)?, app.redaction_key()?);
         request.spec.task = task.map(str::to_owned);
         let cancel = CancellationToken::new();
         let runtime = runtime()?;

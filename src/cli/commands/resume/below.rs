@@ -2,10 +2,10 @@
 
 use crate::commands::drive::{Broken, Ended, LeavingArgs, Live, drive_to_the_end};
 use crate::context::app::App;
-use crate::context::error::CliError;
 use monolith_core::message::RunId;
 use monolith_host::driver::{self, DriverError, Reopened};
 use monolith_host::store::{Durability, Store};
+use monolith_service::error::ServiceError;
 
 /// How runs are driven to their end.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,11 @@ pub(super) struct EndTerms {
 }
 
 /// Ends every open run below one that has ended. What keeps one of them open is reported once each was tried: the first fault.
-pub(super) fn end_all_below(app: &App, run_id: &RunId, terms: EndTerms) -> Result<(), CliError> {
+pub(super) fn end_all_below(
+    app: &App,
+    run_id: &RunId,
+    terms: EndTerms,
+) -> Result<(), ServiceError> {
     let Some(mut reader) = app.reader()? else {
         return Ok(());
     };

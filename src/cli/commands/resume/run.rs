@@ -8,25 +8,28 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::ResumeArgs;
 use super::below::{EndTerms, end_all_below, end_orphan};
-use crate::commands::drive::{
-    Accounts, Broken, Ended, Live, drive_to_the_end, overwritten, report, waits_unanswered,
-};
+use crate::commands::drive::{Broken, Ended, Live, drive_to_the_end, report, waits_unanswered};
 use crate::commands::many::{Fleet, RecordedRuns, Terms};
 use crate::commands::verify::{self, place};
-use crate::commands::workflow::{WorkflowJob, as_written, refuse_options, resume_workflow};
+use crate::commands::workflow::{WorkflowJob, resume_workflow};
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, ContractFault, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::source::Source;
-use crate::context::workflow_entries::WorkflowSource;
 use monolith_core::message::RunId;
 use monolith_core::transcript::Pin;
 use monolith_host::driver::{self, DriverError};
 use monolith_host::store::{RunFilter, StoreError};
+use monolith_service::contract_file::ContractFile;
+use monolith_service::drive::accounts::Accounts;
+use monolith_service::drive::overwritten::overwritten;
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::Source;
+use monolith_service::workflow::options::{as_written, refuse_options};
+use monolith_service::workflow_entries::WorkflowSource;
 
 /// `monolith resume`.
-pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, CliError> {
+pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, ServiceError> {
     let Some(run) = args.run.take() else {
         return resume_all(app, args);
     };
@@ -54,14 +57,14 @@ impl ResumeArgs {
 }
 
 /// Goes on with one run, or reports its recorded result.
-fn resume_one(app: &App, run: String, args: ResumeArgs) -> Result<Exit, CliError> {
+fn resume_one(app: &App, run: String, args: ResumeArgs) -> Result<Exit, ServiceError> {
     if let Ok(source) = WorkflowSource::of(app.run(&run)?)? {
         let run_id = source.run_id.clone();
         drop(source);
         let contract = args.contract.iter().map(|_| "--contract".to_owned());
         let sets = args.sets.iter().map(|set| format!("--set {set}"));
         as_written(run_id.as_str(), contract.chain(sets))?;
-        refuse_options(app, run_id.as_str())?;
+        refuse_options(app.accounting.kept.save.is_some(), run_id.as_str())?;
         judge_pins(app, &run_id, &args.pins)?;
         let job = WorkflowJob {
             durability: args.recording.durability.into(),
@@ -74,7 +77,7 @@ fn resume_one(app: &App, run: String, args: ResumeArgs) -> Result<Exit, CliError
 }
 
 /// `monolith resume --all`.
-fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
+fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, ServiceError> {
     let limits = Fleet::allowed(args.limits.into())?;
     let mut runs = VecDeque::new();
     if let Some(reader) = app.reader()? {
@@ -119,9 +122,9 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     // Found first, by who makes nothing: a store or a key is not made for a run that is not there.
     let Source::Run(run_id, mut reader) = app.run(&run)? else {
         let asked = run;
-        return Err(CliError::from(StoreError::NoSuchRun { asked }).into());
+        return Err(ServiceError::from(StoreError::NoSuchRun { asked }).into());
     };
-    overwritten(app)?;
+    overwritten(app, app.accounting.kept.save.as_deref())?;
     let first = app.first_of(&run_id)?;
     if reader.read_run(&run_id)?.row().outcome.is_some() {
         // It has its result already, if it is the one that was recorded.
@@ -130,7 +133,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         if let Some(bad) = &report.first_bad {
             let place = place(bad);
             let asked = run;
-            return Err(CliError::from(TranscriptFault::NotVerified { asked, place }).into());
+            return Err(ServiceError::from(TranscriptFault::NotVerified { asked, place }).into());
         }
         app.screen
             .write_err("note: the run had ended; this is its recorded result\n");
@@ -151,7 +154,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     let file = file.ok_or(ContractFault::NoContractFile {
         run_id: run_id.clone(),
     })?;
-    let request = file.request(app, file.read(app)?, app.redaction_key()?);
+    let request = file.request(app, app.read_contract(&file)?, app.redaction_key()?);
     let sessions = request.spec.sessions_dir.as_deref();
     let live = Live::accounting(app, sessions, args.recording.durability.into())?;
     if let Some(first) = first {
@@ -160,7 +163,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     live.recall(reopened.contract(), reopened.entries())?;
     if args.leaving.no_wait && waits_unanswered(app, &live, &run_id, &reopened) {
         let left = live.take_view().map(Ended::left);
-        return left.ok_or_else(|| CliError::from(DriverError::Cancelled).into());
+        return left.ok_or_else(|| ServiceError::from(DriverError::Cancelled).into());
     }
     let request = live.preparing(request);
     let prepare =
@@ -174,7 +177,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
 }
 
 /// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.
-fn judge_pins(app: &App, run_id: &RunId, pins: &[PathBuf]) -> Result<(), CliError> {
+fn judge_pins(app: &App, run_id: &RunId, pins: &[PathBuf]) -> Result<(), ServiceError> {
     if pins.is_empty() {
         return Ok(());
     }

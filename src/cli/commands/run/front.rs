@@ -3,10 +3,10 @@
 use clap::Args;
 
 use crate::commands::values::list_item;
-use crate::context::as_typed::remember;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::InputFault;
 use monolith_core::contract::AGENT_SET;
+use monolith_service::as_typed::remember;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::input::InputFault;
 
 /// What is changed of an agent.
 #[derive(Debug, Args)]

@@ -7,29 +7,36 @@ use std::path::Path;
 use super::args::{AgentArgs, RunArgs};
 use crate::commands::agent::note_left_out;
 use crate::commands::contract::{check_file, refuse_file};
+use crate::commands::drive::input::{
+    NamedContract, RunInput, is_piped_task, leaves_piped_input, piped_task, task_of,
+};
 use crate::commands::drive::{
-    Accounts, Broken, Ended, Job, Live, NamedContract, RunInput, drive_job, is_piped_task,
-    keepable, leaves_piped_input, offer_models, piped_task, report, task_of, unkeepable,
+    Broken, Ended, Job, Live, drive_job, keepable, offer_models, report, unkeepable,
 };
 use crate::commands::many::{Fleet, Lines, NewRuns, Terms};
-use crate::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
-use crate::context::agents::{AUTO, Agents, agent_id};
+use crate::commands::workflow::{WorkflowJob, run_workflow};
 use crate::context::app::App;
-use crate::context::as_typed::as_typed;
-use crate::context::contract_file::{ChosenAgent, ContractFile};
-use crate::context::error::{AgentFault, CliError, InputFault, STDIN};
-use crate::context::exit::Exit;
-use crate::ui::command::typed_word;
-use crate::ui::escape::line;
 use monolith_core::agent::select;
 use monolith_core::contract::{ContractSpec, FactoryError, check_input};
 use monolith_core::message::AgentMessage;
 use monolith_host::driver::DriverError;
 use monolith_host::store::open_given;
 use monolith_host::telemetry::{MOST_SAVED_BYTES, saved_conversation};
+use monolith_service::agents::{AUTO, Agents, agent_id};
+use monolith_service::as_typed::as_typed;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::contract_file::agent::ChosenAgent;
+use monolith_service::drive::accounts::Accounts;
+use monolith_service::error::ServiceError;
+use monolith_service::error::agent::AgentFault;
+use monolith_service::error::input::{InputFault, STDIN};
+use monolith_service::exit::Exit;
+use monolith_service::text::command::typed_word;
+use monolith_service::text::escape::line;
+use monolith_service::workflow::options::{as_written, refuse_options};
 
 /// `monolith run`.
-pub(crate) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
     args.sets.extend(take(&mut args.knobs).into_sets());
     if let Some(contracts) = args.contracts.take() {
         return run_many(app, args, &contracts);
@@ -57,7 +64,7 @@ fn workflow_named(app: &App, args: &RunArgs) -> Option<ContractFile> {
 }
 
 /// `monolith run` of a workflow: the task is its input.
-fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, CliError> {
+fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, ServiceError> {
     let name = file.name().display().to_string();
     let front = args.agent.front.sets();
     as_written(
@@ -73,7 +80,7 @@ fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, Cl
         let why = "each of its steps has a conversation of its own";
         return Err(InputFault::of_a_run("--load", &name, why, None).into());
     }
-    refuse_options(app, &name)?;
+    refuse_options(app.accounting.kept.save.is_some(), &name)?;
     let mut given = take(&mut args.given);
     if args.contract.is_none() && !given.is_empty() {
         given.remove(0);
@@ -93,7 +100,7 @@ fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, Cl
 }
 
 /// `monolith run --dry-run`: the findings that a run would report before it asks a model.
-fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
+fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
     let json = args.json;
     match read_for_dry_run(app, &mut args) {
         Ok(read) => {
@@ -112,15 +119,15 @@ fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
 struct DryRun {
     file: ContractFile,
     /// What is wrong beside the file: the task, the saved conversation, files that are to be kept.
-    others: Vec<CliError>,
+    others: Vec<ServiceError>,
     saved: Vec<AgentMessage>,
     spec: ContractSpec,
 }
 
 /// What the arguments name.
-fn read_for_dry_run(app: &App, args: &mut RunArgs) -> Result<DryRun, CliError> {
+fn read_for_dry_run(app: &App, args: &mut RunArgs) -> Result<DryRun, ServiceError> {
     let (mut file, task) = named(app, args)?;
-    let mut spec = file.read(app)?;
+    let mut spec = app.read_contract(&file)?;
     spec.task = task.or(spec.task);
     let mut others = Vec::new();
     let saved = args.load.as_deref().map(|path| loaded(app, path));
@@ -143,7 +150,7 @@ fn read_for_dry_run(app: &App, args: &mut RunArgs) -> Result<DryRun, CliError> {
     if let (Some(input), Some(task), false) = (&spec.input, &spec.task, has_begun) {
         let judged = check_input(input.schema.as_ref(), task);
         let fault = judged.map_err(|fault| DriverError::from(FactoryError::Input(fault)));
-        others.extend(fault.err().map(CliError::from));
+        others.extend(fault.err().map(ServiceError::from));
     }
     others.extend(unkeepable(app, spec.sessions_dir.as_deref()));
     others.extend(app.unusable_store());
@@ -157,7 +164,7 @@ fn read_for_dry_run(app: &App, args: &mut RunArgs) -> Result<DryRun, CliError> {
 }
 
 /// The conversation of a file.
-fn loaded(app: &App, path: &Path) -> Result<Vec<AgentMessage>, CliError> {
+fn loaded(app: &App, path: &Path) -> Result<Vec<AgentMessage>, ServiceError> {
     let refuse = |reason: String| InputFault::Saved {
         path: path.to_owned(),
         reason,
@@ -173,7 +180,7 @@ fn loaded(app: &App, path: &Path) -> Result<Vec<AgentMessage>, CliError> {
 }
 
 /// The contract and the task that the arguments name; of an agent, the one that is chosen.
-fn named(app: &App, args: &mut RunArgs) -> Result<(ContractFile, Option<String>), CliError> {
+fn named(app: &App, args: &mut RunArgs) -> Result<(ContractFile, Option<String>), ServiceError> {
     let (given, sets) = (take(&mut args.given), take(&mut args.sets));
     if let Some(agent) = &args.agent.agent {
         let task = RunInput::task_alone(app, given, args.task.take())?;
@@ -192,7 +199,7 @@ fn chosen(
     task: Option<String>,
     args: &AgentArgs,
     mut sets: Vec<String>,
-) -> Result<(ContractFile, String), CliError> {
+) -> Result<(ContractFile, String), ServiceError> {
     let task = task.ok_or(AgentFault::NoTask)?;
     let agents = Agents::of(app)?;
     let chosen = if agent == AUTO {
@@ -223,7 +230,7 @@ fn file_of(
     named: NamedContract,
     agent: &AgentArgs,
     mut sets: Vec<String>,
-) -> Result<ContractFile, CliError> {
+) -> Result<ContractFile, ServiceError> {
     sets.extend(agent.front.sets());
     let file = match named {
         NamedContract::File(path) => ContractFile::given_or_found(app, path, sets),
@@ -234,7 +241,7 @@ fn file_of(
 }
 
 /// `monolith run --contracts`.
-fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError> {
+fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, ServiceError> {
     let again = words_again(&args, contracts);
     let limits = Fleet::allowed(args.limits.into())?;
     if contracts == Path::new("-") && args.task.as_deref().is_some_and(is_piped_task) {
@@ -276,7 +283,7 @@ fn words_again(args: &RunArgs, contracts: &Path) -> String {
 
 fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
     let (mut file, task) = named(app, &mut args)?;
-    let mut spec = file.read(app)?;
+    let mut spec = app.read_contract(&file)?;
     if task.is_some() {
         spec.task = task;
     } else if spec.task.is_some() && !app.accounting.quiet && leaves_piped_input() {

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shown_run::ShownRun;
-use crate::ui::escape::{brief, text};
-use crate::ui::numbers::{counted, dollars, seconds};
 use crate::ui::screen::{Screen, Style};
 use monolith_core::message::{AgentMessage, Role};
 use monolith_core::view::RunView;
+use monolith_service::text::escape::{brief, text};
+use monolith_service::text::numbers::{counted, dollars, seconds};
 
 /// How much of a result is shown where it is not asked for whole.
 const RESULT_LINES: usize = 8;

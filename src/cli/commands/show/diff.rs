@@ -9,16 +9,17 @@ use serde_json::Value;
 use crate::commands::verify;
 use crate::context::app::App;
 use crate::context::departed::{agreeing, marked};
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::source::Recorded;
 use crate::ui::entry_row::EntryRow;
-use crate::ui::escape::{brief, line};
-use crate::ui::numbers::{counted, grouped};
 use crate::ui::screen::Style;
 use monolith_core::kernel::{Counters, Outcome};
 use monolith_core::replay::{DecisionShape, FieldDifference, Pairing, align, field_differences};
 use monolith_core::view::RunView;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::source::Recorded;
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::numbers::{counted, grouped};
 
 /// How many members that differ are listed of one pair of documents.
 const MOST_FIELDS: usize = 12;
@@ -82,7 +83,7 @@ struct Segment {
 }
 
 /// `monolith show A B --diff`.
-pub(crate) fn diff(app: &App, left: &str, right: &str, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn diff(app: &App, left: &str, right: &str, json: bool) -> Result<Exit, ServiceError> {
     let (left, right) = (Side::read(app, left)?, Side::read(app, right)?);
     let pairs = align(&left.shapes, &right.shapes);
     let report = Report::of(&left, &right, &pairs)?;
@@ -109,7 +110,7 @@ pub(crate) fn diff(app: &App, left: &str, right: &str, json: bool) -> Result<Exi
 
 impl Side {
     /// A run that verifies.
-    fn read(app: &App, asked: &str) -> Result<Self, CliError> {
+    fn read(app: &App, asked: &str) -> Result<Self, ServiceError> {
         let trust = app.trust(&[], &[], &[])?;
         let (report, _) = verify::report_of(app.source(asked)?, true, &trust)?;
         if let Some(bad) = &report.first_bad {
@@ -157,7 +158,7 @@ impl Side {
     }
 
     /// An entry as one document.
-    fn document(&self, place: usize) -> Result<Value, CliError> {
+    fn document(&self, place: usize) -> Result<Value, ServiceError> {
         let Some(entry) = self.recorded.entries.get(place) else {
             return Ok(Value::Null);
         };
@@ -167,11 +168,11 @@ impl Side {
 }
 
 impl Report {
-    fn of(left: &Side, right: &Side, pairs: &[Pairing]) -> Result<Self, CliError> {
+    fn of(left: &Side, right: &Side, pairs: &[Pairing]) -> Result<Self, ServiceError> {
         let both = |pair: &&Pairing| matches!(pair, Pairing::Both(..));
         let common = pairs.iter().take_while(both).count();
         let same = common == pairs.len();
-        let place = |at: usize| -> Result<DifferingPair, CliError> {
+        let place = |at: usize| -> Result<DifferingPair, ServiceError> {
             Ok(DifferingPair {
                 left: left.at(at),
                 right: right.at(at),

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use monolith_core::message::Digest;
 use monolith_core::view::RunView;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// Digits of a hash that one line shows.
 const DIGITS: usize = 12;

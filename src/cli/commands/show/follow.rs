@@ -7,20 +7,20 @@ use super::render;
 use crate::commands::verify;
 use crate::context::app::App;
 use crate::context::departed::marked;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::context::source::{Recorded, Source};
 use crate::ui::entry_row::EntryRow;
 use monolith_core::message::RunId;
 use monolith_core::view::RunView;
 use monolith_host::store::StoreReader;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::source::{Recorded, Source};
 
 /// How long the store is left alone before it is asked again.
 const PAUSE: Duration = Duration::from_millis(150);
 
 /// `monolith show --follow`: each entry once it is durable, until the seal. Between two looks nothing is held: no lock,
 /// no transaction.
-pub(crate) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
+pub(crate) fn follow(app: &App, asked: &str) -> Result<Exit, ServiceError> {
     let mut warned = false;
     let view = match app.source(asked)? {
         source @ Source::File(_) => source.each_step(|view, entry, step| {
@@ -67,7 +67,7 @@ pub(crate) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
 }
 
 /// Reports once that what is shown is not the machine's state.
-fn warn(app: &App, view: &RunView, warned: &mut bool) -> Result<(), CliError> {
+fn warn(app: &App, view: &RunView, warned: &mut bool) -> Result<(), ServiceError> {
     if !*warned {
         *warned = marked(app.screen, view)?.is_some();
     }
@@ -80,7 +80,7 @@ fn look(
     run_id: &RunId,
     reader: &mut StoreReader,
     (view, warned): (&mut RunView, &mut bool),
-) -> Result<bool, CliError> {
+) -> Result<bool, ServiceError> {
     for entry in reader.read_run(run_id)?.starting_at(view.entries()) {
         let entry = Recorded::decode(&entry?)?;
         let step = view.take(entry.entry());

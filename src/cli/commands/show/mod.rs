@@ -7,7 +7,6 @@ mod diff;
 mod display_tests;
 mod files;
 mod follow;
-mod malformed;
 mod next_step;
 mod reasons;
 mod render;

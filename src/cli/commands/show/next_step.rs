@@ -1,15 +1,17 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::commands::drive::{LostCalls, approve_hint};
-use crate::context::app::{App, DEMO_PREFIX};
-use crate::context::approval::ApprovalStatus;
-use crate::context::begun_below::is_continued;
-use crate::context::error::CliError;
-use crate::context::run_status::RunStatus;
-use crate::context::waiting_call::WaitingCall;
+use crate::commands::drive::approve_hint;
+use crate::context::app::App;
 use monolith_core::kernel::Run;
 use monolith_core::message::RunId;
+use monolith_service::approval::ApprovalStatus;
+use monolith_service::begun_below::is_continued;
+use monolith_service::drive::lost_calls::LostCalls;
+use monolith_service::error::ServiceError;
+use monolith_service::run_status::RunStatus;
+use monolith_service::service::DEMO_PREFIX;
+use monolith_service::waiting_call::WaitingCall;
 
 /// The commands for a run of the store; empty if there is nothing to do. `why` is set where it was asked why the run ended.
 pub(super) fn next_step(app: &App, run: &ShownRun, why: bool) -> String {
@@ -93,7 +95,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// The commands that answer these calls, which wait below a run. What does not read is named by `verify`.
-fn answers(app: &App, waiting: Result<Vec<(RunId, WaitingCall)>, CliError>) -> String {
+fn answers(app: &App, waiting: Result<Vec<(RunId, WaitingCall)>, ServiceError>) -> String {
     let waiting = waiting.unwrap_or_default();
     let commands = waiting.iter().map(|(below, call)| {
         let approve = app.hint(&call.answering("approve", &app.brief_name(below.as_str())));

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use super::render::{budgets, end};
 use super::shown_run::ShownRun;
 use crate::ui::entry_row::EntryRow;
-use crate::ui::escape::{brief, line};
-use crate::ui::numbers::{counted, grouped, seconds};
 use crate::ui::screen::Screen;
 use monolith_core::kernel::{OutcomeCode, Run};
 use monolith_core::view::RunView;
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::numbers::{counted, grouped, seconds};
 
 /// How many entries of each kind are named.
 const MOST_ENTRIES: usize = 6;

@@ -8,17 +8,17 @@ use super::files::files;
 use super::servers::{not_up, servers};
 use super::shown_run::ShownRun;
 use crate::commands::list::forked_from;
-use crate::context::answer_refusal::AnswerRefusal;
-use crate::context::approval::ApprovalStatus;
-use crate::context::run_status::RunStatus;
-use crate::ui::escape::{brief, line};
-use crate::ui::narration::{call_end, exchange, target_name};
-use crate::ui::numbers::{counted, grouped};
 use crate::ui::screen::{Screen, Style};
 use monolith_core::contract::{Completion, Grounds, ToolPolicy};
 use monolith_core::message::{RunId, utc};
 use monolith_core::view::{ApprovalEnd, Call, RunView};
 use monolith_host::telemetry;
+use monolith_service::answer_refusal::AnswerRefusal;
+use monolith_service::approval::ApprovalStatus;
+use monolith_service::run_status::RunStatus;
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::narration::{call_end, exchange, target_name};
+use monolith_service::text::numbers::{counted, grouped};
 
 const BAR: u64 = 20;
 

@@ -1,5 +1,6 @@
 //! `monolith show`: chooses what of a run is printed, and the exit code. The layouts stand in files of their own.
 
+use crate::context::fault::show_error;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -11,23 +12,12 @@ use super::args::{ShowArgs, ShowForm};
 use super::conversation::conversation;
 use super::next_step::next_step;
 use super::shown_run::ShownRun;
-use super::{diff, follow, malformed, reasons, render, tree, withheld};
-use crate::commands::drive::{TypedAt, held_back, way_out, with_withheld};
+use super::{diff, follow, reasons, render, tree, withheld};
+use crate::commands::drive::{held_back, with_withheld};
 use crate::commands::verify;
 use crate::commands::workflow::{WorkflowForm, show_workflow};
-use crate::context::answer_refusal::AnswerRefusal;
 use crate::context::app::App;
-use crate::context::approval::ApprovalStatus;
-use crate::context::contract_file::ContractFile;
 use crate::context::departed::{agreeing, marked, warned};
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::next_resume::NextResume;
-use crate::context::origin::step_path_of;
-use crate::context::run_status::RunStatus;
-use crate::context::source::{Recorded, Source};
-use crate::context::workflow_entries::WorkflowSource;
-use crate::ui::escape::line;
 use crate::ui::screen::Style;
 use monolith_core::kernel::{Run, State};
 use monolith_core::message::Digest;
@@ -35,6 +25,21 @@ use monolith_core::transcript::SealedEntry;
 use monolith_host::driver::committed_workspace;
 use monolith_host::store::{Invocation, StoreError};
 use monolith_host::telemetry::AgentResult;
+use monolith_service::answer_refusal::AnswerRefusal;
+use monolith_service::approval::ApprovalStatus;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::drive::typed_at::TypedAt;
+use monolith_service::drive::way_out::way_out;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::next_resume::NextResume;
+use monolith_service::origin::step_path_of;
+use monolith_service::run_status::RunStatus;
+use monolith_service::source::{Recorded, Source};
+use monolith_service::text::escape::line;
+use monolith_service::view::malformed;
+use monolith_service::workflow_entries::WorkflowSource;
 
 /// An entry with everything that is stored of it.
 #[derive(Serialize)]
@@ -47,7 +52,7 @@ struct Step<'e> {
 }
 
 /// `monolith show`.
-pub(crate) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError> {
+pub(crate) fn show(app: &App, args: &ShowArgs) -> Result<Exit, ServiceError> {
     if let Some(other) = &args.other {
         return diff::diff(app, &args.run, other, args.form.json);
     }
@@ -86,7 +91,7 @@ pub(crate) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError> {
 }
 
 /// The tree that a run stands in; of a workflow its graph, too.
-fn show_tree(app: &App, asked: &str) -> Result<Exit, CliError> {
+fn show_tree(app: &App, asked: &str) -> Result<Exit, ServiceError> {
     let exit = tree::tree(app, asked)?;
     let Ok(source) = WorkflowSource::of(app.source(asked)?)? else {
         return Ok(exit);
@@ -112,7 +117,7 @@ const fn workflow_form(args: &ShowArgs) -> Option<WorkflowForm> {
 }
 
 /// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
-fn show_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliError> {
+fn show_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), ServiceError> {
     if args.form.json {
         return Err(TranscriptFault::NotVerified {
             asked: args.run.clone(),
@@ -129,13 +134,13 @@ fn show_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliErr
             .out(&format!("{}\n", app.screen.paint_out(Style::Bad, &line)))?;
     }
     if let Err(fault) = report_text(app, args, "not verified") {
-        fault.show(app.screen);
+        show_error(app.screen, &fault);
     }
     Ok(())
 }
 
 /// Shows what is asked for; returns the exit code of the run itself.
-fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
+fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, ServiceError> {
     let source = app.source(&args.run)?;
     let stored = matches!(source, Source::Run(..));
     let form = &args.form;
@@ -212,7 +217,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
 }
 
 /// The result, as the run itself printed it.
-fn result_document(app: &App, asked: &str, source: Source) -> Result<Exit, CliError> {
+fn result_document(app: &App, asked: &str, source: Source) -> Result<Exit, ServiceError> {
     let first = match &source {
         Source::Run(run_id, _) => app.first_of(run_id)?,
         Source::File(_) => None,
@@ -244,7 +249,7 @@ fn stored_entries(
     asked: &str,
     form: &ShowForm,
     source: Source,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let mut last = None;
     let mut found = false;
     source.each_entry(|_, _, entry| {
@@ -281,7 +286,7 @@ fn approval(
     app: &App,
     asked: &str,
     run: &ShownRun,
-) -> Result<(Option<ApprovalStatus>, Option<AnswerRefusal>), CliError> {
+) -> Result<(Option<ApprovalStatus>, Option<AnswerRefusal>), ServiceError> {
     let is_here = matches!(
         run.status,
         Some(RunStatus::Running { .. } | RunStatus::Died)
@@ -305,7 +310,7 @@ fn approval(
 }
 
 impl<'e> Step<'e> {
-    fn of(entry: &'e SealedEntry) -> Result<Self, CliError> {
+    fn of(entry: &'e SealedEntry) -> Result<Self, ServiceError> {
         // What does not read back as an action or an event is refused with its place, before it is shown as one.
         Recorded::decode(entry)?;
         Ok(Self {
@@ -318,7 +323,7 @@ impl<'e> Step<'e> {
     }
 }
 
-fn step(entry: &SealedEntry) -> Result<String, CliError> {
+fn step(entry: &SealedEntry) -> Result<String, ServiceError> {
     let step = serde_json::to_string(&Step::of(entry)?).map_err(std::io::Error::from)?;
     let step: Value = serde_json::from_str(&step).map_err(std::io::Error::from)?;
     Ok(format!("{step:#}\n"))

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::ui::escape::{brief, line, quoted};
-use crate::ui::narration::target_name;
 use monolith_core::message::NamedText;
 use monolith_core::view::RunView;
+use monolith_service::text::escape::{brief, line, quoted};
+use monolith_service::text::narration::target_name;
 
 /// Characters of one text of a server.
 const MOST_CHARS: usize = 120;

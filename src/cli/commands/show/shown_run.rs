@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::context::answer_refusal::AnswerRefusal;
-use crate::context::approval::ApprovalStatus;
-use crate::context::error::CliError;
-use crate::context::next_resume::NextResume;
-use crate::context::run_status::RunStatus;
-use crate::context::source::Source;
 use crate::ui::entry_row::EntryRow;
 use monolith_core::kernel::{EventKind, InferenceReturned, Run};
 use monolith_core::message::{AgentMessage, InferenceSeq, Role};
 use monolith_core::view::RunView;
 use monolith_host::store::Lineage;
 use monolith_host::telemetry::AgentResult;
+use monolith_service::answer_refusal::AnswerRefusal;
+use monolith_service::approval::ApprovalStatus;
+use monolith_service::error::ServiceError;
+use monolith_service::next_resume::NextResume;
+use monolith_service::run_status::RunStatus;
+use monolith_service::source::Source;
 
 /// The option that cuts nothing.
 const UNCUT: &str = "--full";
@@ -55,7 +55,7 @@ pub(crate) struct ShownRun {
 
 impl ShownRun {
     /// Reads a run, one page of entries at a time.
-    pub(crate) fn read(mut source: Source) -> Result<Self, CliError> {
+    pub(crate) fn read(mut source: Source) -> Result<Self, ServiceError> {
         let lineage = source.lineage()?;
         let status = source.status()?;
         let (mut rows, mut opening) = (Vec::new(), 0);

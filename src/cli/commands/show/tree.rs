@@ -4,16 +4,17 @@ use std::fmt::Write as _;
 
 use crate::commands::list;
 use crate::context::app::App;
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::family::Family;
-use crate::context::source::Source;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::screen::Style;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::family::Family;
+use monolith_service::source::Source;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// `monolith show --tree`.
-pub(crate) fn tree(app: &App, asked: &str) -> Result<Exit, CliError> {
+pub(crate) fn tree(app: &App, asked: &str) -> Result<Exit, ServiceError> {
     let (run_id, mut reader) = match app.source(asked)? {
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
@@ -71,10 +72,10 @@ fn around(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::family::Above;
     use monolith_core::kernel::ParentRun;
     use monolith_core::message::{Digest, RunId};
     use monolith_host::store::RunRow;
+    use monolith_service::family::Above;
 
     /// Runs in the order in which they were begun.
     fn family(runs: &[(&str, Option<&str>)]) -> Family {

@@ -5,19 +5,22 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::conversation::indented;
-use crate::context::error::CliError;
-use crate::context::source::{Recorded, Source};
-use crate::ui::numbers::counted;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::kernel::EventKind;
 use monolith_core::replay::BlobSource;
 use monolith_core::transcript::SealedEntry;
+use monolith_service::error::ServiceError;
+use monolith_service::source::{Recorded, Source};
+use monolith_service::text::numbers::counted;
 
 /// Says that there is none.
 pub(super) const NOTHING: &str = "\nNo text was held back.\n";
 
 /// Each text that was held back, by the number of the entry that names it.
-pub(super) fn held_back(screen: Screen, source: Source) -> Result<BTreeMap<u64, String>, CliError> {
+pub(super) fn held_back(
+    screen: Screen,
+    source: Source,
+) -> Result<BTreeMap<u64, String>, ServiceError> {
     let mut fault = None;
     let sections = source.each_entry_with_blobs(
         |_, _| BTreeMap::new(),
@@ -37,7 +40,7 @@ fn section(
     screen: Screen,
     entry: &SealedEntry,
     blobs: &dyn BlobSource,
-) -> Result<String, CliError> {
+) -> Result<String, ServiceError> {
     let mut out = String::new();
     let decoded = Recorded::decode(entry)?.into_event();
     let Some(EventKind::InferenceReturned(returned)) = decoded.map(|event| event.event) else {

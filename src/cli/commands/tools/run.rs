@@ -8,14 +8,8 @@ use serde_json::Value;
 
 use super::args::ToolsArgs;
 use crate::commands::contract::{preview_of, report_gaps, report_warnings};
-use crate::commands::workflow::as_written;
 use crate::context::app::App;
-use crate::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::context::error::{CliError, ContractFault};
-use crate::context::exit::Exit;
 use crate::context::reach::{of_agent, unconfined_notes};
-use crate::ui::escape::{brief, flowing, line};
-use crate::ui::numbers::counted;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::contract::{
     ApprovalAction, DelegateTerms, ExecutionContract, SandboxTerms, ServerKind, ServerTerms,
@@ -23,6 +17,13 @@ use monolith_core::contract::{
 };
 use monolith_core::message::Digest;
 use monolith_host::driver::{Preview, shown_words};
+use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::{brief, flowing, line};
+use monolith_service::text::numbers::counted;
+use monolith_service::workflow::options::as_written;
 
 /// Characters of a description that one line shows.
 const DESCRIPTION_CHARS: usize = 100;
@@ -118,7 +119,7 @@ fn ruled(contract: &ExecutionContract, tool: &ToolTerms) -> Option<String> {
 }
 
 /// `monolith tools`.
-pub(crate) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliError> {
+pub(crate) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, ServiceError> {
     let (file, sets) = (args.file.clone(), args.sets.clone());
     if file.is_none() {
         look_for_agent_file(app, None, "tools FILE")?;
@@ -129,12 +130,12 @@ pub(crate) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliError> {
         as_written(&name, args.sets.iter().map(|set| format!("--set {set}")))?;
         // Each agent that a step delegates to has tools of its own.
         let workflow = file.read_workflow(app)?;
-        file.judge_workflow(app, &workflow)?;
+        app.judge_workflow(&file, &workflow)?;
         let contract = workflow.contract;
         let path = file.name().to_owned();
         contract.ok_or(ContractFault::Workflow { path })?
     } else {
-        file.read(app)?
+        app.read_contract(&file)?
     };
     let preview = preview_of(app, &file, spec, true)?;
     let contract = &preview.contract;

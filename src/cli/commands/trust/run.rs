@@ -5,16 +5,18 @@ use std::path::Path;
 
 use super::args::TrustArgs;
 use crate::context::app::App;
-use crate::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::context::error::{CliError, ContractFault};
-use crate::context::exit::Exit;
-use crate::context::trusted::Trusted;
-use crate::ui::escape::line;
+use crate::context::trust::listed_whole;
 use monolith_core::contract::{ContractSpec, FileTrust};
 use monolith_host::config::HERE;
+use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
+use monolith_service::trusted::Trusted;
 
 /// `monolith trust`.
-pub(crate) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliError> {
+pub(crate) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, ServiceError> {
     let trusted = Trusted::of(app)?;
     if args.list {
         app.screen.out(&list_of(app, &trusted))?;
@@ -45,14 +47,16 @@ pub(crate) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliError> {
             task: Some(String::new()),
             ..own
         });
-        let reach = file.as_read(own.as_ref(), &below, &files).listed(app)?;
+        let (own, below) = file.as_read(own.as_ref(), &below, &files).reached(app)?;
+        let reach = listed_whole(app, &own, &below);
         (files, reach)
     } else {
         let text = file.text()?;
         let spec = file.parse(app, &text)?;
         let below = file.agents_below(app, &spec)?;
         let files = file.all_files(&text, &spec, &below)?;
-        let reach = file.as_read(Some(&spec), &below, &files).listed(app)?;
+        let (own, below) = file.as_read(Some(&spec), &below, &files).reached(app)?;
+        let reach = listed_whole(app, &own, &below);
         (files, reach)
     };
     let mut out = String::new();
@@ -72,7 +76,7 @@ fn is_layer(path: &Path) -> bool {
 }
 
 /// Returns the layer at that path, for contracts in its folder.
-fn layer_of(app: &App, path: &Path) -> Result<Vec<FileTrust>, CliError> {
+fn layer_of(app: &App, path: &Path) -> Result<Vec<FileTrust>, ServiceError> {
     let folder = path.parent().unwrap_or(&app.cwd);
     let layers = app.layers((folder, None), folder, None)?;
     let found = layers.all_found(folder)?;
@@ -109,7 +113,7 @@ fn list_of(app: &App, trusted: &Trusted) -> String {
 }
 
 /// True if the file is as it was trusted.
-fn now(app: &App, trusted: &FileTrust) -> Result<bool, CliError> {
+fn now(app: &App, trusted: &FileTrust) -> Result<bool, ServiceError> {
     let path = &trusted.path;
     if is_layer(path) {
         let own = path.parent().unwrap_or(path);

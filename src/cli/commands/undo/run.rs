@@ -7,16 +7,18 @@ use super::args::UndoArgs;
 use crate::commands::verify;
 use crate::context::app::App;
 use crate::context::departed::agreeing;
-use crate::context::error::{CliError, TranscriptFault, UndoFault};
-use crate::context::exit::Exit;
-use crate::context::run_status::RunStatus;
-use crate::context::source::Source;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::view::RunView;
 use monolith_host::store::{ReadKept, StoreReader};
 use monolith_host::tools::{Restored, RestoredFolder};
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::error::undo::UndoFault;
+use monolith_service::exit::Exit;
+use monolith_service::run_status::RunStatus;
+use monolith_service::source::Source;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// The transcript does not name every file that may have been changed.
 const MORE: &str = "More files may have been changed than the run recorded.\n";
@@ -28,7 +30,7 @@ const NOT_COMPARED: &str =
     "Links, folders and modes are not compared: what a run made or changed of those stays.\n";
 
 /// `monolith undo`.
-pub(crate) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError> {
+pub(crate) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, ServiceError> {
     let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
@@ -124,7 +126,7 @@ fn unstated(view: &RunView) -> String {
 /// The runs below a run that changed files, with what restores these, and what of them cannot be read; nothing where there are none. Each is
 /// undone by itself, so that the order is the caller's. It is a note: nothing that is wrong below keeps a file from being restored.
 fn changed_below(app: &App, store: &Path, reader: &mut StoreReader, run_id: &RunId) -> String {
-    let unread = |what: &str, fault: CliError| {
+    let unread = |what: &str, fault: ServiceError| {
         format!("{what} cannot be read: {}\n", line(&fault.summary()))
     };
     let below = match reader.runs_below(run_id) {
@@ -162,7 +164,7 @@ fn changed_below(app: &App, store: &Path, reader: &mut StoreReader, run_id: &Run
 }
 
 /// The run, where its transcript verifies: what is restored is decided by it.
-fn verified(app: &App, run_id: &RunId) -> Result<RunView, CliError> {
+fn verified(app: &App, run_id: &RunId) -> Result<RunView, ServiceError> {
     let trust = app.trust(&[], &[], &[])?;
     let source = || app.source(run_id.as_str());
     let (report, _) = verify::report_of(source()?, true, &trust)?;

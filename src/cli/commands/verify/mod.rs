@@ -1,15 +1,8 @@
 //! `monolith verify`: a transcript held against its hashes, its seal and what is trusted.
 
 mod args;
-mod decided;
-mod difference;
-mod pin_file;
-mod recorded_call;
-mod recorded_result;
-mod recorded_step;
 mod render;
 mod run;
-mod tree;
 
 pub(crate) use self::args::VerifyArgs;
 pub(crate) use self::render::HOW_TO_ACCEPT;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::transcript::{FirstBad, FlawKind, VerifyCheck, VerifyReport};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 /// The advice about a run in progress if the caller did not accept one.
 pub(crate) const HOW_TO_ACCEPT: &str =

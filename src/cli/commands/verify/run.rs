@@ -6,23 +6,24 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::args::{LevelArg, VerifyArgs};
-use super::pin_file;
 use super::render::{place, report_text};
-use super::tree::tree_of;
 use crate::context::app::App;
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::permissions::Looser;
-use crate::context::source::{Source, each_line};
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use monolith_core::message::RunId;
 use monolith_core::transcript::{
     LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport,
 };
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::permissions::Looser;
+use monolith_service::source::{Source, each_line};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
+use monolith_service::verify::pin_file;
+use monolith_service::verify::tree::tree_of;
 
 /// `monolith verify`.
-pub(crate) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliError> {
+pub(crate) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, ServiceError> {
     let trust = app.trust(&args.keys, &args.pins, &args.witnesses)?;
     let source = app.source(&args.run)?;
     if args.tree {
@@ -70,7 +71,7 @@ fn verify_tree(
     args: &VerifyArgs,
     source: Source,
     trust: &Arc<Trust>,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let (run_id, mut reader) = match source {
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
@@ -137,7 +138,7 @@ pub(crate) fn report_of(
     source: Source,
     open: bool,
     trust: &Arc<Trust>,
-) -> Result<(VerifyReport, Option<RunId>), CliError> {
+) -> Result<(VerifyReport, Option<RunId>), ServiceError> {
     Ok(match source {
         Source::Run(run_id, mut reader) => {
             let report = reader.verify_run_trusting(&run_id, open, trust)?;

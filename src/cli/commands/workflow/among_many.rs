@@ -8,10 +8,10 @@ use super::ended::WorkflowResult;
 use super::ready::Ready;
 use crate::commands::drive::{LeavingArgs, Live};
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::CliError;
 use monolith_core::message::RunId;
 use monolith_host::driver::{StepTerms, Worker, blocking};
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
 
 /// What a workflow of a list is.
 pub(crate) enum ListedWorkflow {
@@ -28,7 +28,7 @@ pub(crate) async fn workflow_among_many(
     listed: ListedWorkflow,
     live: Live,
     leaving: LeavingArgs,
-) -> Result<WorkflowResult, CliError> {
+) -> Result<WorkflowResult, ServiceError> {
     let store = Arc::clone(worker.store());
     let ready = match listed {
         ListedWorkflow::New(file, input, run_id) => {

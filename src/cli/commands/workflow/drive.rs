@@ -13,16 +13,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::ended::WorkflowResult;
 use super::host::Host;
 use super::ready::Ready;
-use super::recorded::recorded_result;
-use super::step_files::Files;
-use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
 use crate::commands::drive::{Approvers, LOOK_EVERY, LeavingArgs, Live, keep_step};
+use crate::commands::workflow::recorded::recorded_result;
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, SystemFault};
-use crate::context::exit::Exit;
-use crate::context::panics::caught;
 use crate::context::runtime::runtime;
 use crate::context::signals::{Signal, Signals};
 use monolith_core::contract::StepId;
@@ -32,6 +26,13 @@ use monolith_host::driver::{
     Environment, StepTerms, Waiting, blocking, drive_workflow, judge_store,
 };
 use monolith_host::store::{Durability, Store};
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::panics::caught;
+use monolith_service::workflow::step_files::Files;
+use monolith_service::workflow::usage::use_of_steps;
 
 /// How many requests may wait for a workflow.
 const CONTROLS: usize = 8;
@@ -53,7 +54,7 @@ pub(crate) fn run_workflow(
     input: Option<String>,
     run_id: Option<RunId>,
     job: WorkflowJob,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     if let Some(contract) = file.read_workflow(app)?.contract {
         judge_store(&file.request(app, contract, app.redaction_key()?))?;
     }
@@ -68,7 +69,7 @@ pub(crate) fn resume_workflow(
     app: &App,
     run_id: &RunId,
     job: WorkflowJob,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     if let Some(result) = recorded_result(app, run_id)? {
         app.screen
             .write_err("note: the workflow had ended; this is its recorded result\n");
@@ -88,13 +89,13 @@ pub(crate) fn fork_workflow(
     at: u64,
     run_id: Option<RunId>,
     job: WorkflowJob,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let store = app.open_store(job.durability)?;
     let ready = Ready::forked(app, &store, (of, at), run_id)?;
     drive(app, &store, ready, job)
 }
 
-fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exit, CliError> {
+fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exit, ServiceError> {
     let sessions = ready.file.sessions_of_steps(app, &ready.spec)?;
     let under = Under {
         environment: app.environment.clone(),
@@ -126,7 +127,7 @@ pub(super) fn keep_steps(
     workflow: &impl Display,
     result: &WorkflowResult,
     sessions: &BTreeMap<StepId, PathBuf>,
-) -> Result<(), CliError> {
+) -> Result<(), ServiceError> {
     for (run_id, step) in result.step_runs() {
         let path = format!("{workflow}:{step}");
         let sessions = sessions.get(step).map(PathBuf::as_path);
@@ -155,7 +156,7 @@ pub(super) async fn driven(
     ready: Ready,
     under: Under,
     control: mpsc::Receiver<Control>,
-) -> Result<WorkflowResult, CliError> {
+) -> Result<WorkflowResult, ServiceError> {
     let Ready {
         begin,
         file,
@@ -167,7 +168,7 @@ pub(super) async fn driven(
     let (leaving, live) = (*leaving, live.clone());
     let host = Mutex::new(Host {
         files: Arc::new(Files {
-            app: app.during_a_run(),
+            service: app.during_a_run(),
             environment: under.environment,
             file,
             spec,
@@ -176,6 +177,8 @@ pub(super) async fn driven(
             workflow: begin.run_id().clone(),
         }),
         is_watched: under.is_watched,
+        is_verbose: app.accounting.verbose,
+        screen: app.screen,
         live: live.clone(),
         sessions: under.sessions,
         view,
@@ -232,7 +235,7 @@ async fn with_signals(
     store: &Store,
     ready: Ready,
     under: Under,
-) -> Result<WorkflowResult, CliError> {
+) -> Result<WorkflowResult, ServiceError> {
     let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
         reason: fault.to_string(),
     })?;

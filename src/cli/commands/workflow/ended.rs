@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 
-use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
-use crate::commands::drive::resume_notes_below;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::exit::Exit;
-use crate::context::waiting_call::is_stuck;
-use crate::context::workflow_entries::view_of;
-use crate::ui::escape::{brief, line};
-use crate::ui::numbers::seconds;
 use monolith_core::agent::{StepView, WorkflowCounters, WorkflowView};
 use monolith_core::contract::{StepId, WorkflowClass, WorkflowCode, WorkflowOutcome};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::view::TreeUsage;
+use monolith_service::drive::lost_calls::resume_notes_below;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::numbers::seconds;
+use monolith_service::waiting_call::is_stuck;
+use monolith_service::workflow::usage::use_of_steps;
+use monolith_service::workflow_entries::view_of;
 
 /// The format of the document.
 const WORKFLOW_RESULT_FORMAT: &str = "monolith-workflow-result/1";
@@ -84,7 +84,7 @@ impl WorkflowResult {
         app: &App,
         run_id: &RunId,
         next_steps: &[u64],
-    ) -> Result<Option<Self>, CliError> {
+    ) -> Result<Option<Self>, ServiceError> {
         let waits = AwaitedCall::answerable(app, run_id)?;
         let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
             return Ok(None);
@@ -184,7 +184,7 @@ impl WorkflowResult {
     }
 
     /// Shows it; returns its exit code.
-    pub(super) fn report(&self, app: &App, json: bool) -> Result<Exit, CliError> {
+    pub(super) fn report(&self, app: &App, json: bool) -> Result<Exit, ServiceError> {
         let (screen, run_id) = (app.screen, &self.run_id);
         let time = seconds(self.elapsed_ms);
         let show = app.hint(&format!("show {run_id}"));

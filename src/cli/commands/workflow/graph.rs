@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::reasons::used;
 use crate::context::app::App;
-use crate::ui::escape::{brief, line};
-use crate::ui::numbers::seconds;
 use crate::ui::screen::Style;
 use monolith_core::agent::{StepState, StepView, WorkflowView};
 use monolith_core::contract::{FailureStrategy, Step, StepId, Work, WorkflowDefinition};
 use monolith_core::message::{Digest, RunId};
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::numbers::seconds;
 
 /// The most iterations of a loop that are drawn one by one.
 const MOST_DRAWN: usize = 20;

@@ -6,20 +6,23 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::step_files::Files;
 use crate::commands::drive::Live;
-use crate::ui::escape::line;
-use crate::ui::numbers::seconds;
+use crate::ui::screen::Screen;
 use monolith_core::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
 use monolith_core::contract::StepId;
 use monolith_core::session::Control;
 use monolith_host::driver::{Observer, StepFiles, StepHost};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::seconds;
+use monolith_service::workflow::step_files::Files;
 
 /// Where the progress of a workflow is reported, and what its steps run under.
 pub(super) struct Host {
     pub(super) files: Arc<Files>,
     /// Whether a line says of each step that it begins and ends.
     pub(super) is_watched: bool,
+    pub(super) is_verbose: bool,
+    pub(super) screen: Screen,
     pub(super) live: Live,
     /// The folder of snapshots of each step, where the layers of its contract name one.
     pub(super) sessions: BTreeMap<StepId, PathBuf>,
@@ -28,11 +31,10 @@ pub(super) struct Host {
 
 impl Host {
     fn note(&self, text: &str) {
-        let app = &self.files.app;
-        if self.is_watched && app.accounting.verbose {
-            app.screen.write_err(&format!("{text}\n"));
+        if self.is_watched && self.is_verbose {
+            self.screen.write_err(&format!("{text}\n"));
         } else if self.is_watched {
-            app.screen.note(text);
+            self.screen.note(text);
         }
     }
 }

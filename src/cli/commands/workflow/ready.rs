@@ -2,12 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::check::check_steps;
 use super::ended::WorkflowResult;
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::error::{CliError, ContractFault};
-use crate::context::workflow_entries::{each_entry, view_of};
 use monolith_core::agent::WorkflowView;
 use monolith_core::contract::{FileTrust, WorkflowSpec};
 use monolith_core::message::RunId;
@@ -17,6 +13,11 @@ use monolith_host::driver::{
     reopen_workflow,
 };
 use monolith_host::store::Store;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::error::ServiceError;
+use monolith_service::error::contract::ContractFault;
+use monolith_service::workflow::check::check_steps;
+use monolith_service::workflow_entries::{each_entry, view_of};
 
 /// A workflow that can be driven.
 pub(super) struct Ready {
@@ -36,10 +37,10 @@ impl Ready {
         store: &Store,
         file: ContractFile,
         (input, run_id): (Option<String>, Option<RunId>),
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         let spec = file.read_workflow(app)?;
         check_steps(app, &file, &spec).await?;
-        let files = file.judge_workflow(app, &spec)?;
+        let files = app.judge_workflow(&file, &spec)?;
         let run_id = match run_id {
             Some(run_id) => run_id,
             None => random_run_id("")?,
@@ -62,14 +63,14 @@ impl Ready {
         app: &App,
         store: &Store,
         run_id: &RunId,
-    ) -> Result<Result<Self, WorkflowResult>, CliError> {
+    ) -> Result<Result<Self, WorkflowResult>, ServiceError> {
         let ready = Self::resumed(app, store, run_id)?;
         let next_steps = ready.begin.next_steps();
         let left = WorkflowResult::waiting(app, run_id, &next_steps)?;
         Ok(left.map_or(Ok(ready), Err))
     }
 
-    fn resumed(app: &App, store: &Store, run_id: &RunId) -> Result<Self, CliError> {
+    fn resumed(app: &App, store: &Store, run_id: &RunId) -> Result<Self, ServiceError> {
         let reopened = reopen_workflow(store, run_id, &app.environment)?;
         let mut reader = store.reader()?;
         let view = view_of(&mut reader, run_id)?;
@@ -90,7 +91,7 @@ impl Ready {
         store: &Store,
         (of, at): (&RunId, u64),
         run_id: Option<RunId>,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         let run_id = match run_id {
             Some(run_id) => run_id,
             None => random_run_id("")?,
@@ -105,7 +106,7 @@ impl Ready {
             Ok(())
         })?;
         if at > last {
-            return Err(CliError::Fork(ForkFault::NoSuchEntry {
+            return Err(ServiceError::Fork(ForkFault::NoSuchEntry {
                 last,
                 requested: at,
                 run_id: of.clone(),
@@ -121,14 +122,14 @@ impl Ready {
         run_id: &RunId,
         reopened: ReopenedWorkflow,
         view: WorkflowView,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, ServiceError> {
         let invocation = reopened.invocation().cloned();
         let file = ContractFile::of_run(app, invocation, None, Vec::new());
         let file = file.ok_or_else(|| ContractFault::NoContractFile {
             run_id: run_id.clone(),
         })?;
         let spec = file.read_workflow(app)?;
-        let files = file.judge_workflow(app, &spec)?;
+        let files = app.judge_workflow(&file, &spec)?;
         let begin = reopened.under(&spec.definition)?;
         Ok(Self {
             begin,
@@ -146,7 +147,7 @@ async fn redacted(
     file: &ContractFile,
     spec: &WorkflowSpec,
     (run_id, input): (&RunId, &str),
-) -> Result<String, CliError> {
+) -> Result<String, ServiceError> {
     let Some(contract) = spec.contract.clone() else {
         return Ok(input.to_owned());
     };

@@ -2,13 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::commands::drive::{TypedAt, way_out};
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::source::Source;
-use crate::context::workflow_entries::WorkflowSource;
-use crate::ui::escape::{brief, line};
-use crate::ui::numbers::{counted, grouped, seconds};
 use crate::ui::screen::Style;
 use monolith_core::agent::{StepResult, StepState, StepView, WorkflowEventKind, WorkflowView};
 use monolith_core::contract::WorkflowDefinition;
@@ -16,6 +10,13 @@ use monolith_core::message::RunId;
 use monolith_core::view::{RunView, TreeUsage};
 use monolith_host::store::StoreError;
 use monolith_host::telemetry::{why as why_of_run, workflow_sentence};
+use monolith_service::drive::typed_at::TypedAt;
+use monolith_service::drive::way_out::way_out;
+use monolith_service::error::ServiceError;
+use monolith_service::source::Source;
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::numbers::{counted, grouped, seconds};
+use monolith_service::workflow_entries::WorkflowSource;
 
 /// How many entries are listed.
 const MOST_ENTRIES: usize = 6;
@@ -26,7 +27,7 @@ pub(super) fn why(
     definition: &WorkflowDefinition,
     view: &WorkflowView,
     source: &mut WorkflowSource,
-) -> Result<String, CliError> {
+) -> Result<String, ServiceError> {
     let mut out = match view.outcome {
         None if view.suspended => "no end yet: suspended\n".to_owned(),
         None => "no end yet\n".to_owned(),
@@ -131,7 +132,7 @@ fn listed(
     view: &WorkflowView,
     stored: Option<&App>,
     wanted: impl Fn(StepState) -> bool,
-) -> Result<(), CliError> {
+) -> Result<(), ServiceError> {
     let mut titled = false;
     for step in view.steps.iter().filter(|step| wanted(step.state)) {
         if !std::mem::replace(&mut titled, true) {
@@ -166,11 +167,11 @@ fn listed(
 }
 
 /// The run of a step that failed, as far as the store has it.
-fn run_of(step: &StepView, stored: Option<&App>) -> Result<Option<(RunId, RunView)>, CliError> {
+fn run_of(step: &StepView, stored: Option<&App>) -> Result<Option<(RunId, RunView)>, ServiceError> {
     let (true, Some(run_id)) = (has_failed(step.state), &step.run_id) else {
         return Ok(None);
     };
-    let Some(mut reader) = stored.map(App::reader).transpose()?.flatten() else {
+    let Some(mut reader) = stored.map(|app| app.reader()).transpose()?.flatten() else {
         return Ok(None);
     };
     match reader.read_run(run_id).map(drop) {

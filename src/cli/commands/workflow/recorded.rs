@@ -2,22 +2,23 @@
 
 use serde::Serialize;
 
-use super::ended::WorkflowResult;
-use super::usage::use_of_steps;
-use super::waiting::AwaitedCall;
 use crate::commands::verify;
+use crate::commands::workflow::ended::WorkflowResult;
+use crate::commands::workflow::waiting::AwaitedCall;
 use crate::context::app::App;
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::workflow_entries::WorkflowSource;
-use crate::ui::escape::line;
 use monolith_core::agent::{Workflow, WorkflowFold};
 use monolith_core::message::RunId;
 use monolith_core::transcript::FirstBad;
 use monolith_host::store::StoreError;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::text::escape::line;
+use monolith_service::workflow::usage::use_of_steps;
+use monolith_service::workflow_entries::WorkflowSource;
 
 /// The first flaw of the evidence of a workflow, which may be in progress.
-pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, CliError> {
+pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, ServiceError> {
     let trust = app.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(app.source(asked)?, true, &trust)?;
     Ok(report.first_bad)
@@ -27,7 +28,7 @@ pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, CliErr
 pub(crate) fn recorded_result(
     app: &App,
     run_id: &RunId,
-) -> Result<Option<WorkflowResult>, CliError> {
+) -> Result<Option<WorkflowResult>, ServiceError> {
     let Ok(mut source) = WorkflowSource::of(app.run(run_id.as_str())?)? else {
         let asked = run_id.to_string();
         return Err(StoreError::NoSuchRun { asked }.into());
@@ -41,7 +42,7 @@ pub(super) fn result_of(
     app: &App,
     source: &mut WorkflowSource,
     asked: &str,
-) -> Result<WorkflowResult, CliError> {
+) -> Result<WorkflowResult, ServiceError> {
     if let Some(bad) = flaw_of(app, asked)? {
         let (asked, place) = (asked.to_owned(), verify::place(&bad));
         return Err(TranscriptFault::NotVerified { asked, place }.into());
@@ -91,7 +92,7 @@ pub(crate) fn replay_workflow(
     mut source: WorkflowSource,
     asked: &str,
     json: bool,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     let run_id = source.run_id.clone();
     let (mut entries, mut difference) = (0_u64, None);
     if let Some(bad) = flaw_of(app, asked)? {

@@ -4,17 +4,18 @@ use serde::Serialize;
 
 use super::graph::graph;
 use super::reasons::why;
-use super::recorded::{flaw_of, result_of};
-use super::usage::use_of_steps;
 use super::waiting::next_steps;
 use crate::commands::verify;
+use crate::commands::workflow::recorded::{flaw_of, result_of};
 use crate::context::app::App;
-use crate::context::error::{CliError, TranscriptFault};
-use crate::context::exit::Exit;
-use crate::context::workflow_entries::WorkflowSource;
 use crate::ui::screen::Style;
 use monolith_core::agent::{WorkflowAction, WorkflowEvent};
 use monolith_core::message::Digest;
+use monolith_service::error::ServiceError;
+use monolith_service::error::transcript::TranscriptFault;
+use monolith_service::exit::Exit;
+use monolith_service::workflow::usage::use_of_steps;
+use monolith_service::workflow_entries::WorkflowSource;
 
 /// What of a workflow is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub(crate) fn show_workflow(
     mut source: WorkflowSource,
     asked: &str,
     form: WorkflowForm,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, ServiceError> {
     if form == WorkflowForm::Json {
         app.screen.out_json(&result_of(app, &mut source, asked)?)?;
         return Ok(Exit::OK);
@@ -86,7 +87,7 @@ pub(crate) fn show_workflow(
 }
 
 /// Every entry as it is stored, or the one that is asked for.
-fn entries(app: &App, source: &mut WorkflowSource, only: Option<u64>) -> Result<(), CliError> {
+fn entries(app: &App, source: &mut WorkflowSource, only: Option<u64>) -> Result<(), ServiceError> {
     let mut last = None;
     let mut found = false;
     source.each_entry(|hash, action, event| {

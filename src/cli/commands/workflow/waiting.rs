@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::commands::drive::resume_notes_below;
 use crate::context::app::App;
-use crate::context::error::CliError;
-use crate::context::waiting_call::WaitingCall;
-use crate::ui::escape::line;
 use monolith_core::contract::WorkflowOutcome;
 use monolith_core::message::{CallSeq, Digest, RunId};
+use monolith_service::drive::lost_calls::resume_notes_below;
+use monolith_service::error::ServiceError;
+use monolith_service::text::escape::line;
+use monolith_service::waiting_call::WaitingCall;
 
 /// A call that waits for a person.
 #[derive(Clone, Debug, Serialize)]
@@ -26,7 +26,7 @@ pub(super) struct AwaitedCall {
 
 impl AwaitedCall {
     /// The calls that wait in the runs below a workflow and of which an answer is taken.
-    pub(super) fn answerable(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
+    pub(super) fn answerable(app: &App, workflow: &RunId) -> Result<Vec<Self>, ServiceError> {
         let found = WaitingCall::answerable_below(app, workflow)?.into_iter();
         Ok(found.map(|found| Self::of(app, found)).collect())
     }
@@ -62,7 +62,7 @@ pub(super) fn next_steps(
     app: &App,
     workflow: &RunId,
     outcome: Option<WorkflowOutcome>,
-) -> Result<String, CliError> {
+) -> Result<String, ServiceError> {
     if let Some(outcome) = outcome {
         let name = app.brief_name(workflow.as_str());
         let why = app.hint(&format!("show {name} --why"));

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::metrics::metrics_text;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::screen::{Screen, Style};
 use monolith_conformance::{CorpusReport, CorpusTotals, ProfileRow};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 pub(in crate::commands::corpus) fn cases_text(screen: Screen, report: &CorpusReport) -> String {
     let mut out = String::new();

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::screen::{Screen, Style};
 use monolith_conformance::{Coverage, CoveredSentence, SentenceKind};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 pub(in crate::commands::corpus) fn coverage_text(screen: Screen, coverage: &Coverage) -> String {
     let mut out = String::new();

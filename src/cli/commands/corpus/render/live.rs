@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::metrics::metrics_text;
-use crate::ui::escape::line;
-use crate::ui::numbers::seconds;
 use crate::ui::screen::{Screen, Style};
 use monolith_conformance::{Agreement, LiveRecord, LiveReport, LiveRow, ServerTraits, Share};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::seconds;
 
 pub(in crate::commands::corpus) fn record_text(record: &LiveRecord) -> String {
     let time = seconds(record.elapsed_ms);

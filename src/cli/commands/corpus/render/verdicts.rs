@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::ui::escape::line;
-use crate::ui::numbers::{counted, grouped};
 use crate::ui::screen::{Screen, Style};
 use monolith_conformance::VerdictRow;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::{counted, grouped};
 
 pub(in crate::commands::corpus) fn verdicts_text(
     screen: Screen,

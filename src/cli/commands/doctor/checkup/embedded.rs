@@ -5,13 +5,13 @@ use std::path::Path;
 use crate::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
 use crate::commands::doctor::checkup::program::version_of;
 use crate::context::app::App;
-use crate::context::error::CliError;
 use crate::context::reading::reading;
-use crate::ui::command::command;
-use crate::ui::escape::line;
 use monolith_host::inference::{
     BuiltInTokenizers, KNOWN_MODELS, ModelStore, ModelStoreError, engine_features, lacking_features,
 };
+use monolith_service::error::ServiceError;
+use monolith_service::text::command::command;
+use monolith_service::text::escape::line;
 
 /// Whether this build has the engine, and this processor what that needs.
 pub(super) fn engine() -> Finding {
@@ -93,7 +93,7 @@ fn has_libclang() -> bool {
 }
 
 /// Reads every stored model whole; progress is shown, and a user who does not want to wait can end it.
-pub(super) fn models(app: &App, folder: &Path) -> Result<Vec<Finding>, CliError> {
+pub(super) fn models(app: &App, folder: &Path) -> Result<Vec<Finding>, ServiceError> {
     let name = "model";
     let store = ModelStore::new(folder.to_owned());
     let stored = match store.list() {

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::ui::command::unkept;
+use monolith_service::text::command::unkept;
 
 /// What one thing came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -5,22 +5,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::commands::contract::{failures, preview_of};
+use crate::commands::contract::preview_of;
 use crate::commands::doctor::checkup::answered::ProviderNeeds;
 use crate::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
 use crate::commands::doctor::checkup::progress::progress;
-use crate::commands::workflow::{
-    CheckedStep, StepContract, as_written, checked_steps, step_contracts,
-};
 use crate::context::app::App;
-use crate::context::contract_file::ContractFile;
-use crate::context::down_server::for_server;
-use crate::context::error::CliError;
 use crate::context::runtime::runtime;
-use crate::context::unreached::unreached;
-use crate::ui::command::{command, typed_word};
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use monolith_core::contract::{
     CapabilityManifest, ContractSpec, ProviderType, ServerCapability, TermFault, Validators,
     recorded_url, tool_faults_with,
@@ -29,6 +19,16 @@ use monolith_core::kernel::CheckName;
 use monolith_host::driver::{Preview, ServersToStart};
 use monolith_host::inference::{Probe, answer_at, probe_address};
 use monolith_host::telemetry::with_short_log;
+use monolith_service::check::failures::failures;
+use monolith_service::contract_file::ContractFile;
+use monolith_service::down_server::for_server;
+use monolith_service::error::ServiceError;
+use monolith_service::text::command::{command, typed_word};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
+use monolith_service::unreached::unreached;
+use monolith_service::workflow::check::{CheckedStep, StepContract, checked_steps, step_contracts};
+use monolith_service::workflow::options::as_written;
 
 /// How long a model's server may take to answer a knock.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -41,7 +41,11 @@ const LOCAL_FIX: &str = if cfg!(feature = "local") {
 };
 
 /// What a contract needs: its own checks, its tool servers, its keys, and what is to answer it.
-pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Finding>, CliError> {
+pub(super) fn needed(
+    app: &App,
+    path: &Path,
+    sets: &[String],
+) -> Result<Vec<Finding>, ServiceError> {
     let file = ContractFile::given(app, path.to_owned(), sets.to_vec());
     let mut check = format!(
         "monolith contract check {}",
@@ -59,7 +63,7 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
         )?;
         of_workflow(app, &file).map_err(|fault| (fault, &check))
     } else {
-        match file.read(app) {
+        match app.read_contract(&file) {
             Ok(spec) => Needs::of(app, &file, spec).map_err(|fault| (fault, &starts_servers)),
             Err(fault) => Err((fault, &check)),
         }
@@ -99,7 +103,7 @@ struct Needs {
 }
 
 impl Needs {
-    fn of(app: &App, file: &ContractFile, spec: ContractSpec) -> Result<Self, CliError> {
+    fn of(app: &App, file: &ContractFile, spec: ContractSpec) -> Result<Self, ServiceError> {
         let servers: Vec<&str> = spec.tools.servers.keys().map(String::as_str).collect();
         if !servers.is_empty() {
             let servers = line(&servers.join(", "));
@@ -127,9 +131,9 @@ impl Needs {
 }
 
 /// The same of a workflow: of its own contract, and of each agent that a step delegates to.
-fn of_workflow(app: &App, file: &ContractFile) -> Result<Needs, CliError> {
+fn of_workflow(app: &App, file: &ContractFile) -> Result<Needs, ServiceError> {
     let spec = file.read_workflow(app)?;
-    file.judge_workflow(app, &spec)?;
+    app.judge_workflow(file, &spec)?;
     let checked = checked_steps(app, file, &spec, ServersToStart::Builtin);
     let checked = runtime()?.block_on(checked);
     let mut known = BTreeSet::new();
@@ -263,7 +267,7 @@ fn keys(preview: &Preview) -> Vec<Finding> {
 
 /// Whether what the targets name is there: the file of an embedded model, the server behind an address. No key is sent, and no
 /// model is asked or loaded.
-fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
+fn answering(preview: &Preview) -> Result<Vec<Finding>, ServiceError> {
     let contract = &preview.contract;
     let named: BTreeSet<&str> = contract
         .targets

@@ -50,14 +50,16 @@ impl Following {
         };
         if let Err(fault) = snapshots.keep_of(run_id) {
             let text = format!("warning: {}; the run goes on\n", fault.summary());
-            self.screen.write_err(&crate::ui::escape::text(&text));
+            self.screen
+                .write_err(&monolith_service::text::escape::text(&text));
         }
     }
 
     pub(super) fn warn_of(&self, fault: &BillingFault) {
         let line =
             format!("warning: {fault}; the run goes on, and its transcript keeps everything\n");
-        self.screen.write_err(&crate::ui::escape::text(&line));
+        self.screen
+            .write_err(&monolith_service::text::escape::text(&line));
     }
 
     /// Writes those lines of a run begun by another process that it did not live to write.

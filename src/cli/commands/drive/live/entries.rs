@@ -5,14 +5,14 @@ use std::time::Instant;
 use super::super::awaited::waiting;
 use super::{Cursor, Following};
 use crate::context::reach::unconfined_notes;
-use crate::ui::escape::line;
-use crate::ui::narration::Transition;
-use crate::ui::numbers::seconds;
 use crate::ui::screen::Style;
 use monolith_core::kernel::{EntryDraft, EventKind, Run};
 use monolith_core::transcript::SealedEntry;
 use monolith_core::view::{Entry, RunView};
 use monolith_host::telemetry::verbose_lines;
+use monolith_service::text::escape::line;
+use monolith_service::text::narration::Transition;
+use monolith_service::text::numbers::seconds;
 
 impl Following {
     pub(super) fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {

@@ -9,9 +9,9 @@ use base64::write::EncoderWriter;
 use serde::Serialize;
 use sha2::{Digest as Sha2Digest, Sha256};
 
-use crate::context::error::CliError;
 use monolith_core::kernel::{EDGES, State};
 use monolith_core::message::{Digest, RunId};
+use monolith_service::error::ServiceError;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -83,8 +83,8 @@ struct AboutEdge {
 pub(crate) fn write_page<T>(
     out: &mut dyn Write,
     folded: Folded,
-    transcript: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
-) -> Result<T, CliError> {
+    transcript: impl FnOnce(&mut dyn Write) -> Result<T, ServiceError>,
+) -> Result<T, ServiceError> {
     let script = SCRIPTS.concat();
     let about = about(folded)?;
     let parts = BTreeMap::from([
@@ -127,7 +127,7 @@ fn policy(script: &str) -> String {
     )
 }
 
-fn about(folded: Folded) -> Result<String, CliError> {
+fn about(folded: Folded) -> Result<String, ServiceError> {
     let Folded {
         ended,
         states,

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::recorded::list_differences;
 use crate::commands::verify::HOW_TO_ACCEPT;
-use crate::ui::escape::line;
-use crate::ui::numbers::counted;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::replay::LiveReport;
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
 
 pub(in crate::commands::replay) fn live_text(screen: Screen, report: &LiveReport) -> String {
     let asked = format!(

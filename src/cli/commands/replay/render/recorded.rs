@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use crate::commands::verify;
 use crate::context::app::App;
-use crate::ui::escape::line;
-use crate::ui::numbers::{counted, grouped};
 use crate::ui::screen::Style;
 use monolith_core::replay::{Difference, ReplayReport};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::{counted, grouped};
 
 /// How many differences are written out for people.
 const MOST: usize = 20;

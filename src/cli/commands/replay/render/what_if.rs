@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::ui::escape::{brief, line};
-use crate::ui::numbers::{counted, grouped};
 use crate::ui::screen::{Screen, Style};
 use monolith_core::kernel::Outcome;
 use monolith_core::replay::WhatIfReport;
+use monolith_service::text::escape::{brief, line};
+use monolith_service::text::numbers::{counted, grouped};
 
 /// How many differing fields of the contracts are written out for people.
 const MOST: usize = 20;

@@ -1,0 +1,78 @@
+//! Why no answer to a call that waits for a person is taken. Answers nothing.
+
+use crate::error::ServiceError;
+use crate::next_resume::NextResume;
+use crate::run_status::is_driven;
+use crate::service::Service;
+use monolith_core::kernel::CallOrder;
+use monolith_core::message::RunId;
+
+/// Why an answer to a call that waits for a person comes to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerRefusal {
+    /// The run came as a file, and is driven elsewhere.
+    Imported,
+    /// Its server asked within the call, and the call ended with its process.
+    QuestionGone,
+    /// The next process ends the run.
+    Ends,
+    /// The next process brings the run to its end.
+    Stopping,
+}
+
+impl AnswerRefusal {
+    /// Of a call that a run waits with; `next` is what the next process makes of that run. `None` where an answer is taken: by another process
+    /// that drives the run or its tree now, or by the next one.
+    pub fn of(
+        service: &Service,
+        run_id: &RunId,
+        order: &CallOrder,
+        next: impl FnOnce() -> NextResume,
+    ) -> Result<Option<Self>, ServiceError> {
+        let Some(mut reader) = service.reader()? else {
+            return Ok(None);
+        };
+        if reader.read_run(run_id)?.row().is_imported() {
+            return Ok(Some(Self::Imported));
+        }
+        if is_driven(&reader, run_id)? {
+            return Ok(None);
+        }
+        if order.asks_within_the_call() {
+            return Ok(Some(Self::QuestionGone));
+        }
+        let next = next();
+        Ok(if next.ends {
+            Some(Self::Ends)
+        } else {
+            next.stops.then_some(Self::Stopping)
+        })
+    }
+
+    /// That no answer to that call is taken, and why.
+    pub fn said(self, call: &str) -> String {
+        let why = match self {
+            Self::Imported => "the run was imported, and goes on where it was begun",
+            Self::QuestionGone => "its question ended with the process that asked",
+            Self::Ends => "resume ends the run",
+            Self::Stopping => "the run is to stop",
+        };
+        format!("no answer to {call} is taken, for {why}")
+    }
+
+    /// What can be done in place of an answer; `None` where nothing can.
+    pub fn help(self, service: &Service, run_id: &RunId) -> Option<String> {
+        let does = match self {
+            Self::Imported => return None,
+            Self::QuestionGone => "goes on without one",
+            Self::Ends | Self::Stopping => "ends it",
+        };
+        let goes_on = service.goes_on_with(run_id);
+        let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
+        let name = service.brief_name(goes_on.as_str());
+        Some(format!(
+            "`{}` {does}",
+            service.hint(&format!("resume {name}"))
+        ))
+    }
+}

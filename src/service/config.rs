@@ -1,0 +1,127 @@
+//! The folders of monolith's own state, and the layers of configuration.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+
+use crate::error::ServiceError;
+use crate::error::state::StateFault;
+use crate::service::Service;
+use monolith_host::config::{Layers, Locations};
+use monolith_host::store::{Durability, Exposure, led_by_own_links, own_folder, private_folder};
+use monolith_host::telemetry::BillingFile;
+
+impl Service {
+    /// The file of configuration that the caller names, absolute.
+    pub fn named_config(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|path| self.cwd.join(path))
+    }
+
+    /// What a contract in that folder may name without defining it, for a caller who stands in `base` and named that file of
+    /// configuration (000 §7). `recorded` are the only layers that may be found, where a run recorded those that it was begun with.
+    pub fn layers(
+        &self,
+        (base, config): (&Path, Option<PathBuf>),
+        contract_dir: &Path,
+        recorded: Option<&[PathBuf]>,
+    ) -> Result<Layers, ServiceError> {
+        let folder = |name: &str| self.environment.get(name).map(PathBuf::from);
+        let program = std::env::current_exe().ok();
+        let places = Locations {
+            config,
+            cwd: base.to_owned(),
+            contract_dir: contract_dir.to_owned(),
+            binary_dir: program.and_then(|program| program.parent().map(Path::to_owned)),
+            home: folder("HOME"),
+            system: cfg!(unix).then(|| PathBuf::from("/etc")),
+            recorded: recorded.map(<[_]>::to_vec),
+        };
+        let layers = Layers::at(places, self.environment.clone(), &self.layer_files);
+        Ok(layers?)
+    }
+
+    /// `MONOLITH_HOME`, else the platform's state folder.
+    pub fn state_folder(&self) -> Result<PathBuf, ServiceError> {
+        if let Some(folder) = self.environment.get("MONOLITH_HOME") {
+            return Ok(self.cwd.join(folder));
+        }
+        let folders = ProjectDirs::from("", "", "monolith").ok_or(StateFault::NoStateFolder)?;
+        let state = folders
+            .state_dir()
+            .unwrap_or_else(|| folders.data_local_dir());
+        Ok(state.to_owned())
+    }
+
+    /// The state folder, refused where others can write it: its content may be theirs, and what is made there goes where they
+    /// lead it. It need not be there yet.
+    pub fn own_state(&self) -> Result<PathBuf, ServiceError> {
+        let folder = self.state_folder()?;
+        Self::own(folder, |folder| {
+            led_by_own_links(folder).and_then(|()| own_folder(folder))
+        })
+    }
+
+    /// [`Self::own_state`], made where it is not there: whatever writes to the state begins here.
+    pub fn ready_state(&self) -> Result<PathBuf, ServiceError> {
+        let folder = self.state_folder()?;
+        Self::own(folder, |folder| {
+            led_by_own_links(folder)
+                .and_then(|()| private_folder(folder))
+                .and_then(|()| own_folder(folder))
+        })
+    }
+
+    fn own(
+        folder: PathBuf,
+        judge: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, ServiceError> {
+        match judge(&folder) {
+            Ok(()) => Ok(folder),
+            Err(fault) => Err(StateFault::StateFolder {
+                is_open: matches!(Exposure::to_write(&folder), Some(Exposure::Mode(_))),
+                path: folder,
+                reason: fault.to_string(),
+            }
+            .into()),
+        }
+    }
+
+    /// Where models are stored: in the state folder, wherever the store of runs is.
+    pub fn models_folder(&self) -> Result<PathBuf, ServiceError> {
+        Ok(self.state_folder()?.join("models"))
+    }
+
+    /// The folder of models, in a state folder that is there. The store of models makes it.
+    pub fn ready_models(&self) -> Result<PathBuf, ServiceError> {
+        self.ready_state()?;
+        self.models_folder()
+    }
+
+    /// The folder that the tools of live conformance cases see.
+    pub fn live_folder(&self) -> Result<PathBuf, ServiceError> {
+        Ok(self.state_folder()?.join("live"))
+    }
+
+    /// The folder that the demo runs in where this repository is not at hand.
+    pub fn demo_folder(&self) -> Result<PathBuf, ServiceError> {
+        Ok(self.state_folder()?.join("demo"))
+    }
+
+    /// The file that requests and calls are accounted for in: the caller's, else the one of the state folder.
+    pub fn billing_path(&self) -> Result<PathBuf, ServiceError> {
+        match &self.billing_file {
+            Some(path) => Ok(self.cwd.join(path)),
+            None => Ok(self.state_folder()?.join("accounting.jsonl")),
+        }
+    }
+
+    /// Opens the file that requests and calls are accounted for in.
+    pub fn billing(&self, durability: Durability) -> Result<BillingFile, ServiceError> {
+        let path = self.billing_path()?;
+        if self.billing_file.is_none() {
+            self.ready_state()?;
+        }
+        Ok(BillingFile::open(&path, durability == Durability::Full)?)
+    }
+}

@@ -1,0 +1,3 @@
+//! Runs that a deletion would break.
+
+pub mod needed;

@@ -1,0 +1,56 @@
+//! The service layer: one function for each thing that a person or a program can do with runs.
+//!
+//! Data in, data out. It holds the policy of trust, approval and resume, and every surface calls it. It prints nothing, asks
+//! nobody and parses no arguments; what a surface has to ask about is a value of an error.
+
+#![warn(unreachable_pub)]
+// The compiler proves that a future is `Send` through all that it awaits, down to the driver of the runtime.
+#![recursion_limit = "256"]
+
+pub mod agent;
+pub mod agents;
+pub mod agents_reader;
+pub mod answer_refusal;
+pub mod approval;
+pub mod as_typed;
+pub mod begun_below;
+mod beyond;
+pub mod changes;
+pub mod check;
+pub mod clock;
+mod config;
+pub mod contract_file;
+mod contract_values;
+pub mod delete;
+pub mod down_server;
+pub mod drive;
+#[expect(missing_docs, reason = "the message of each error shows its fields")]
+pub mod error;
+pub mod exit;
+pub mod family;
+pub mod file_limit;
+pub mod forks;
+pub mod form;
+pub mod found;
+pub mod keys;
+pub mod list;
+pub mod next_resume;
+pub mod origin;
+pub mod panics;
+pub mod permissions;
+pub mod root;
+pub mod run_status;
+pub mod secrets;
+pub mod service;
+pub mod session_runs;
+pub mod source;
+mod store;
+pub mod text;
+pub mod trust;
+pub mod trusted;
+pub mod unreached;
+pub mod verify;
+pub mod view;
+pub mod waiting_call;
+pub mod workflow;
+pub mod workflow_entries;

@@ -1,0 +1,340 @@
+//! What is known of a run: its row, and what its first and last entries show; of one that waits for a person and that no process drives,
+//! whether an answer is taken, which takes all of its entries.
+
+use crate::approval::ApprovalStatus;
+use crate::error::ServiceError;
+use crate::list::held::HeldEntries;
+use crate::run_status::RunStatus;
+use crate::service::Service;
+use crate::source::Recorded;
+use crate::waiting_call::WaitingCall;
+use monolith_core::agent::{WorkflowAction, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind};
+use monolith_core::kernel::Counters;
+use monolith_core::message::{CallSeq, Digest, RunId};
+use monolith_core::transcript::SealedWorkflowEntry;
+use monolith_core::view::{Approvals, RunOutline};
+use monolith_host::store::{
+    DamagedRow, Lineage, RunFilter, RunReader, RunRow, StoreError, StoreReader,
+};
+
+/// How many of the last entries are read first. What they leave open is looked for in more of them.
+const TAIL: u64 = 16;
+
+/// A row and what is known beside it.
+pub struct Found {
+    /// What does not hold of the entries that were read.
+    pub flaw: Option<String>,
+    /// Row of the run in the store.
+    pub row: RunRow,
+    /// Run that it came from.
+    pub lineage: Option<Lineage>,
+    /// `None` if nothing is recorded, or its entries cannot be read.
+    pub outline: Option<RunOutline>,
+    /// Status of a run without an end.
+    pub status: Option<RunStatus>,
+    /// Whether it is a workflow that a process suspended when it left.
+    pub left: bool,
+    /// How a call of it stands that needs an approval; `None` also where no answer to it is taken any more, but for an imported run.
+    pub approval: Option<ApprovalStatus>,
+    /// The first run below it of which a call waits for a person, where no process drives it.
+    pub awaited_below: Option<RunId>,
+    /// The run with which it goes on: itself, or the first one of its tree.
+    pub goes_on_with: RunId,
+}
+
+impl Found {
+    /// Whether a process suspended the run when it left.
+    pub fn is_suspended(&self) -> bool {
+        let outline = self.outline.as_ref();
+        self.left || outline.and_then(|outline| outline.suspended) == Some(true)
+    }
+}
+
+/// What is known of a run beside its row.
+pub fn found(
+    service: &Service,
+    reader: &mut StoreReader,
+    row: &RunRow,
+) -> Result<Found, DamagedRow> {
+    let run = row.run_id.as_str().to_owned();
+    let mut look = || {
+        let status = RunStatus::of(reader, row)?;
+        let row = match status {
+            Some(_) => row.clone(),
+            // It may have ended since the row was read.
+            None => reader.read_run(&row.run_id)?.row().clone(),
+        };
+        let lineage = reader.lineage(&row.run_id)?;
+        let Outlined {
+            outline,
+            awaited,
+            flaw,
+            ..
+        } = outline(reader, &row);
+        // That an imported one waited is known, and no command answers it.
+        let is_elsewhere = status == Some(RunStatus::Elsewhere);
+        let awaited = awaited.filter(|_| is_elsewhere || takes(service, status, &row.run_id));
+        let left = row.workflow && row.outcome.is_none() && is_left(reader, &row);
+        let goes_on_with = match status {
+            Some(_) => reader.goes_on_with(&row.run_id)?,
+            None => row.run_id.clone(),
+        };
+        let awaited_below = match status {
+            Some(RunStatus::Died) if awaited.is_none() => {
+                awaited_below(service, reader, &row.run_id)?
+            }
+            _ => None,
+        };
+        Ok(Found {
+            awaited_below,
+            goes_on_with,
+            approval: awaited.map(|call| ApprovalStatus::of(reader, &row.run_id, call)),
+            flaw,
+            left,
+            row,
+            lineage,
+            outline,
+            status,
+        })
+    };
+    look().map_err(|fault| DamagedRow { run, fault })
+}
+
+/// Whether an answer to the call that its last entries leave waiting is taken of a run with that status.
+fn takes(service: &Service, status: Option<RunStatus>, run_id: &RunId) -> bool {
+    match status {
+        Some(RunStatus::Running { .. }) => true,
+        // Its last entries are not enough to judge that.
+        Some(RunStatus::Died) => takes_answers(service, run_id),
+        Some(RunStatus::Elsewhere) | None => false,
+    }
+}
+
+/// Whether an answer to the call that a run waits with is taken; true where its entries cannot be read.
+fn takes_answers(service: &Service, run_id: &RunId) -> bool {
+    let takes = || {
+        let call = match service.reader()? {
+            Some(reader) => WaitingCall::of(run_id, reader)?,
+            None => None,
+        };
+        let refusal = call.map(|call| call.refusal(service, run_id)).transpose()?;
+        Ok(refusal.is_some_and(|refusal| refusal.is_none()))
+    };
+    let takes: Result<bool, ServiceError> = takes();
+    takes.unwrap_or(true)
+}
+
+/// The first run below that one of which a call waits for a person and an answer to it is taken, as far as its entries can be read.
+fn awaited_below(
+    service: &Service,
+    reader: &mut StoreReader,
+    run_id: &RunId,
+) -> Result<Option<RunId>, StoreError> {
+    for run_id in reader.runs_below(run_id)? {
+        let row = reader.read_run(&run_id)?.row().clone();
+        if row.outcome.is_some() {
+            continue;
+        }
+        if let Some(call) = outline(reader, &row).awaited
+            && ApprovalStatus::of(reader, &run_id, call) == ApprovalStatus::Waits
+            && takes_answers(service, &run_id)
+        {
+            return Ok(Some(run_id));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a process suspended a workflow when it left, as far as its entries can be read.
+fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
+    let mut length = TAIL;
+    loop {
+        let Ok(run) = reader.read_run(&row.run_id) else {
+            return false;
+        };
+        let mut run = run.starting_at(row.length.saturating_sub(length));
+        let mut left = None;
+        while let Some(Ok(entry)) = run.next_of_workflow() {
+            let Ok(action): Result<WorkflowAction, _> = entry.decode_action() else {
+                continue;
+            };
+            left = match action.kind {
+                // Nothing else is only noted.
+                WorkflowEntryKind::Noted => Some(true),
+                WorkflowEntryKind::Start => Some(false),
+                // Nothing is begun between a suspension and the resume.
+                _ if !action.begun.is_empty() => Some(false),
+                _ => left,
+            };
+        }
+        if left.is_some() || length >= row.length {
+            return left.unwrap_or(false);
+        }
+        length = length.saturating_mul(4);
+    }
+}
+
+/// What is shown of a workflow: its name, what it was given, and how long it was driven, from its first and its last entry; `None` if
+/// they cannot be read.
+fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
+    let id = run.definition().ok()?.id.to_string();
+    let first = run.next_of_workflow().and_then(event_of);
+    let input = match first.as_ref().map(|event| &event.event) {
+        Some(WorkflowEventKind::Started(started)) => started.input.trim(),
+        _ => "",
+    };
+    let task = match input {
+        "" => id.clone(),
+        input => format!("{id}: {input}"),
+    };
+    // The last entry of one that has ended is its seal, which has no event.
+    let from = run.row().length.saturating_sub(2);
+    let mut rest = run.starting_at(from);
+    let mut last = None;
+    while let Some(entry) = rest.next_of_workflow() {
+        last = event_of(entry).or(last);
+    }
+    Some(RunOutline {
+        task: Some(task),
+        contract_id: id,
+        counters: Counters::default(),
+        elapsed_ms: last.or(first).map_or(0, |event| event.at_ms),
+        models: Vec::new(),
+        suspended: None,
+    })
+}
+
+fn event_of(entry: Result<SealedWorkflowEntry, StoreError>) -> Option<WorkflowEvent> {
+    entry.ok()?.decode_event().ok().flatten()
+}
+
+/// The open runs of the store of which a call waits for a person whose answer is taken, newest first, and the rows that cannot be read.
+pub fn waiting_runs(service: &Service) -> Result<(Vec<RunId>, Vec<DamagedRow>), ServiceError> {
+    let (mut runs, mut damaged) = (Vec::new(), Vec::new());
+    if let (Some(index), Some(mut reader)) = (service.reader()?, service.reader()?) {
+        index.each_row(RunFilter::Open, |row| {
+            match row {
+                Ok(row) if waits(service, &mut reader, &row) => runs.push(row.run_id),
+                Ok(_) => {}
+                Err(row) => damaged.push(row),
+            }
+            true
+        })?;
+    }
+    Ok((runs, damaged))
+}
+
+/// Whether a call of that run waits for a person whose answer is taken, as far as its entries can be read; true where they cannot.
+fn waits(service: &Service, reader: &mut StoreReader, row: &RunRow) -> bool {
+    let mut look = || {
+        let status = RunStatus::of(reader, row)?;
+        let awaits = outline(reader, row).awaited.is_some();
+        Ok(awaits && takes(service, status, &row.run_id))
+    };
+    let waits: Result<bool, StoreError> = look();
+    waits.unwrap_or(true)
+}
+
+/// What the first and the last entries show.
+struct Outlined {
+    outline: Option<RunOutline>,
+    /// The call that they leave waiting for a person.
+    awaited: Option<(CallSeq, Digest)>,
+    /// Whether more of the last entries would change nothing.
+    settled: bool,
+    /// What does not hold of them.
+    flaw: Option<String>,
+}
+
+/// What the first and the last entries show.
+fn outline(reader: &mut StoreReader, row: &RunRow) -> Outlined {
+    let mut length = TAIL;
+    loop {
+        let found = outline_of(reader, row, length);
+        if found.settled || row.outcome.is_some() || length >= row.length {
+            return found;
+        }
+        length = length.saturating_mul(4);
+    }
+}
+
+/// [`outline`] from so many of the last entries. Processes may have left the run and gone on with it any number of times since a
+/// call began to wait, and calls may have ended since the run was suspended.
+fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
+    let mut approvals = Approvals::default();
+    let mut run = match reader.read_run(&row.run_id) {
+        Ok(run) => run,
+        Err(fault) => {
+            return Outlined {
+                outline: None,
+                awaited: None,
+                settled: true,
+                flaw: Some(fault.to_string()),
+            };
+        }
+    };
+    // It may have gone on since the row was read.
+    let row = run.row().clone();
+    let mut held = HeldEntries::of(&row);
+    if row.workflow {
+        // What its steps are is in `show`; each of them is listed as a run of its own.
+        return Outlined {
+            outline: workflow_outline(run),
+            awaited: None,
+            settled: true,
+            flaw: None,
+        };
+    }
+    let contract = run.contract();
+    if let Err(fault) = &contract {
+        held.mark(fault.to_string());
+    }
+    let contract = contract.ok();
+    let calls = contract.as_ref().map(|c| c.max_tool_calls_per_turn);
+    let from = row.length.saturating_sub(length);
+    let first = match run.next() {
+        Some(Ok(entry)) => {
+            // Where the tail begins with it, it is taken there.
+            if from > 0 {
+                held.take(&entry);
+            }
+            Recorded::decode(&entry).ok()
+        }
+        Some(Err(fault)) => {
+            held.mark(fault.to_string());
+            None
+        }
+        None => None,
+    };
+    let mut outline = contract
+        .zip(first)
+        .and_then(|(contract, first)| RunOutline::begin(&contract, &first));
+    let mut begins = None;
+    for entry in run.starting_at(from) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(fault) => {
+                held.mark(fault.to_string());
+                continue;
+            }
+        };
+        held.take(&entry);
+        if let Ok(decoded) = Recorded::decode(&entry) {
+            let entry = decoded.entry();
+            begins.get_or_insert_with(|| Approvals::is_settled_by(entry.action, entry.event));
+            approvals.take(entry.action, entry.event);
+            if let Some(outline) = &mut outline {
+                outline.take(entry);
+            }
+        }
+    }
+    let suspended = outline.as_ref().and_then(|outline| outline.suspended);
+    let most = TAIL.saturating_add(calls.unwrap_or(0));
+    let settled = begins == Some(true) && (suspended.is_some() || length > most);
+    Outlined {
+        outline,
+        awaited: approvals.awaited(),
+        settled,
+        flaw: held.flaw(&row),
+    }
+}

@@ -1,0 +1,4 @@
+//! The runs of a store.
+
+pub mod found;
+pub mod held;

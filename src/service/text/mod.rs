@@ -1,0 +1,7 @@
+//! Words for people: escaped text, commands that can be copied, numbers, and a run in sentences.
+
+pub mod branch;
+pub mod command;
+pub mod escape;
+pub mod narration;
+pub mod numbers;

@@ -1,0 +1,3 @@
+//! A run for display.
+
+pub mod malformed;

@@ -1,0 +1,8 @@
+//! Workflows: checked, begun, driven and read back.
+
+pub mod check;
+pub mod options;
+pub mod step_files;
+pub mod step_result;
+pub mod tool_result;
+pub mod usage;
