@@ -5,7 +5,6 @@ use crate::ui::departed::departed;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::view::RunView;
 use monolith_service::error::ServiceError;
-use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
 
 /// Reports on stderr, which is for people where stdout is for programs, that what is shown departs; the code to end with.
@@ -24,16 +23,4 @@ pub(crate) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, Ser
     let line = screen.paint_out(Style::Bad, &departed(departure));
     screen.out(&format!("{line}\n"))?;
     Ok(Some(Exit::DIVERGED))
-}
-
-/// Refuses to make a result of what departs.
-pub(crate) fn agreeing(asked: &str, view: &RunView) -> Result<(), ServiceError> {
-    match view.departure() {
-        None => Ok(()),
-        Some(departure) => Err(TranscriptFault::Departed {
-            asked: asked.to_owned(),
-            departure: departure.clone(),
-        }
-        .into()),
-    }
 }

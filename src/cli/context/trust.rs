@@ -16,7 +16,7 @@ use monolith_service::trust::{ReachedBelow, Untrusted, UntrustedCause};
 
 /// Does work that reads a contract. Where files need trust, the person at the terminal is shown what they reach and asked; after a yes the
 /// work is done again.
-fn trusting<T>(
+pub(crate) fn trusting<T>(
     app: &App,
     mut work: impl FnMut() -> Result<T, ServiceError>,
 ) -> Result<T, ServiceError> {

@@ -1,11 +1,19 @@
 //! Runs that are driven: accounting, snapshots, and what helps after their end.
 
 pub mod accounts;
+pub mod approvers;
+pub mod display;
+pub mod ended;
 pub mod file_of_run;
+pub mod follower;
+pub mod fork;
 pub mod lost_calls;
 pub mod overwritten;
 pub mod own_file;
+pub mod resume;
+pub mod run;
 pub mod snapshots;
 pub mod typed_at;
+pub mod unanswered;
 pub mod unproven;
 pub mod way_out;

@@ -1,6 +1,11 @@
 //! `monolith chat`: a line of runs, each of which continues the one before. The store keeps them; this keeps their names.
 
+use crate::commands::drive::Watched;
 use crate::context::fault::show_error;
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::ended::Ended;
+use monolith_service::drive::follower::Follower;
+use monolith_service::drive::run::Start;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -18,9 +23,8 @@ use crate::commands::continuation::{Next, drive_next};
 use crate::commands::contract::preview_on;
 use crate::commands::drive::LeavingArgs;
 use crate::commands::drive::input::RunInput;
-use crate::commands::drive::{Broken, Ended, Job, Live, drive_job, report_message};
+use crate::commands::drive::{drive_job, report_message};
 use crate::commands::drive::{keepable, offer_models};
-use crate::commands::replay::fork_point;
 use crate::commands::show::ShowArgs;
 use crate::commands::show::show;
 use crate::context::app::App;
@@ -33,6 +37,7 @@ use monolith_host::store::{Durability, Invocation, StoreError};
 use monolith_host::tools::ServerKeeper;
 use monolith_service::agent::Placeholders;
 use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_service::drive::fork::fork_point;
 use monolith_service::drive::typed_at::TypedAt;
 use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
@@ -312,10 +317,10 @@ impl Chat<'_> {
         let file = self.file();
         if let Some(last) = self.turns.last() {
             let next = Next {
+                leaving: LeavingArgs::default(),
                 durability: self.durability,
                 file,
                 head: Some(last.head),
-                leaving: LeavingArgs::default(),
                 message,
                 run: last.run_id.to_string(),
                 run_id: None,
@@ -328,17 +333,27 @@ impl Chat<'_> {
         }
         let mut spec = self.app.read_contract(&file)?;
         spec.task = Some(message);
-        let job = Job {
+        let job = Start {
             spec,
             file,
-            leaving: LeavingArgs::default(),
             run_id: None,
             saved: Vec::new(),
             durability: self.durability,
         };
         let sessions = job.spec.sessions_dir.as_deref();
-        let live = Live::accounting(self.app, sessions, self.durability)?;
-        drive_job(self.app, Some(&self.runtime), job, &live)
+        let live = Follower::accounting(
+            self.app,
+            Watched::of_app(self.app),
+            sessions,
+            self.durability,
+        )?;
+        drive_job(
+            self.app,
+            Some(&self.runtime),
+            job,
+            LeavingArgs::default(),
+            &live,
+        )
     }
 
     /// The words with which the conversation is gone on with in another chat.

@@ -1,27 +1,28 @@
 //! `monolith continue`: a new run that goes on from the conversation of an ended one. The ended run is only read.
 
+use crate::commands::drive::Watched;
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::ended::Ended;
+use monolith_service::drive::follower::Follower;
 use std::mem::take;
 
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 use super::args::ContinueArgs;
 use crate::commands::contract::{check_file, refuse_file};
 use crate::commands::drive::LeavingArgs;
 use crate::commands::drive::input::{argument, piped_task, task_of};
 use crate::commands::drive::offer_models;
-use crate::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
+use crate::commands::drive::{drive_to_the_end, report};
 use crate::commands::drive::{keepable, unkeepable};
-use crate::commands::replay::fork_point;
 use crate::context::app::App;
 use monolith_core::contract::ContractSpec;
 use monolith_core::message::{AgentMessage, Digest, Role, RunId};
-use monolith_core::replay::Fork;
-use monolith_host::driver::{self, Continuation};
 use monolith_host::store::{Durability, NEWEST, StoreError};
 use monolith_service::as_typed::as_typed;
 use monolith_service::begun_below::not_continued;
 use monolith_service::contract_file::ContractFile;
+use monolith_service::drive::fork::{self, ContinuedFrom};
 use monolith_service::drive::unproven::proof_rule;
 use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
@@ -79,10 +80,10 @@ fn read_for_dry_run(
     args: ContinueArgs,
 ) -> Result<(Next, Vec<AgentMessage>, ContractSpec), ServiceError> {
     let next = next_of(app, args)?;
-    let (_, point, _) = fork_point(app, &next.run, Fork::at_end)?;
+    let from = ContinuedFrom::end_of(app, &next.run, None)?;
     let mut spec = app.read_contract(&next.file)?;
     spec.task = Some(next.message.clone());
-    let mut said = point.messages;
+    let mut said = from.point.messages;
     said.retain(|message| message.role != Role::System);
     Ok((next, said, spec))
 }
@@ -153,42 +154,30 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, ServiceError> {
 
 /// Begins the run that goes on from the other one, and brings it to its end, on that runtime or on one of its own.
 pub(crate) fn drive_next(app: &App, on: Option<&Runtime>, next: Next) -> Result<Ended, Broken> {
-    let (contract, point, first) = fork_point(app, &next.run, Fork::at_end)?;
-    if next.head.is_some_and(|head| head != point.head) {
-        return Err(ServiceError::from(InputFault::AnotherRun { run: next.run }).into());
-    }
-    let rule = proof_rule(&contract).filter(|_| next.states_proof);
+    let from = ContinuedFrom::end_of(app, &next.run, next.head)?;
+    let rule = proof_rule(from.contract()).filter(|_| next.states_proof);
     let spec = app.read_contract(&next.file)?;
     keepable(app, spec.sessions_dir.as_deref())?;
     offer_models(app, &spec)?;
-    let live = Live::accounting(app, spec.sessions_dir.as_deref(), next.durability)?;
-    let mut request = next.file.request(app, spec, app.redaction_key()?);
-    request.run_id = next.run_id;
-    request.invocation = Some(next.file.invocation(request.spec.files.clone()));
+    let live = Follower::accounting(app, Watched::of_app(app), None, next.durability)?;
     // Where it cannot be read without the changes, those are part of what it was.
     let without_changes = next.without_changes.and_then(|file| {
         let (spec, key) = (app.read_contract(&file).ok()?, app.redaction_key().ok()?);
         Some(Box::new(file.request(app, spec, key)))
     });
-    let continuation = Continuation {
-        contract,
+    let leaving = next.leaving;
+    let next = fork::Next {
+        durability: next.durability,
+        file: next.file,
         message: next.message,
-        point,
+        note: rule.map(|rule| format!("note: {rule}")),
+        run_id: next.run_id,
         same_contract: next.same_contract,
+        spec,
+        way_on: next.way_on,
         without_changes,
     };
-    let store = app.open_store(next.durability)?;
-    if let Some(first) = first {
-        live.originating_from(first);
-    }
-    let request = live.preparing(request);
-    let prepare = async |cancel: &CancellationToken| {
-        let prepared = driver::prepare_continuation(continuation, request, cancel).await?;
-        if let Some(rule) = rule {
-            live.note(&format!("note: {rule}"));
-        }
-        Ok(prepared)
-    };
-    let driven = drive_to_the_end(on, &store, &live, next.leaving, prepare);
-    driven.map_err(|broken| broken.located_as_changed(&next.file, &app.cwd, &next.way_on))
+    drive_to_the_end(on, &live, leaving, async |conduct| {
+        Box::pin(fork::continue_run(app, from, next, conduct)).await
+    })
 }

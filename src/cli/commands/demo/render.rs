@@ -1,9 +1,9 @@
 //! What a demo came to, as text: what the transcript proves, what to type next, and what a changed byte did.
 
+use monolith_service::drive::ended::Ended;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::commands::drive::Ended;
 use crate::commands::{replay, verify};
 use crate::context::app::App;
 use crate::ui::screen::Screen;

@@ -1,13 +1,16 @@
 //! `monolith demo`: drives the built-in run, verifies and replays it. Its model is a script; all else is real.
 
+use crate::commands::drive::Watched;
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::follower::Follower;
+use monolith_service::drive::run::Start;
 use std::path::PathBuf;
 
 use super::args::{DemoAct, DemoArgs};
 use super::render::{proof, what_next};
 use super::tamper::tamper;
 use crate::commands::drive::LeavingArgs;
-use crate::commands::drive::Live;
-use crate::commands::drive::{Broken, Job, drive_job, report_end};
+use crate::commands::drive::{drive_job, report_end};
 use crate::commands::verify;
 use crate::context::app::App;
 use monolith_core::message::RunId;
@@ -46,17 +49,22 @@ fn run(app: &App) -> Result<Exit, ServiceError> {
     let file = ContractFile::below(app, folder, CONTRACT);
     let spec = app.read_contract(&file)?;
     let task = spec.task.clone().unwrap_or_default();
-    let job = Job {
+    let job = Start {
         spec,
         file,
         run_id: Some(run_id.clone()),
         saved: Vec::new(),
         durability: Durability::Full,
-        leaving: LeavingArgs::default(),
     };
     app.screen
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
-    let driven = drive_job(app, None, job, &Live::new(app.screen));
+    let driven = drive_job(
+        app,
+        None,
+        job,
+        LeavingArgs::default(),
+        &Follower::new(Watched::new(app.screen)),
+    );
     let ended = driven.map_err(|Broken { error, .. }| error)?;
     report_end(app, &ended, TypedAt::Shell);
     let exit = Exit(ended.result.exit_code);

@@ -1,19 +1,9 @@
 //! What a run waits for, in the words of the line that shows it. Shows nothing itself.
 
 use monolith_core::contract::ExecutionContract;
-use monolith_core::kernel::{Action, CallOrder, EffectRecord, State};
-use monolith_core::message::RunId;
+use monolith_core::kernel::{Action, EffectRecord, State};
 use monolith_service::text::escape::line;
 use monolith_service::text::narration::target_name;
-
-/// A call that waits for a person, or what its server asks for.
-#[derive(Clone, Debug)]
-pub(crate) struct Question {
-    /// Which one of the run it is, from 1: a server may ask the same again.
-    pub(crate) number: u64,
-    pub(crate) order: CallOrder,
-    pub(crate) run_id: RunId,
-}
 
 /// While those calls run.
 pub(super) fn running(calls: &str) -> String {

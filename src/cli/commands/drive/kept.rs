@@ -1,10 +1,10 @@
 //! What a caller keeps of a run that has ended, where the options say so: the conversation, a snapshot of the session, its tree on the screen.
 
 use crate::context::fault::show_error;
+use monolith_service::drive::ended::Ended;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::ended::Ended;
 use crate::context::app::App;
 use monolith_core::message::RunId;
 use monolith_host::store::{judge_folder, judge_new_folder, judge_regular};

@@ -1,9 +1,7 @@
 //! The end of a run for people and programs: how it ended, why, and what to type next.
 
-use super::ended::{Broken, Ended};
 use super::kept::keep;
 use super::not_begun::{print_result, result_of};
-use super::unanswered::approve_hint;
 use crate::context::app::App;
 use crate::context::fault::show_error;
 use crate::ui::screen::Style;
@@ -11,8 +9,11 @@ use monolith_core::kernel::AgentOutcome;
 use monolith_core::message::RunId;
 use monolith_core::view::RunView;
 use monolith_host::telemetry::{AgentResult, AwaitedApproval, headline};
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::ended::Ended;
 use monolith_service::drive::file_of_run::FileOfRun;
 use monolith_service::drive::typed_at::TypedAt;
+use monolith_service::drive::unanswered::approve_hint;
 use monolith_service::drive::way_out::way_out;
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;

@@ -1,10 +1,10 @@
 //! What the runs of a list have come to so far, and what to type next about them: one example of each kind. Decides nothing about a run.
 
 use super::run_result::{Ending, RunResult};
-use crate::commands::drive::approve_hint;
 use crate::context::app::App;
 use monolith_core::kernel::AgentOutcome;
 use monolith_core::message::RunId;
+use monolith_service::drive::unanswered::approve_hint;
 
 /// What the runs have come to so far.
 #[derive(Debug, Default)]

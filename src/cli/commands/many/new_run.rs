@@ -1,5 +1,9 @@
 //! Runs that begin under the contracts of a folder or a list.
 
+use crate::commands::drive::Watched;
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::ended::Ended;
+use monolith_service::drive::follower::Follower;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +16,6 @@ use super::recorded_run::RecordedRun;
 use super::repeated::{Repeated, repeated};
 use super::terms::Terms;
 use super::workflow_run::{RepeatedWorkflow, repeated_workflow, workflow_driven, workflow_end};
-use crate::commands::drive::{Broken, Ended, Live};
 use crate::commands::workflow::ListedWorkflow;
 use monolith_host::driver::{DriverError, Job, Prepared, Worker};
 use monolith_host::store::StoreError;
@@ -51,7 +54,7 @@ impl NewRuns {
 pub(crate) struct NewRun {
     listed: ListedRun,
     /// Follows it.
-    live: Live,
+    live: Follower,
     not_begun: Arc<NotBegun>,
     /// Which one of the lines that were taken it is.
     taken: u64,
@@ -64,7 +67,10 @@ impl Source for NewRuns {
     async fn next(&mut self) -> Option<NewRun> {
         let listed = self.lines.next().await?;
         self.taken = self.taken.saturating_add(1);
-        let live = Live::among_many(self.terms.app.screen, self.terms.accounts.clone());
+        let live = Follower::among_many(
+            self.terms.accounts.clone(),
+            Watched::among_many(self.terms.app.screen),
+        );
         if let Ok(line) = &listed.line {
             let open = OpenLine {
                 at: listed.at(),
@@ -226,7 +232,7 @@ async fn begun(
     line: RunLine,
     terms: &Terms,
     worker: Worker,
-    following: &Live,
+    following: &Follower,
 ) -> Result<Ended, ServiceError> {
     let prepared = Box::pin(prepared(line, terms, &worker, following)).await?;
     // Its future is large.
@@ -237,7 +243,7 @@ async fn prepared(
     line: RunLine,
     terms: &Terms,
     worker: &Worker,
-    following: &Live,
+    following: &Follower,
 ) -> Result<Prepared, ServiceError> {
     let app = &terms.app;
     let sets = line.sets_under(&terms.sets);

@@ -1,10 +1,9 @@
 //! The lines that were taken from a list, and which of them have not begun a run because the process was asked to end, or ends. Does not know what
 //! follows them.
 
+use monolith_service::drive::follower::Follower;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use crate::commands::drive::Live;
 
 /// What is to be begun again of the lines that were taken.
 #[derive(Default)]
@@ -37,7 +36,7 @@ pub(super) struct OpenLine {
     /// Whether the list gives its run no name.
     pub(super) is_unnamed: bool,
     /// Follows its run.
-    pub(super) live: Live,
+    pub(super) live: Follower,
 }
 
 impl std::fmt::Debug for NotBegun {

@@ -1,5 +1,12 @@
 //! One run among many: driven, its approvals answered or left, and what it comes to as one line. Does not know how it was begun.
 
+use monolith_service::drive::approvers::Approvers;
+use monolith_service::drive::approvers::LOOK_EVERY;
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::ended::Ended;
+use monolith_service::drive::follower::Follower;
+use monolith_service::drive::run::broken;
+use monolith_service::drive::run::finished_run;
 use std::any::Any;
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,9 +19,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::repeated::Driven;
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
-use crate::commands::drive::{
-    Approvers, Broken, Ended, LOOK_EVERY, LeavingArgs, Live, broken_run, finished_run, keep,
-};
+use crate::commands::drive::{LeavingArgs, keep};
 use crate::context::fault::show_error;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{ClosingReason, EntryDraft, Run};
@@ -124,12 +129,12 @@ pub(super) fn driven_by(terms: &Terms, place: &str, driven: &Driven) -> RunEnd {
 
 /// What `body` comes to; a panic in it is a fault of that run alone.
 pub(super) async fn guarded<T>(
-    live: &Live,
+    live: &Follower,
     body: impl Future<Output = Result<T, ServiceError>>,
 ) -> Result<T, Broken> {
     let done = std::panic::AssertUnwindSafe(body).catch_unwind().await;
     let done = done.unwrap_or_else(|payload| Err(fault_of_panic(&*payload)));
-    done.map_err(|fault| broken_run(live, fault))
+    done.map_err(|fault| broken(live, fault))
 }
 
 /// What a panic says.
@@ -144,7 +149,7 @@ pub(super) fn fault_of_panic(payload: &(dyn Any + Send)) -> ServiceError {
 pub(super) async fn drive(
     worker: Worker,
     prepared: Prepared,
-    live: &Live,
+    live: &Follower,
     leaving: LeavingArgs,
 ) -> Result<Ended, ServiceError> {
     let (waiting, report) = Waiting::alone();
@@ -157,7 +162,7 @@ pub(super) async fn drive(
         asks: Arc::clone(&asks),
         live: live.clone(),
     };
-    let mut approvers = Approvers::among_many(&store, live, leaving);
+    let mut approvers = Approvers::among_many(&store, live);
     let mut driving = pin!(worker.drive(prepared, &mut watched));
     let mut tick = interval(LOOK_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -184,7 +189,7 @@ pub(super) async fn drive(
 /// Follows a run, and reports where it waits for a person.
 struct Watched {
     asks: Arc<Notify>,
-    live: Live,
+    live: Follower,
 }
 
 impl Observer for Watched {
@@ -202,7 +207,7 @@ impl Observer for Watched {
     fn below(&mut self, _: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
         Box::new(Self {
             asks: Arc::clone(&self.asks),
-            live: self.live.follow_below(control),
+            live: self.live.follow_child(control),
         })
     }
 

@@ -1,5 +1,9 @@
 //! Runs of the store that have no end yet, gone on with.
 
+use crate::commands::drive::Watched;
+use monolith_service::drive::ended::Ended;
+use monolith_service::drive::follower::Follower;
+use monolith_service::drive::unanswered::waits_unanswered;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -7,7 +11,6 @@ use super::fleet::Source;
 use super::one_run::{RunEnd, drive, end_of, guarded, refused_end_of};
 use super::terms::Terms;
 use super::workflow_run::{workflow_driven, workflow_end};
-use crate::commands::drive::{Ended, Live, waits_unanswered};
 use crate::commands::workflow::ListedWorkflow;
 use monolith_core::message::RunId;
 use monolith_host::driver::{DriverError, Job, Prepared, Reopened, Worker};
@@ -118,7 +121,10 @@ impl RecordedRun {
             }
             Err(fault) => return end_of(&terms, &place, Err(ServiceError::from(fault).into())),
         };
-        let following = Live::among_many(terms.app.screen, terms.accounts.clone());
+        let following = Follower::among_many(
+            terms.accounts.clone(),
+            Watched::among_many(terms.app.screen),
+        );
         // Boxed: what is open for long should take no more than it needs.
         let ready = Box::pin(ready(run_id, reopened, sets, &terms, &worker, &following));
         let prepared = match guarded(&following, ready).await {
@@ -138,7 +144,7 @@ async fn ready(
     sets: Vec<String>,
     terms: &Terms,
     worker: &Worker,
-    following: &Live,
+    following: &Follower,
 ) -> Result<Option<Prepared>, ServiceError> {
     let orphan = reopened.is_orphan();
     let left = !orphan
@@ -158,7 +164,7 @@ async fn resumed(
     prepared: Option<Prepared>,
     terms: &Terms,
     worker: Worker,
-    following: &Live,
+    following: &Follower,
 ) -> Result<Ended, ServiceError> {
     let Some(prepared) = prepared else {
         // It is recorded, so it stays as it is and can be resumed.
@@ -174,7 +180,7 @@ fn recall(
     run_id: &RunId,
     reopened: &Reopened,
     terms: &Terms,
-    following: &Live,
+    following: &Follower,
 ) -> Result<(), ServiceError> {
     if let Some(first) = terms.app.first_of(run_id)? {
         following.originating_from(first);
@@ -188,7 +194,7 @@ async fn prepared(
     sets: Vec<String>,
     terms: &Terms,
     worker: &Worker,
-    following: &Live,
+    following: &Follower,
 ) -> Result<Option<Prepared>, ServiceError> {
     let app = &terms.app;
     if reopened.is_orphan() {

@@ -3,12 +3,13 @@
 
 use super::line::RunLine;
 use super::terms::Terms;
-use crate::commands::drive::{Broken, Ended};
 use crate::commands::verify::{self, place};
 use monolith_core::message::RunId;
 use monolith_core::view::RunStart;
 use monolith_host::store::Store;
 use monolith_service::contract_file::ContractFile;
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::ended::Ended;
 use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::source::{Recorded, Source};

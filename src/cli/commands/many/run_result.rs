@@ -1,9 +1,9 @@
 //! What is printed of a run of a list: the result document for programs, a short line for a person. Does not know when it is written.
 
+use monolith_service::drive::unanswered::approve_hint;
 use std::io;
 
 use super::terms::Terms;
-use crate::commands::drive::approve_hint;
 use crate::commands::workflow::WorkflowResult;
 use crate::context::app::App;
 use crate::ui::screen::{Screen, Style};

@@ -1,5 +1,7 @@
 //! A workflow of a list: driven, and what it comes to as one line. Does not know which line it was.
 
+use crate::commands::drive::Watched;
+use monolith_service::drive::follower::Follower;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -7,7 +9,6 @@ use futures_util::FutureExt as _;
 use super::one_run::{RunEnd, end_of, fault_of_panic};
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
-use crate::commands::drive::Live;
 use crate::commands::workflow::recorded_result;
 use crate::commands::workflow::{ListedWorkflow, WorkflowResult, workflow_among_many};
 use monolith_core::message::RunId;
@@ -23,7 +24,10 @@ pub(super) async fn workflow_driven(
     worker: Worker,
     listed: ListedWorkflow,
 ) -> Result<WorkflowResult, ServiceError> {
-    let live = Live::among_many(terms.app.screen, terms.accounts.clone());
+    let live = Follower::among_many(
+        terms.accounts.clone(),
+        Watched::among_many(terms.app.screen),
+    );
     let driven = workflow_among_many(&terms.app, worker, listed, live, terms.leaving);
     // Boxed: what is open for long should take no more than it needs.
     let done = std::panic::AssertUnwindSafe(Box::pin(driven)).catch_unwind();

@@ -9,6 +9,5 @@ mod run;
 mod what_if;
 
 pub(crate) use self::args::ReplayArgs;
-pub(crate) use self::fork::fork_point;
 pub(crate) use self::render::report_text;
 pub(crate) use self::run::replay;

@@ -1,10 +1,12 @@
 //! Ends what is open below a run that has ended: nothing waits for its result any more. Goes on with nothing.
 
-use crate::commands::drive::{Broken, Ended, LeavingArgs, Live, drive_to_the_end};
+use super::run::drive_open;
+use crate::commands::drive::LeavingArgs;
 use crate::context::app::App;
 use monolith_core::message::RunId;
-use monolith_host::driver::{self, DriverError, Reopened};
 use monolith_host::store::{Durability, Store};
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::resume::OpenRun;
 use monolith_service::error::ServiceError;
 
 /// How runs are driven to their end.
@@ -38,31 +40,8 @@ pub(super) fn end_all_below(
 }
 
 fn end_below(app: &App, store: &Store, below: &RunId, terms: EndTerms) -> Result<(), Broken> {
-    match driver::reopen(store, below, &app.environment) {
-        // Another process has brought it to its end meanwhile.
-        Err(DriverError::RunEnded { .. }) => Ok(()),
-        Err(fault) => Err(fault.into()),
-        Ok(reopened) => end_orphan(app, store, reopened, terms).map(drop),
+    match OpenRun::child_of_ended(app, store, below)? {
+        None => Ok(()),
+        Some(run) => drive_open(app, run, terms.durability, terms.leaving).map(drop),
     }
-}
-
-/// Ends a run below one that has ended.
-pub(super) fn end_orphan(
-    app: &App,
-    store: &Store,
-    reopened: Reopened,
-    terms: EndTerms,
-) -> Result<Ended, Broken> {
-    let live = Live::accounting(app, None, terms.durability)?;
-    if let Some(parent) = reopened.parent() {
-        let (run, above) = (reopened.run_id(), &parent.run_id);
-        let note = format!("note: {above}, which began {run}, has ended: {run} is ended, too\n");
-        app.screen.write_err(&note);
-        if let Some(first) = app.first_of(run)? {
-            live.originating_from(first);
-        }
-    }
-    live.recall(reopened.contract(), reopened.entries())?;
-    let prepared = driver::prepare_end(reopened, &app.environment, &app.redaction_key()?);
-    drive_to_the_end(None, store, &live, terms.leaving, async |_| Ok(prepared))
 }

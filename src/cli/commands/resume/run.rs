@@ -1,28 +1,27 @@
 //! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
 
+use crate::commands::drive::Watched;
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::ended::Ended;
+use monolith_service::drive::follower::Follower;
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::args::ResumeArgs;
-use super::below::{EndTerms, end_all_below, end_orphan};
-use crate::commands::drive::{Broken, Ended, Live, drive_to_the_end, report, waits_unanswered};
+use super::below::{EndTerms, end_all_below};
+use crate::commands::drive::LeavingArgs;
+use crate::commands::drive::{drive_to_the_end, report};
 use crate::commands::many::{Fleet, RecordedRuns, Terms};
-use crate::commands::verify::{self, place};
 use crate::commands::workflow::{WorkflowJob, resume_workflow};
 use crate::context::app::App;
+use crate::context::trust::trusting;
 use monolith_core::message::RunId;
-use monolith_core::transcript::Pin;
-use monolith_host::driver::{self, DriverError};
-use monolith_host::store::{RunFilter, StoreError};
-use monolith_service::contract_file::ContractFile;
+use monolith_host::store::Durability;
+use monolith_host::store::RunFilter;
 use monolith_service::drive::accounts::Accounts;
 use monolith_service::drive::overwritten::overwritten;
+use monolith_service::drive::resume::{Found, OpenRun, Resume, judge_pins, open};
 use monolith_service::error::ServiceError;
-use monolith_service::error::contract::ContractFault;
-use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
 use monolith_service::source::Source;
 use monolith_service::workflow::options::{as_written, refuse_options};
@@ -119,83 +118,39 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, ServiceError> {
 }
 
 fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, Broken> {
-    // Found first, by who makes nothing: a store or a key is not made for a run that is not there.
-    let Source::Run(run_id, mut reader) = app.run(&run)? else {
-        let asked = run;
-        return Err(ServiceError::from(StoreError::NoSuchRun { asked }).into());
-    };
     overwritten(app, app.accounting.kept.save.as_deref())?;
-    let first = app.first_of(&run_id)?;
-    if reader.read_run(&run_id)?.row().outcome.is_some() {
-        // It has its result already, if it is the one that was recorded.
-        let trust = app.trust(&[], &[], &[])?;
-        let (report, _) = verify::report_of(app.source(&run)?, true, &trust)?;
-        if let Some(bad) = &report.first_bad {
-            let place = place(bad);
-            let asked = run;
-            return Err(ServiceError::from(TranscriptFault::NotVerified { asked, place }).into());
+    let durability = args.recording.durability.into();
+    let asked = Resume {
+        contract: args.contract,
+        durability,
+        pins: args.pins,
+        run,
+        sets: args.sets,
+    };
+    let found = trusting(app, || open(app, asked.clone()))?;
+    match found {
+        Found::Ended(ended) => {
+            app.screen
+                .write_err("note: the run had ended; this is its recorded result\n");
+            Ok(*ended)
         }
-        app.screen
-            .write_err("note: the run had ended; this is its recorded result\n");
-        judge_pins(app, &run_id, &args.pins)?;
-        let (run, view) = Source::Run(run_id, reader).fold(first)?;
-        return Ok(Ended::of(&run, view));
+        Found::Open(run) => drive_open(app, *run, durability, args.leaving),
     }
-    drop(reader);
-    let store = app.open_store(args.recording.durability.into())?;
-    let reopened = driver::reopen(&store, &run_id, &app.environment)?;
-    judge_pins(app, &run_id, &args.pins)?;
-    if reopened.is_orphan() {
-        return end_orphan(app, &store, reopened, args.end_terms());
-    }
-    let begun = reopened.invocation().cloned();
-    let changes = args.sets.clone();
-    let file = ContractFile::of_run(app, begun, args.contract, args.sets);
-    let file = file.ok_or(ContractFault::NoContractFile {
-        run_id: run_id.clone(),
-    })?;
-    let request = file.request(app, app.read_contract(&file)?, app.redaction_key()?);
-    let sessions = request.spec.sessions_dir.as_deref();
-    let live = Live::accounting(app, sessions, args.recording.durability.into())?;
-    if let Some(first) = first {
-        live.originating_from(first);
-    }
-    live.recall(reopened.contract(), reopened.entries())?;
-    if args.leaving.no_wait && waits_unanswered(app, &live, &run_id, &reopened) {
-        let left = live.take_view().map(Ended::left);
-        return left.ok_or_else(|| ServiceError::from(DriverError::Cancelled).into());
-    }
-    let request = live.preparing(request);
-    let prepare =
-        async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
-    let driven = drive_to_the_end(None, &store, &live, args.leaving, prepare);
-    driven.map_err(|broken| {
-        let name = app.brief_name(run_id.as_str());
-        let again = |typed: &str| app.hint(&format!("continue {name} \"…\"{typed}"));
-        broken.located_as_resumed(&file, &changes, again)
-    })
 }
 
-/// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.
-fn judge_pins(app: &App, run_id: &RunId, pins: &[PathBuf]) -> Result<(), ServiceError> {
-    if pins.is_empty() {
-        return Ok(());
+/// Drives a run of the store to its end.
+pub(super) fn drive_open(
+    app: &App,
+    run: OpenRun,
+    durability: Durability,
+    leaving: LeavingArgs,
+) -> Result<Ended, Broken> {
+    if let Some((run, parent)) = run.ended_with() {
+        let note = format!("note: {parent}, which began {run}, has ended: {run} is ended, too\n");
+        app.screen.write_err(&note);
     }
-    let trust = app.trust(&[], pins, &[])?;
-    let of_run = |pin: &Pin| matches!(pin, Pin::Run { run_id: noted, .. } if noted == run_id);
-    let run_id = run_id.clone();
-    if !trust.pins.iter().any(of_run) {
-        return Err(TranscriptFault::NotPinned { run_id }.into());
-    }
-    let Source::Run(_, mut reader) = app.run(run_id.as_str())? else {
-        return Ok(());
-    };
-    let report = reader.verify_run_trusting(&run_id, true, &trust)?;
-    match &report.first_bad {
-        None => Ok(()),
-        Some(bad) => {
-            let place = place(bad);
-            Err(TranscriptFault::NotAsPinned { run_id, place }.into())
-        }
-    }
+    let live = Follower::accounting(app, Watched::of_app(app), None, durability)?;
+    drive_to_the_end(None, &live, leaving, async |conduct| {
+        run.drive(app, conduct).await
+    })
 }

@@ -1,5 +1,10 @@
 //! `monolith run`: begins a run under a contract file, and drives it to its end.
 
+use crate::commands::drive::Watched;
+use monolith_service::drive::ended::Broken;
+use monolith_service::drive::ended::Ended;
+use monolith_service::drive::follower::Follower;
+use monolith_service::drive::run::Start;
 use std::io::{self, Read as _};
 use std::mem::take;
 use std::path::Path;
@@ -10,9 +15,7 @@ use crate::commands::contract::{check_file, refuse_file};
 use crate::commands::drive::input::{
     NamedContract, RunInput, is_piped_task, leaves_piped_input, piped_task, task_of,
 };
-use crate::commands::drive::{
-    Broken, Ended, Job, Live, drive_job, keepable, offer_models, report, unkeepable,
-};
+use crate::commands::drive::{drive_job, keepable, offer_models, report, unkeepable};
 use crate::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::commands::workflow::{WorkflowJob, run_workflow};
 use crate::context::app::App;
@@ -92,9 +95,9 @@ fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, Se
         None
     };
     let job = WorkflowJob {
+        leaving: args.leaving,
         durability: args.recording.durability.into(),
         json: args.json,
-        leaving: args.leaving,
     };
     run_workflow(app, file, input, args.run_id, job)
 }
@@ -304,14 +307,18 @@ fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
     let saved = saved.transpose()?.unwrap_or_default();
     keepable(app, spec.sessions_dir.as_deref())?;
     offer_models(app, &spec)?;
-    let job = Job {
+    let job = Start {
         spec,
         file,
         run_id: args.run_id,
         saved,
         durability: args.recording.durability.into(),
-        leaving: args.leaving,
     };
-    let live = Live::accounting(app, job.spec.sessions_dir.as_deref(), job.durability)?;
-    drive_job(app, None, job, &live)
+    let live = Follower::accounting(
+        app,
+        Watched::of_app(app),
+        job.spec.sessions_dir.as_deref(),
+        job.durability,
+    )?;
+    drive_job(app, None, job, args.leaving, &live)
 }

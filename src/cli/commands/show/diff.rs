@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use crate::commands::verify;
 use crate::context::app::App;
-use crate::context::departed::{agreeing, marked};
+use crate::context::departed::marked;
 use crate::ui::entry_row::EntryRow;
 use crate::ui::screen::Style;
 use monolith_core::kernel::{Counters, Outcome};
 use monolith_core::replay::{DecisionShape, FieldDifference, Pairing, align, field_differences};
 use monolith_core::view::RunView;
+use monolith_service::drive::ended::agreeing;
 use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;

@@ -1,13 +1,13 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::commands::drive::approve_hint;
 use crate::context::app::App;
 use monolith_core::kernel::Run;
 use monolith_core::message::RunId;
 use monolith_service::approval::ApprovalStatus;
 use monolith_service::begun_below::is_continued;
 use monolith_service::drive::lost_calls::LostCalls;
+use monolith_service::drive::unanswered::approve_hint;
 use monolith_service::error::ServiceError;
 use monolith_service::run_status::RunStatus;
 use monolith_service::service::DEMO_PREFIX;

@@ -1,12 +1,13 @@
 //! A workflow among the runs of a list: begun, or gone on with, and what it comes to. Does not know the others.
 
+use monolith_service::drive::follower::Follower;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::drive::{Under, driven, keep_steps};
 use super::ended::WorkflowResult;
 use super::ready::Ready;
-use crate::commands::drive::{LeavingArgs, Live};
+use crate::commands::drive::LeavingArgs;
 use crate::context::app::App;
 use monolith_core::message::RunId;
 use monolith_host::driver::{StepTerms, Worker, blocking};
@@ -26,7 +27,7 @@ pub(crate) async fn workflow_among_many(
     app: &App,
     mut worker: Worker,
     listed: ListedWorkflow,
-    live: Live,
+    live: Follower,
     leaving: LeavingArgs,
 ) -> Result<WorkflowResult, ServiceError> {
     let store = Arc::clone(worker.store());

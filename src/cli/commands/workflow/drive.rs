@@ -1,5 +1,9 @@
 //! Runs a workflow, or goes on with one, with signals beside it. Decides nothing about it.
 
+use crate::commands::drive::Watched;
+use monolith_service::drive::approvers::Approvers;
+use monolith_service::drive::approvers::LOOK_EVERY;
+use monolith_service::drive::follower::Follower;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -14,7 +18,7 @@ use super::ended::WorkflowResult;
 use super::host::Host;
 use super::ready::Ready;
 use super::waiting::AwaitedCall;
-use crate::commands::drive::{Approvers, LOOK_EVERY, LeavingArgs, Live, keep_step};
+use crate::commands::drive::{LeavingArgs, keep_step};
 use crate::commands::workflow::recorded::recorded_result;
 use crate::context::app::App;
 use crate::context::runtime::runtime;
@@ -101,7 +105,7 @@ fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exi
         environment: app.environment.clone(),
         leaving: job.leaving,
         is_watched: !app.accounting.quiet,
-        live: Live::accounting(app, None, job.durability)?,
+        live: Follower::accounting(app, Watched::of_app(app), None, job.durability)?,
         sessions: sessions.clone(),
         terms: StepTerms {
             grace: Duration::from_secs(job.leaving.grace),
@@ -143,7 +147,7 @@ pub(super) struct Under {
     /// Whether a line says of each step that it begins and ends.
     pub(super) is_watched: bool,
     /// What accounts for its step runs.
-    pub(super) live: Live,
+    pub(super) live: Follower,
     /// The folder of snapshots of each step, where the layers of its contract name one.
     pub(super) sessions: BTreeMap<StepId, PathBuf>,
     pub(super) terms: StepTerms,
@@ -165,7 +169,7 @@ pub(super) async fn driven(
         view,
     } = ready;
     let Under { leaving, live, .. } = &under;
-    let (leaving, live) = (*leaving, live.clone());
+    let (_leaving, live) = (*leaving, live.clone());
     let host = Mutex::new(Host {
         files: Arc::new(Files {
             service: app.during_a_run(),
@@ -188,7 +192,7 @@ pub(super) async fn driven(
     // Its futures are large.
     let terms = (under.terms, report);
     let driving = Box::pin(drive_workflow(begin, store, &host, controls, terms));
-    let approvers = Approvers::among_many(store, &live, leaving);
+    let approvers = Approvers::among_many(store, &live);
     let finished = answered(driving, approvers, &waiting, (control, sender)).await?;
     let host = host.into_inner().unwrap_or_else(PoisonError::into_inner);
     let (app, store, mut view) = (app.clone(), store.clone(), host.view);

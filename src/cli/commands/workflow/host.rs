@@ -1,12 +1,12 @@
 //! Follows a workflow while it is driven: its progress on the screen, and its accounting. Drives nothing.
 
+use monolith_service::drive::follower::Follower;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::commands::drive::Live;
 use crate::ui::screen::Screen;
 use monolith_core::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
 use monolith_core::contract::StepId;
@@ -23,7 +23,7 @@ pub(super) struct Host {
     pub(super) is_watched: bool,
     pub(super) is_verbose: bool,
     pub(super) screen: Screen,
-    pub(super) live: Live,
+    pub(super) live: Follower,
     /// The folder of snapshots of each step, where the layers of its contract name one.
     pub(super) sessions: BTreeMap<StepId, PathBuf>,
     pub(super) view: WorkflowView,

@@ -3,43 +3,44 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::context::app::App;
-use crate::context::departed::agreeing;
+use crate::contract_file::ContractFile;
+use crate::drive::lost_calls::LostCalls;
+use crate::error::ServiceError;
+use crate::error::transcript::TranscriptFault;
+use crate::service::Service;
+use crate::text::escape::line;
+use crate::text::numbers::counted;
+use crate::waiting_call::WaitingCall;
 use monolith_core::contract::ValueOrigin;
 use monolith_core::kernel::{AgentOutcome, ClosingReason, Counters, Run};
 use monolith_core::view::RunView;
 use monolith_host::driver::DriverError;
 use monolith_host::telemetry::{AgentResult, AwaitedApproval, ExitTag, unseen_results};
-use monolith_service::contract_file::ContractFile;
-use monolith_service::drive::lost_calls::LostCalls;
-use monolith_service::error::ServiceError;
-use monolith_service::text::escape::line;
-use monolith_service::text::numbers::counted;
-use monolith_service::waiting_call::WaitingCall;
 
 /// A run that has ended, or was suspended.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) result: AgentResult,
+pub struct Ended {
+    /// Document for the caller.
+    pub result: AgentResult,
     /// Where the contract file has what kept the run from its first request.
-    pub(super) places: Vec<String>,
+    pub places: Vec<String>,
     /// Whether it has no end, and the next resume ends it.
-    pub(super) is_spent: bool,
+    pub is_spent: bool,
     /// The calls of a suspended run whose result is lost, and which are not made again.
-    pub(super) lost_calls: LostCalls,
+    pub lost_calls: LostCalls,
     /// The folder of its snapshots; `None` if none are kept, or its contract was not read.
-    pub(super) sessions_dir: Option<PathBuf>,
+    pub sessions_dir: Option<PathBuf>,
     /// Whether the answer is on the screen already.
-    pub(crate) shown: bool,
+    pub shown: bool,
     /// Whether it was asked to stop while it was driven.
-    pub(super) stopped: bool,
+    pub stopped: bool,
     /// The run as far as it came.
-    pub(crate) view: Box<RunView>,
+    pub view: Box<RunView>,
 }
 
 impl Ended {
     /// A run that is recorded to its end.
-    pub(crate) fn of(run: &Run, view: RunView) -> Self {
+    pub fn of(run: &Run, view: RunView) -> Self {
         Self {
             result: AgentResult::of_run(run, &view),
             is_spent: false,
@@ -53,7 +54,7 @@ impl Ended {
     }
 
     /// A run that another process can go on with; `run` where the machine is still there.
-    pub(super) fn suspended(run: Option<&Run>, view: RunView) -> Self {
+    pub fn suspended(run: Option<&Run>, view: RunView) -> Self {
         let machine = run.or_else(|| view.machine());
         let lost_calls = machine.map(|run| LostCalls::of(&view, run, false));
         Self {
@@ -69,19 +70,19 @@ impl Ended {
     }
 
     /// A recorded run that this process leaves as it is.
-    pub(crate) fn left(view: RunView) -> Self {
+    pub fn left(view: RunView) -> Self {
         Self::suspended(None, view)
     }
 
     /// With the first call that waits below it, and how many more do, where the run is left and waits for none itself.
-    pub(crate) fn naming_call_below(mut self, app: &App) -> Result<Self, ServiceError> {
+    pub fn naming_call_below(mut self, service: &Service) -> Result<Self, ServiceError> {
         let result = &mut self.result;
         if let Some(run_id) = &result.run_id
             && !self.view.contract().agents.is_empty()
             && result.is_suspended()
             && result.waits_for.is_none()
         {
-            let mut waiting = WaitingCall::answerable_below(app, run_id)?.into_iter();
+            let mut waiting = WaitingCall::answerable_below(service, run_id)?.into_iter();
             let first = waiting.next();
             let more = u64::try_from(waiting.count()).unwrap_or(u64::MAX);
             if first.is_some() {
@@ -99,11 +100,8 @@ impl Ended {
     }
 
     /// The same with the places of the contract file that failed checks are about.
-    pub(super) fn located(
-        self,
-        file: &ContractFile,
-        origins: &BTreeMap<String, ValueOrigin>,
-    ) -> Self {
+    #[must_use]
+    pub fn located(self, file: &ContractFile, origins: &BTreeMap<String, ValueOrigin>) -> Self {
         let outcome = self.view.outcome().map(|outcome| outcome.class);
         if outcome != Some(AgentOutcome::FailedPreflight) {
             return self;
@@ -115,7 +113,7 @@ impl Ended {
     }
 
     /// The run, unless what would be reported of it is not the machine's state: that is no result.
-    pub(crate) fn agreeing(self) -> Result<Self, Broken> {
+    pub fn agreeing(self) -> Result<Self, Broken> {
         let asked = self.view.run_id().map(ToString::to_string);
         agreeing(&asked.unwrap_or_default(), &self.view)?;
         Ok(self)
@@ -123,7 +121,7 @@ impl Ended {
 
     /// What is worth a word although the run succeeded: what came of a stop, how many of the executed calls reported an error, and
     /// which results the model did not see.
-    pub(super) fn flaw(&self) -> Option<String> {
+    pub fn flaw(&self) -> Option<String> {
         let stopped = self.stopped.then(|| match self.view.closing() {
             Some(ClosingReason::Stop) => "stopped: the model was asked to answer without tools",
             _ => "the run had come to its end before it could be stopped",
@@ -139,19 +137,23 @@ impl Ended {
 
 /// A run that could not be brought to its end, and its result.
 #[derive(Debug)]
-pub(crate) struct Broken {
-    pub(crate) error: ServiceError,
-    pub(crate) result: Option<Box<AgentResult>>,
+pub struct Broken {
+    /// Reason.
+    pub error: ServiceError,
+    /// Document for the caller, if the run has entries.
+    pub result: Option<Box<AgentResult>>,
 }
 
 impl Broken {
     /// The same with the line of the contract file, if it is about a value of that.
-    pub(crate) fn located(self, file: &ContractFile) -> Self {
+    #[must_use]
+    pub fn located(self, file: &ContractFile) -> Self {
         self.placed(|fault| file.located(fault))
     }
 
     /// The same of a run that is resumed with these changes; `once_ended` is the command that takes them once it has ended.
-    pub(crate) fn located_as_resumed(
+    #[must_use]
+    pub fn located_as_resumed(
         self,
         file: &ContractFile,
         changes: &[String],
@@ -161,7 +163,8 @@ impl Broken {
     }
 
     /// The same of a run that continues another one; `way_on` is what the caller may do where the file has changed since.
-    pub(crate) fn located_as_changed(self, file: &ContractFile, cwd: &Path, way_on: &str) -> Self {
+    #[must_use]
+    pub fn located_as_changed(self, file: &ContractFile, cwd: &Path, way_on: &str) -> Self {
         self.placed(|fault| file.located_as_changed(fault, cwd, way_on))
     }
 
@@ -193,4 +196,16 @@ fn failed_calls(used: Counters) -> Option<String> {
             counted(executed, "call")
         )
     })
+}
+
+/// Refuses to make a result of a view that is not the machine's state (002 Invariant D).
+pub fn agreeing(asked: &str, view: &RunView) -> Result<(), ServiceError> {
+    match view.departure() {
+        None => Ok(()),
+        Some(departure) => Err(TranscriptFault::Departed {
+            asked: asked.to_owned(),
+            departure: departure.clone(),
+        }
+        .into()),
+    }
 }

@@ -1,0 +1,372 @@
+//! A run on the screen while it is driven: transitions, streamed text and progress.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::awaited::{running, waiting};
+use crate::context::app::App;
+use crate::context::departed::warned;
+use crate::context::reach::unconfined_notes;
+use crate::ui::screen::{Screen, Style};
+use crate::ui::streamed::Streamed;
+use crate::ui::wrap::cut;
+use monolith_core::kernel::EventKind;
+use monolith_core::message::{InferenceSeq, RunId};
+use monolith_core::session::Control;
+use monolith_core::view::RunView;
+use monolith_host::telemetry::verbose_lines;
+use monolith_service::drive::display::{Display, ShownEntry};
+use monolith_service::drive::follower::Follower;
+use monolith_service::service::hint;
+use monolith_service::text::escape::{brief, line, text};
+use monolith_service::text::numbers::seconds;
+
+/// How long nothing may happen before the screen shows what is waited for.
+const PATIENCE_MS: u128 = 1000;
+/// Characters of what a tool reports of its call.
+const REPORT_CHARS: usize = 60;
+/// Wipes the line that the cursor stands in.
+const WIPE: &str = "\r\u{1b}[2K";
+const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// Position of the cursor after the last output.
+#[derive(Clone, Copy, Default)]
+enum Cursor {
+    AfterQuestion,
+    AfterSpinner,
+    #[default]
+    LineStart,
+}
+
+/// Shows a run on the screen of a command.
+pub(crate) struct Watched {
+    cursor: Cursor,
+    /// True if the run is a child of the one that a person started.
+    is_child: bool,
+    /// Prefix of the spinner once the run was asked to stop or to leave, such as `stopping`.
+    leaves: &'static str,
+    /// The run, once it has an entry.
+    name: Option<RunId>,
+    /// The tool that reported last since the last entry, and its report.
+    reported: Option<(String, String)>,
+    screen: Screen,
+    since: Instant,
+    /// Store that the caller names.
+    store: Option<PathBuf>,
+    /// Text of the answer while it arrives; `None` if it is not shown.
+    streamed: Option<Streamed>,
+    ticks: usize,
+    verbose: bool,
+    /// The awaited thing in words; empty if there is none.
+    waiting: String,
+}
+
+impl Watched {
+    /// Shows a run of which only the transitions are shown.
+    pub(crate) fn new(screen: Screen) -> Box<Self> {
+        Box::new(Self {
+            cursor: Cursor::LineStart,
+            is_child: false,
+            leaves: "",
+            name: None,
+            reported: None,
+            screen,
+            since: Instant::now(),
+            store: None,
+            streamed: None,
+            ticks: 0,
+            verbose: false,
+            waiting: "starting".to_owned(),
+        })
+    }
+
+    /// Shows a run as the options of the command say.
+    pub(crate) fn of_app(app: &App) -> Box<Self> {
+        Box::new(Self {
+            store: app.store.clone(),
+            streamed: app.streams.then(Streamed::default),
+            verbose: app.accounting.verbose,
+            ..*Self::new(app.screen)
+        })
+    }
+
+    /// Shows one of many runs: a person watches all of them, not this one.
+    pub(crate) fn among_many(screen: Screen) -> Box<Self> {
+        Self::new(screen.quieted())
+    }
+
+    /// Returns a command to type next.
+    pub(super) fn hint(&self, words: &str) -> String {
+        hint(self.store.as_deref(), words)
+    }
+
+    /// True if somebody watches.
+    pub(super) fn is_watched(&self) -> bool {
+        self.screen.is_watched()
+    }
+
+    /// Returns the cells of a line.
+    pub(super) fn width(&self) -> usize {
+        self.screen.width()
+    }
+
+    /// Puts a question to the person who watches. The line stays free for the answer until the next entry.
+    pub(super) fn ask(&mut self, question: &str) {
+        self.wipe();
+        self.waiting.clear();
+        self.screen.write_err(question);
+        if !question.ends_with('\n') {
+            self.cursor = Cursor::AfterQuestion;
+        }
+    }
+
+    /// A line was typed after the question.
+    pub(super) fn was_typed(&mut self) {
+        self.cursor = Cursor::LineStart;
+    }
+
+    /// Shows the awaited thing once it takes longer than a second. Called about ten times a second.
+    fn tick(&mut self) {
+        let waited = self.since.elapsed().as_millis();
+        let free = self.streamed.as_ref().is_none_or(|s| !s.is_open());
+        let slow = waited >= PATIENCE_MS && !self.waiting.is_empty();
+        if self.screen.redraws() && slow && free {
+            self.draw(waited);
+        }
+    }
+
+    fn draw(&mut self, waited_ms: u128) {
+        self.ticks = self.ticks.wrapping_add(1);
+        let wheel = WHEEL.get(self.ticks % WHEEL.len()).copied().unwrap_or('·');
+        let waited = seconds(u64::try_from(waited_ms).unwrap_or(u64::MAX) / 100 * 100);
+        let leaves = match self.leaves {
+            "" => String::new(),
+            leaves => format!("{leaves}: "),
+        };
+        let reported = match &self.reported {
+            None => String::new(),
+            Some((tool, report)) if self.waiting == running(tool) => format!(": {report}"),
+            Some((tool, report)) => format!(": {tool} {report}"),
+        };
+        let line = format!("{wheel} {waited}  {leaves}{}{reported}", self.waiting);
+        // A line that wraps could not be wiped.
+        let line = cut(&line, self.screen.width() - 1);
+        let line = self.screen.paint(Style::Dim, &line);
+        self.screen.write_err(&format!("{WIPE}{line}"));
+        self.cursor = Cursor::AfterSpinner;
+    }
+
+    /// Makes the line free for another one.
+    fn wipe(&mut self) {
+        self.leave_line();
+        if let Some(streamed) = &mut self.streamed {
+            streamed.close(self.screen);
+        }
+    }
+
+    /// Wipes the spinner; a question stays.
+    fn leave_line(&mut self) {
+        if self.is_child && self.screen.redraws() {
+            // The parent run waits, and may show a spinner.
+            self.screen.write_err(WIPE);
+        }
+        match std::mem::take(&mut self.cursor) {
+            Cursor::AfterQuestion => self.screen.write_err("\n"),
+            Cursor::AfterSpinner => self.screen.write_err(WIPE),
+            Cursor::LineStart => {}
+        }
+    }
+
+    /// Shows how long the start took, if a spinner was shown: the times of the entries begin after it.
+    fn show_start(&mut self, shown: &ShownEntry<'_>) {
+        if shown.entry.action.seq > 0 || !matches!(self.cursor, Cursor::AfterSpinner) {
+            return;
+        }
+        let took = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.wipe();
+        let words = format!("ready after {}; the run begins", seconds(took));
+        let words = self.screen.paint(Style::Dim, &words);
+        self.screen
+            .write_err(&format!("{}{words}\n", self.prefix()));
+    }
+
+    /// Names the tool servers whose tools differ from the contract's: calls of such tools are refused.
+    fn show_changed_tools(&mut self, shown: &ShownEntry<'_>) {
+        let Some(EventKind::Resumed(resumed)) = shown.entry.event.map(|event| &event.event) else {
+            return;
+        };
+        for server in &resumed.bring_up {
+            self.wipe();
+            self.screen.write_err(&format!(
+                "note: tool server {} offers other tools than the contract holds: {}\n",
+                line(&server.server),
+                line(&server.detail)
+            ));
+        }
+    }
+
+    /// Names the tool servers that this machine cannot confine.
+    fn show_unconfined(&mut self, shown: &ShownEntry<'_>) {
+        let confinement = match shown.entry.event.map(|event| &event.event) {
+            Some(EventKind::RunStarted(started)) => &started.confinement,
+            Some(EventKind::Resumed(resumed)) => &resumed.confinement,
+            _ => return,
+        };
+        let details = self.screen.is_watched() || self.verbose;
+        let notes = unconfined_notes(confinement, shown.view.contract(), details);
+        if !notes.is_empty() {
+            self.wipe();
+            self.screen.write_err(&notes);
+        }
+    }
+
+    /// The prefix that distinguishes the lines of a child run (001 §1).
+    fn prefix(&self) -> String {
+        let name = self.name.as_ref().filter(|_| self.is_child);
+        name.map_or_else(String::new, |name| format!("{name}  "))
+    }
+}
+
+impl Display for Watched {
+    /// A person watches the root, and a child only where every step of every run is asked for.
+    fn child(&self) -> Box<dyn Display> {
+        let screen = if self.verbose {
+            self.screen
+        } else {
+            self.screen.quieted()
+        };
+        Box::new(Self {
+            is_child: true,
+            verbose: self.verbose,
+            ..*Self::new(screen)
+        })
+    }
+
+    fn entry(&mut self, shown: &ShownEntry<'_>) {
+        self.name = shown.view.run_id().cloned();
+        self.show_changed_tools(shown);
+        self.show_unconfined(shown);
+        if !self.screen.is_watched() && !self.verbose {
+            return;
+        }
+        self.show_start(shown);
+        self.wipe();
+        if let Some(streamed) = &mut self.streamed {
+            streamed.judge(self.screen, shown.view);
+        }
+        let prefix = self.prefix();
+        if self.verbose {
+            for verbose in verbose_lines(shown.view, shown.entry, shown.run.conversation()) {
+                self.screen
+                    .write_err(&format!("{prefix}{}\n", line(&verbose)));
+            }
+        }
+        if let Some(transition) = &shown.transition {
+            let transition = if self.verbose {
+                transition.numbered_line()
+            } else {
+                transition.line()
+            };
+            let transition = self.screen.paint(Style::Dim, &transition);
+            self.screen.write_err(&format!("{prefix}{transition}\n"));
+        }
+        if let Some(waiting) = waiting(shown.run.contract(), shown.entry.action) {
+            self.waiting = waiting;
+        }
+        self.reported = None;
+        self.since = Instant::now();
+    }
+
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        if self.streamed.is_none() {
+            return;
+        }
+        self.leave_line();
+        if let Some(streamed) = &mut self.streamed {
+            streamed.add(self.screen, inference, text);
+        }
+        self.since = Instant::now();
+    }
+
+    fn starting(&mut self, servers: &BTreeSet<String>) {
+        let servers: Vec<String> = servers.iter().map(|name| line(name)).collect();
+        self.waiting = match servers.as_slice() {
+            [] => "starting".to_owned(),
+            servers => format!("starting tool servers: {}", servers.join(", ")),
+        };
+    }
+
+    fn progress(&mut self, tool: &str, report: &str) {
+        self.reported = Some((line(tool), brief(report, REPORT_CHARS)));
+    }
+
+    fn remark(&mut self, text: &str) {
+        self.wipe();
+        self.screen.remark(&format!("note: {}", line(text)));
+    }
+
+    fn note(&mut self, line: &str) {
+        self.wipe();
+        self.screen.note(line);
+    }
+
+    fn asked(&mut self, control: &Control) {
+        let (leaves, note) = match control {
+            Control::Stop => (
+                "stopping",
+                "stopping: the run is brought to its end; Ctrl-C again ends it at once",
+            ),
+            Control::Abort => ("ending", "ending the run at once"),
+            Control::Suspend if self.leaves != "suspending" => (
+                "suspending",
+                "suspending: what is in flight may still end; a second signal leaves at once",
+            ),
+            _ => return,
+        };
+        self.note(note);
+        self.leaves = leaves;
+    }
+
+    fn warn(&mut self, warning: &str) {
+        self.wipe();
+        self.screen
+            .write_err(&text(&format!("warning: {warning}\n")));
+    }
+
+    fn diverged(&mut self, view: &RunView) {
+        self.wipe();
+        let _ = warned(self.screen, view);
+    }
+
+    fn rest(&mut self) {
+        self.wipe();
+        self.waiting.clear();
+    }
+
+    fn left(&mut self, view: &RunView) {
+        if let Some(streamed) = &mut self.streamed {
+            streamed.leave(self.screen, view);
+        }
+    }
+}
+
+/// The screen of a run that is followed.
+pub(crate) trait OnScreen {
+    /// True if that answer is on the screen already.
+    fn has_shown(&self, answer: &str) -> bool;
+
+    /// Shows the awaited thing once it takes longer than a second. Called about ten times a second.
+    fn tick(&self);
+}
+
+impl OnScreen for Follower {
+    fn has_shown(&self, answer: &str) -> bool {
+        let has = |shown: &mut Watched| shown.streamed.as_ref().is_some_and(|s| s.is(answer));
+        self.with_display(has).unwrap_or_default()
+    }
+
+    fn tick(&self) {
+        let _ = self.with_display(Watched::tick);
+    }
+}
