@@ -44,7 +44,7 @@ const PINS_EXTENSION: &str = "pins.json";
 const MAX_PINS_BYTES: u64 = 16 << 20;
 
 /// The contract file of a command.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ContractFile {
     /// The folder that the layers of configuration are found from.
     base_dir: PathBuf,

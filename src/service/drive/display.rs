@@ -41,6 +41,9 @@ pub trait Display: Any + Send {
     /// Shows a note about a tool server, which a pipe gets too.
     fn remark(&mut self, _: &str) {}
 
+    /// Shows that a step of a workflow began or ended.
+    fn step(&mut self, _: &str) {}
+
     /// Shows a line of monolith's own between those of the run.
     fn note(&mut self, _: &str) {}
 

@@ -206,6 +206,11 @@ impl Follower {
         self.lock().display.note(text);
     }
 
+    /// Shows that a step of a workflow began or ended.
+    pub(crate) fn step(&self, text: &str) {
+        self.lock().display.step(text);
+    }
+
     /// Shows what the run is asked for.
     pub(crate) fn asked(&self, control: &Control) {
         self.lock().display.asked(control);

@@ -311,6 +311,14 @@ impl Display for Watched {
         self.screen.note(line);
     }
 
+    fn step(&mut self, text: &str) {
+        if self.verbose {
+            self.screen.write_err(&format!("{text}\n"));
+        } else {
+            self.screen.note(text);
+        }
+    }
+
     fn asked(&mut self, control: &Control) {
         let (leaves, note) = match control {
             Control::Stop => (

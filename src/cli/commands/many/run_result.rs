@@ -4,7 +4,6 @@ use monolith_service::drive::unanswered::approve_hint;
 use std::io;
 
 use super::terms::Terms;
-use crate::commands::workflow::WorkflowResult;
 use crate::context::app::App;
 use crate::ui::screen::{Screen, Style};
 use crate::ui::wrap::shortened;
@@ -13,6 +12,7 @@ use monolith_core::message::RunId;
 use monolith_host::telemetry::{AgentResult, AwaitedApproval};
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::{dollars, seconds};
+use monolith_service::workflow::ended::WorkflowResult;
 
 /// Stands in the line of a run that had ended before.
 const AS_RECORDED: &str = "as recorded";

@@ -10,12 +10,13 @@ use super::one_run::{RunEnd, end_of, fault_of_panic};
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
 use crate::commands::workflow::recorded_result;
-use crate::commands::workflow::{ListedWorkflow, WorkflowResult, workflow_among_many};
+use crate::commands::workflow::{ListedWorkflow, workflow_among_many};
 use monolith_core::message::RunId;
 use monolith_host::driver::{DriverError, Worker};
 use monolith_host::store::{Store, StoreError};
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
+use monolith_service::workflow::ended::WorkflowResult;
 use monolith_service::workflow_entries::view_of;
 
 /// Drives a workflow to its end, or until it is left; a panic in it is a fault of that workflow alone.

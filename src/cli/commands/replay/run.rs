@@ -37,7 +37,7 @@ pub(crate) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, ServiceError> 
                 json: args.json,
                 leaving: LeavingArgs::default(),
             };
-            return fork_workflow(app, &run_id, at, args.run_id, job);
+            return fork_workflow(app, &run_id, at, args.run_id.as_ref(), job);
         }
         return replay_workflow(app, source, &args.run, args.json);
     }

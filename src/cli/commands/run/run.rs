@@ -47,7 +47,7 @@ pub(crate) fn run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
     args.limits.refused_unless("--contracts")?;
     let json = args.json;
     if let Some(file) = workflow_named(app, &args) {
-        return workflow(app, file, args);
+        return workflow(app, &file, args);
     }
     if args.agent.dry_run {
         return dry_run(app, args);
@@ -67,7 +67,7 @@ fn workflow_named(app: &App, args: &RunArgs) -> Option<ContractFile> {
 }
 
 /// `monolith run` of a workflow: the task is its input.
-fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, ServiceError> {
+fn workflow(app: &App, file: &ContractFile, mut args: RunArgs) -> Result<Exit, ServiceError> {
     let name = file.name().display().to_string();
     let front = args.agent.front.sets();
     as_written(

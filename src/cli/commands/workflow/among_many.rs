@@ -4,15 +4,16 @@ use monolith_service::drive::follower::Follower;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::drive::{Under, driven, keep_steps};
-use super::ended::WorkflowResult;
-use super::ready::Ready;
+use super::drive::keep_steps;
 use crate::commands::drive::LeavingArgs;
 use crate::context::app::App;
 use monolith_core::message::RunId;
 use monolith_host::driver::{StepTerms, Worker, blocking};
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
+use monolith_service::workflow::drive::{Under, driven};
+use monolith_service::workflow::ended::WorkflowResult;
+use monolith_service::workflow::ready::Ready;
 
 /// What a workflow of a list is.
 pub(crate) enum ListedWorkflow {
@@ -47,7 +48,6 @@ pub(crate) async fn workflow_among_many(
     let sessions = ready.file.sessions_of_steps(app, &ready.spec)?;
     let under = Under {
         environment: worker.environment(app.environment.clone()),
-        leaving,
         is_watched: false,
         live,
         sessions: sessions.clone(),

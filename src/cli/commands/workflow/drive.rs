@@ -1,45 +1,37 @@
 //! Runs a workflow, or goes on with one, with signals beside it. Decides nothing about it.
 
 use crate::commands::drive::Watched;
-use monolith_service::drive::approvers::Approvers;
-use monolith_service::drive::approvers::LOOK_EVERY;
 use monolith_service::drive::follower::Follower;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval};
 
-use super::ended::WorkflowResult;
-use super::host::Host;
-use super::ready::Ready;
-use super::waiting::AwaitedCall;
 use crate::commands::drive::{LeavingArgs, keep_step};
 use crate::commands::workflow::recorded::recorded_result;
 use crate::context::app::App;
 use crate::context::runtime::runtime;
 use crate::context::signals::{Signal, Signals};
+use crate::context::trust::trusting;
 use monolith_core::contract::StepId;
 use monolith_core::message::RunId;
 use monolith_core::session::Control;
-use monolith_host::driver::{
-    Environment, StepTerms, Waiting, blocking, drive_workflow, judge_store,
-};
+use monolith_host::driver::{StepTerms, judge_store};
 use monolith_host::store::{Durability, Store};
 use monolith_service::contract_file::ContractFile;
+use monolith_service::drive::lost_calls::resume_notes_below;
 use monolith_service::error::ServiceError;
 use monolith_service::error::system::SystemFault;
 use monolith_service::exit::Exit;
 use monolith_service::panics::caught;
-use monolith_service::workflow::step_files::Files;
-use monolith_service::workflow::usage::use_of_steps;
+use monolith_service::text::numbers::seconds;
+use monolith_service::workflow::drive::{Under, driven};
+use monolith_service::workflow::ended::WorkflowResult;
+use monolith_service::workflow::ready::Ready;
 
-/// How many requests may wait for a workflow.
-const CONTROLS: usize = 8;
 /// How long the process waits for file operations that were given up.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -54,7 +46,7 @@ pub(crate) struct WorkflowJob {
 /// Begins a workflow, and drives it to its end.
 pub(crate) fn run_workflow(
     app: &App,
-    file: ContractFile,
+    file: &ContractFile,
     input: Option<String>,
     run_id: Option<RunId>,
     job: WorkflowJob,
@@ -64,7 +56,11 @@ pub(crate) fn run_workflow(
     }
     let store = app.open_store(job.durability)?;
     let given = (input, run_id);
-    let ready = runtime()?.block_on(Ready::new(app, &store, file, given))?;
+    let runtime = runtime()?;
+    let ready = trusting(app, || {
+        let ready = Ready::new(app, &store, file.clone(), given.clone());
+        runtime.block_on(ready)
+    })?;
     drive(app, &store, ready, job)
 }
 
@@ -77,12 +73,19 @@ pub(crate) fn resume_workflow(
     if let Some(result) = recorded_result(app, run_id)? {
         app.screen
             .write_err("note: the workflow had ended; this is its recorded result\n");
-        return result.report(app, job.json);
+        return report(app, &result, job.json);
     }
     let store = app.open_store(job.durability)?;
-    match Ready::resumed_or_left(app, &store, run_id)? {
-        Ok(ready) => drive(app, &store, ready, job),
-        Err(left) => left.report(app, job.json),
+    match trusting(app, || Ready::resumed_or_left(app, &store, run_id))? {
+        Ok(ready) => {
+            for step in &ready.missing {
+                app.screen.write_err(&format!(
+                    "warning: run {step}, a step of {run_id} that had ended, is not in this store any more\n"
+                ));
+            }
+            drive(app, &store, ready, job)
+        }
+        Err(left) => report(app, &left, job.json),
     }
 }
 
@@ -91,11 +94,13 @@ pub(crate) fn fork_workflow(
     app: &App,
     of: &RunId,
     at: u64,
-    run_id: Option<RunId>,
+    run_id: Option<&RunId>,
     job: WorkflowJob,
 ) -> Result<Exit, ServiceError> {
     let store = app.open_store(job.durability)?;
-    let ready = Ready::forked(app, &store, (of, at), run_id)?;
+    let ready = trusting(app, || {
+        Ready::forked(app, &store, (of, at), run_id.cloned())
+    })?;
     drive(app, &store, ready, job)
 }
 
@@ -103,7 +108,6 @@ fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exi
     let sessions = ready.file.sessions_of_steps(app, &ready.spec)?;
     let under = Under {
         environment: app.environment.clone(),
-        leaving: job.leaving,
         is_watched: !app.accounting.quiet,
         live: Follower::accounting(app, Watched::of_app(app), None, job.durability)?,
         sessions: sessions.clone(),
@@ -119,7 +123,7 @@ fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exi
     let is_aborted = driven.as_ref().is_ok_and(WorkflowResult::is_aborted);
     runtime.shutdown_timeout(if is_aborted { Duration::ZERO } else { LINGER });
     let result = driven?;
-    let exit = result.report(app, job.json)?;
+    let exit = report(app, &result, job.json)?;
     keep_steps(app, &workflow, &result, &sessions)?;
     Ok(exit)
 }
@@ -138,100 +142,6 @@ pub(super) fn keep_steps(
         keep_step(app, (run_id, path), sessions)?;
     }
     Ok(())
-}
-
-/// What a workflow is driven under, beside its file.
-pub(super) struct Under {
-    pub(super) environment: Environment,
-    pub(super) leaving: LeavingArgs,
-    /// Whether a line says of each step that it begins and ends.
-    pub(super) is_watched: bool,
-    /// What accounts for its step runs.
-    pub(super) live: Follower,
-    /// The folder of snapshots of each step, where the layers of its contract name one.
-    pub(super) sessions: BTreeMap<StepId, PathBuf>,
-    pub(super) terms: StepTerms,
-}
-
-/// Drives a workflow to its end, or until it is left.
-pub(super) async fn driven(
-    app: &App,
-    store: &Store,
-    ready: Ready,
-    under: Under,
-    control: mpsc::Receiver<Control>,
-) -> Result<WorkflowResult, ServiceError> {
-    let Ready {
-        begin,
-        file,
-        files,
-        spec,
-        view,
-    } = ready;
-    let Under { leaving, live, .. } = &under;
-    let (_leaving, live) = (*leaving, live.clone());
-    let host = Mutex::new(Host {
-        files: Arc::new(Files {
-            service: app.during_a_run(),
-            environment: under.environment,
-            file,
-            spec,
-            store: store.clone(),
-            trusted: files,
-            workflow: begin.run_id().clone(),
-        }),
-        is_watched: under.is_watched,
-        is_verbose: app.accounting.verbose,
-        screen: app.screen,
-        live: live.clone(),
-        sessions: under.sessions,
-        view,
-    });
-    let (sender, controls) = mpsc::channel(CONTROLS);
-    let (waiting, report) = Waiting::alone();
-    // Its futures are large.
-    let terms = (under.terms, report);
-    let driving = Box::pin(drive_workflow(begin, store, &host, controls, terms));
-    let approvers = Approvers::among_many(store, &live);
-    let finished = answered(driving, approvers, &waiting, (control, sender)).await?;
-    let host = host.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let (app, store, mut view) = (app.clone(), store.clone(), host.view);
-    // What each step run used is read from the store, and so is each run that waits.
-    blocking(move || {
-        use_of_steps(&mut view, Some(&mut store.reader()?))?;
-        let run_id = finished.workflow.started().run_id.clone();
-        let waits_for = if finished.workflow.outcome().is_none() {
-            AwaitedCall::answerable(&app, &run_id)?
-        } else {
-            Vec::new()
-        };
-        let output = finished.workflow.output();
-        let result = WorkflowResult::of(run_id, finished.head, output, view);
-        Ok(result.waiting_for(waits_for))
-    })
-    .await
-}
-
-/// Drives it, while answers are handed to its steps and what it is asked for is handed on.
-async fn answered<T>(
-    mut driving: impl Future<Output = T> + Unpin,
-    mut approvers: Approvers<'_>,
-    waiting: &Waiting,
-    (mut asked, control): (mpsc::Receiver<Control>, mpsc::Sender<Control>),
-) -> T {
-    let mut tick = interval(LOOK_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        let ask = tokio::select! {
-            biased;
-            finished = &mut driving => return finished,
-            Some(ask) = asked.recv() => Some(ask),
-            _ = tick.tick() => approvers.look(waiting.of_all(1)).await,
-        };
-        if let Some(ask) = ask {
-            approvers.hand(ask, &control);
-        }
-    }
 }
 
 async fn with_signals(
@@ -271,4 +181,49 @@ async fn with_signals(
         // A full queue holds eight requests to end already.
         let _ = control.try_send(ask);
     }
+}
+
+/// Shows it; returns its exit code.
+fn report(app: &App, result: &WorkflowResult, json: bool) -> Result<Exit, ServiceError> {
+    let (screen, run_id) = (app.screen, &result.run_id);
+    let time = seconds(result.elapsed_ms);
+    let show = app.hint(&format!("show {run_id}"));
+    match result.outcome {
+        None => {
+            let resume = app.hint(&format!("resume {run_id}"));
+            let then = if result.waits_for.is_empty() {
+                ""
+            } else {
+                "then "
+            };
+            // What does not read is named by `verify`.
+            for lost in resume_notes_below(app, run_id).unwrap_or_default() {
+                screen.write_err(&format!("note: {lost}\n"));
+            }
+            for call in &result.waits_for {
+                screen.write_err(&format!("{time}  {}\n", call.in_words(app)));
+            }
+            let text = format!(
+                "{time}  suspended   workflow {run_id}; {then}{resume} goes on with it, {show} shows its steps\n"
+            );
+            screen.write_err(&text);
+        }
+        Some(outcome) if result.success => {
+            if !app.accounting.quiet {
+                let text = format!("{time}  {outcome}   workflow {run_id}; {show}\n");
+                screen.write_err(&text);
+            }
+        }
+        Some(outcome) => {
+            let message = format!("workflow {run_id}: {outcome}: {}", result.why());
+            screen.fault(&message, Some(format!("{show} --why")));
+        }
+    }
+    if json {
+        screen.out_json(result)?;
+    } else if result.success {
+        let answer = result.output.trim_end_matches('\n');
+        screen.out_foreign(&format!("{answer}\n"))?;
+    }
+    Ok(Exit(result.exit_code))
 }

@@ -4,17 +4,12 @@
 
 mod among_many;
 mod drive;
-mod ended;
 mod graph;
-mod host;
-mod ready;
 mod reasons;
 mod recorded;
 mod shown;
-mod waiting;
 
 pub(crate) use self::among_many::{ListedWorkflow, workflow_among_many};
 pub(crate) use self::drive::{WorkflowJob, fork_workflow, resume_workflow, run_workflow};
-pub(crate) use self::ended::WorkflowResult;
 pub(crate) use self::recorded::{recorded_result, replay_workflow};
 pub(crate) use self::shown::{WorkflowForm, show_workflow};

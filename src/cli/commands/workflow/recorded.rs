@@ -3,8 +3,6 @@
 use serde::Serialize;
 
 use crate::commands::verify;
-use crate::commands::workflow::ended::WorkflowResult;
-use crate::commands::workflow::waiting::AwaitedCall;
 use crate::context::app::App;
 use monolith_core::agent::{Workflow, WorkflowFold};
 use monolith_core::message::RunId;
@@ -14,7 +12,9 @@ use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::line;
+use monolith_service::workflow::ended::WorkflowResult;
 use monolith_service::workflow::usage::use_of_steps;
+use monolith_service::workflow::waiting::AwaitedCall;
 use monolith_service::workflow_entries::WorkflowSource;
 
 /// The first flaw of the evidence of a workflow, which may be in progress.

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::graph::graph;
 use super::reasons::why;
-use super::waiting::next_steps;
 use crate::commands::verify;
 use crate::commands::workflow::recorded::{flaw_of, result_of};
 use crate::context::app::App;
@@ -15,6 +14,7 @@ use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
 use monolith_service::workflow::usage::use_of_steps;
+use monolith_service::workflow::waiting::next_steps;
 use monolith_service::workflow_entries::WorkflowSource;
 
 /// What of a workflow is shown.

@@ -2,21 +2,23 @@
 
 use serde::Serialize;
 
-use crate::context::app::App;
+use crate::drive::lost_calls::resume_notes_below;
+use crate::error::ServiceError;
+use crate::service::Service;
+use crate::text::escape::line;
+use crate::waiting_call::WaitingCall;
 use monolith_core::contract::WorkflowOutcome;
 use monolith_core::message::{CallSeq, Digest, RunId};
-use monolith_service::drive::lost_calls::resume_notes_below;
-use monolith_service::error::ServiceError;
-use monolith_service::text::escape::line;
-use monolith_service::waiting_call::WaitingCall;
 
 /// A call that waits for a person.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct AwaitedCall {
-    pub(super) run_id: RunId,
-    pub(super) call: CallSeq,
+pub struct AwaitedCall {
+    /// The run that waits.
+    pub run_id: RunId,
+    /// Number of the call.
+    pub call: CallSeq,
     /// The tool.
-    pub(super) name: String,
+    pub name: String,
     /// What an answer is bound to.
     arguments_hash: Digest,
     /// The command that answers it, without the name of the program.
@@ -26,13 +28,13 @@ pub(super) struct AwaitedCall {
 
 impl AwaitedCall {
     /// The calls that wait in the runs below a workflow and of which an answer is taken.
-    pub(super) fn answerable(app: &App, workflow: &RunId) -> Result<Vec<Self>, ServiceError> {
-        let found = WaitingCall::answerable_below(app, workflow)?.into_iter();
-        Ok(found.map(|found| Self::of(app, found)).collect())
+    pub fn answerable(service: &Service, workflow: &RunId) -> Result<Vec<Self>, ServiceError> {
+        let found = WaitingCall::answerable_below(service, workflow)?.into_iter();
+        Ok(found.map(|found| Self::of(service, found)).collect())
     }
 
-    fn of(app: &App, (run_id, call): (RunId, WaitingCall)) -> Self {
-        let command = call.answering("approve", &app.brief_name(run_id.as_str()));
+    fn of(service: &Service, (run_id, call): (RunId, WaitingCall)) -> Self {
+        let command = call.answering("approve", &service.brief_name(run_id.as_str()));
         let order = call.order;
         Self {
             arguments_hash: order.arguments_hash,
@@ -44,7 +46,7 @@ impl AwaitedCall {
     }
 
     /// The call, its run, and what answers it.
-    pub(super) fn in_words(&self, app: &App) -> String {
+    pub fn in_words(&self, service: &Service) -> String {
         let Self {
             call,
             command,
@@ -52,20 +54,20 @@ impl AwaitedCall {
             run_id,
             ..
         } = self;
-        let (name, approve) = (line(name), app.hint(command));
+        let (name, approve) = (line(name), service.hint(command));
         format!("call {call} of run {run_id}, {name}, waits for an approval: {approve} answers it")
     }
 }
 
 /// What can be done about a workflow that failed, or has no end and no process that drives it; nothing of another one.
-pub(super) fn next_steps(
-    app: &App,
+pub fn next_steps(
+    service: &Service,
     workflow: &RunId,
     outcome: Option<WorkflowOutcome>,
 ) -> Result<String, ServiceError> {
     if let Some(outcome) = outcome {
-        let name = app.brief_name(workflow.as_str());
-        let why = app.hint(&format!("show {name} --why"));
+        let name = service.brief_name(workflow.as_str());
+        let why = service.hint(&format!("show {name} --why"));
         let failed = outcome.exit_code() != 0;
         return Ok(if failed {
             format!("\nWhy it ended so: {why}\n")
@@ -73,20 +75,20 @@ pub(super) fn next_steps(
             String::new()
         });
     }
-    let Some(reader) = app.reader()? else {
+    let Some(reader) = service.reader()? else {
         return Ok(String::new());
     };
     if !reader.is_open(workflow)? || reader.driver_of(workflow)?.is_some() {
         return Ok(String::new());
     }
     drop(reader);
-    let mut lines = resume_notes_below(app, workflow)?;
-    let waits = AwaitedCall::answerable(app, workflow)?;
-    lines.extend(waits.iter().map(|call| call.in_words(app)));
-    let name = app.brief_name(workflow.as_str());
+    let mut lines = resume_notes_below(service, workflow)?;
+    let waits = AwaitedCall::answerable(service, workflow)?;
+    lines.extend(waits.iter().map(|call| call.in_words(service)));
+    let name = service.brief_name(workflow.as_str());
     lines.push(format!(
         "Go on with it: {}",
-        app.hint(&format!("resume {name}"))
+        service.hint(&format!("resume {name}"))
     ));
     Ok(format!("\n{}\n", lines.join("\n")))
 }

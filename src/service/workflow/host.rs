@@ -1,28 +1,25 @@
 //! Follows a workflow while it is driven: its progress on the screen, and its accounting. Drives nothing.
 
-use monolith_service::drive::follower::Follower;
+use crate::drive::follower::Follower;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::ui::screen::Screen;
+use crate::text::escape::line;
+use crate::text::numbers::seconds;
+use crate::workflow::step_files::Files;
 use monolith_core::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
 use monolith_core::contract::StepId;
 use monolith_core::session::Control;
 use monolith_host::driver::{Observer, StepFiles, StepHost};
-use monolith_service::text::escape::line;
-use monolith_service::text::numbers::seconds;
-use monolith_service::workflow::step_files::Files;
 
 /// Where the progress of a workflow is reported, and what its steps run under.
 pub(super) struct Host {
     pub(super) files: Arc<Files>,
     /// Whether a line says of each step that it begins and ends.
     pub(super) is_watched: bool,
-    pub(super) is_verbose: bool,
-    pub(super) screen: Screen,
     pub(super) live: Follower,
     /// The folder of snapshots of each step, where the layers of its contract name one.
     pub(super) sessions: BTreeMap<StepId, PathBuf>,
@@ -31,10 +28,8 @@ pub(super) struct Host {
 
 impl Host {
     fn note(&self, text: &str) {
-        if self.is_watched && self.is_verbose {
-            self.screen.write_err(&format!("{text}\n"));
-        } else if self.is_watched {
-            self.screen.note(text);
+        if self.is_watched {
+            self.live.step(text);
         }
     }
 }
