@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::io;
 use std::panic;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser as _};
 
@@ -21,11 +20,9 @@ use crate::log;
 use crate::tips::{as_run, with_tip};
 use crate::ui::progress::watched;
 use crate::ui::screen::Screen;
-use monolith_host::config::LayerFiles;
 use monolith_host::driver::Environment;
 use monolith_host::telemetry::AgentResult;
 use monolith_host::tools::{confine, supervise};
-use monolith_service::agents_reader::AgentFilesReader;
 use monolith_service::clock::unix_ms;
 use monolith_service::error::ServiceError;
 use monolith_service::error::system::SystemFault;
@@ -110,47 +107,37 @@ fn perform(
     let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
         reason: fault.to_string(),
     })?;
-    let accounting = cli.command.accounting();
-    let service = Service {
-        billing_file: accounting.billing_file.clone(),
-        config: cli.config,
-        cwd,
-        environment,
-        layer_files: LayerFiles::default(),
-        notes_default_root: accounting.verbose && given_root().is_none(),
-        sessions_dir: accounting.kept.sessions_dir.clone(),
-        store: cli.store,
-        unsigned: cli.command.is_unsigned(),
-    };
-    let mut app = App {
-        accounting,
-        asks: true,
-        screen,
-        service,
-        // Beside a stream on a terminal there must be a place for what is said of it.
-        streams: for_people && screen.is_shown() && screen.is_watched(),
-    };
-    // Without a state folder nothing is stored, and a command that needs a model reports that.
-    if let Ok(folder) = app.models_folder() {
-        app.service.environment = app.environment.clone().with_models(folder);
-    }
-    if let (Ok(keys), Ok(state), Ok(withheld)) = (app.keys(), app.state_folder(), app.withheld()) {
-        app.service.environment = app.environment.clone().with_state(keys, state, withheld);
-    }
+    let mut environment = environment;
     if let Ok(program) = std::env::current_exe() {
-        app.service.environment = app.environment.clone().with_program(program);
+        environment = environment.with_program(program);
     }
     if screen.is_watched() {
-        app.service.environment = app.environment.clone().with_file_watch(watched(screen));
+        environment = environment.with_file_watch(watched(screen));
     }
-    let is_quiet = app.accounting.quiet;
+    let accounting = cli.command.accounting();
+    let is_quiet = accounting.quiet;
     let note = move |name: &str, note: &str| {
         if !is_quiet {
             screen.note(&format!("note: {}: {}", line(name), line(note)));
         }
     };
-    let agents = Arc::new(AgentFilesReader::new(app.during_a_run(), note));
-    app.service.environment = app.environment.clone().with_agents(agents);
+    let service = Service {
+        billing_file: accounting.billing_file.clone(),
+        config: cli.config,
+        notes_default_root: accounting.verbose && given_root().is_none(),
+        sessions_dir: accounting.kept.sessions_dir.clone(),
+        store: cli.store,
+        unsigned: cli.command.is_unsigned(),
+        ..Service::new(cwd, environment)
+    };
+    let app = App {
+        accounting,
+        asks: true,
+        screen,
+        service: service.ready(note),
+        // Beside a stream on a terminal there must be a place for what is said of it.
+        streams: for_people && screen.is_shown() && screen.is_watched(),
+    };
     match cli.command {
         Command::Run(args) => commands::run::run(&app, args),
         Command::Continue(args) => commands::continuation::continue_run(&app, args),

@@ -1,6 +1,7 @@
 //! Reads the files of agents that a run delegates to, as a command reads its contract file.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::contract_file::ContractFile;
 use crate::error::ServiceError;
@@ -78,6 +79,26 @@ impl AgentReader for AgentFilesReader {
     }
 }
 
+impl Service {
+    /// Gives runs the models, keys and state folder of these settings, and the files of agents. `note` is called with the name of an agent's
+    /// file and what of it was cut or left out.
+    #[must_use]
+    pub fn ready(mut self, note: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
+        // Without a state folder nothing is stored, and a function that needs a model reports that.
+        if let Ok(folder) = self.models_folder() {
+            self.environment = self.environment.clone().with_models(folder);
+        }
+        if let (Ok(keys), Ok(state), Ok(withheld)) =
+            (self.keys(), self.state_folder(), self.withheld())
+        {
+            self.environment = self.environment.clone().with_state(keys, state, withheld);
+        }
+        let agents = Arc::new(AgentFilesReader::new(self.during_a_run(), note));
+        self.environment = self.environment.clone().with_agents(agents);
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -85,21 +106,13 @@ mod tests {
 
     use super::*;
     use monolith_core::contract::ContractSpec;
-    use monolith_host::config::LayerFiles;
     use monolith_host::driver::Environment;
 
     /// A reader for a service in a folder, in which `lead/lead.yaml` has agents.
     fn reader(folder: &Path) -> AgentFilesReader {
         let service = Service {
-            billing_file: None,
-            config: None,
-            cwd: folder.to_owned(),
-            environment: Environment::new(|_| None),
-            layer_files: LayerFiles::default(),
-            notes_default_root: false,
-            sessions_dir: None,
-            store: None,
             unsigned: true,
+            ..Service::new(folder.to_owned(), Environment::new(|_| None))
         };
         AgentFilesReader::new(service, |_, _| {})
     }

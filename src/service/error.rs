@@ -4,6 +4,7 @@
 use std::io;
 
 use crate::as_typed::as_typed;
+use crate::error::code::ErrorCode;
 use crate::exit::Exit;
 use crate::secrets;
 use monolith_core::contract::{ChangedError, SpecErrors};
@@ -19,8 +20,10 @@ use monolith_host::tools::LoginFault;
 
 pub mod advice;
 pub mod agent;
+pub mod code;
 pub mod contract;
 pub mod corpus;
+pub mod diagnosis;
 pub mod driver;
 pub mod input;
 pub mod login;
@@ -158,28 +161,41 @@ impl ServiceError {
         matches!(self, Self::System(SystemFault::Panic { .. }))
     }
 
-    /// A word for programs: what `metadata.reason` says where no run was begun.
+    /// Returns the word for programs that `metadata.reason` has where no run began.
+    #[must_use]
     pub const fn reason(&self) -> &'static str {
+        self.code().as_str()
+    }
+
+    /// Returns the stable code.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::Spec(_)
-            | Self::Config(_)
-            | Self::Contract(ContractFault::Unreadable { .. } | ContractFault::Workflow { .. }) => {
-                "contract_invalid"
+            Self::Contract(ContractFault::Untrusted(_) | ContractFault::Foreign { .. }) => {
+                ErrorCode::Untrusted
             }
-            Self::Located(fault, _) | Self::ChangedFile(fault, _) => reason_of(fault),
-            Self::Driver(fault) => reason_of(fault),
-            Self::Store(_)
-            | Self::State(
-                StateFault::NoSuchStore { .. }
-                | StateFault::StateFolder { .. }
-                | StateFault::NoStateFolder,
-            ) => "store",
-            Self::Key(_) => "key",
-            Self::Billing(_) => "billing_file",
-            Self::Fork(_) => "fork_refused",
-            Self::Input(_) => "usage",
-            Self::System(SystemFault::Panic { .. }) => "internal",
-            _ => "error",
+            Self::Spec(_) | Self::Config(_) | Self::Contract(_) => ErrorCode::ContractInvalid,
+            Self::Located(fault, _) | Self::ChangedFile(fault, _) => code_of(fault),
+            Self::Driver(fault) => code_of(fault),
+            Self::Store(_) | Self::State(_) => ErrorCode::Store,
+            Self::Key(_) => ErrorCode::Key,
+            Self::Billing(_) => ErrorCode::BillingFile,
+            Self::Fork(_) => ErrorCode::ForkRefused,
+            Self::Input(_) => ErrorCode::Usage,
+            Self::System(SystemFault::Panic { .. }) => ErrorCode::Internal,
+            Self::System(_) => ErrorCode::System,
+            Self::Agent(_) => ErrorCode::Agent,
+            Self::Undo(_) => ErrorCode::Undo,
+            Self::Login(_) => ErrorCode::Login,
+            Self::Erase(_) | Self::Remove(_) => ErrorCode::Delete,
+            Self::Import(_) => ErrorCode::Import,
+            Self::Migrate(_) => ErrorCode::Migrate,
+            Self::Export(_) => ErrorCode::Export,
+            Self::Transcript(_) => ErrorCode::Transcript,
+            Self::Trust(_) => ErrorCode::Trust,
+            Self::Model(_) | Self::ModelStore(_) | Self::GetModel(_) => ErrorCode::Model,
+            Self::Corpus(_) => ErrorCode::Corpus,
+            Self::Output(_) => ErrorCode::Output,
         }
     }
 
@@ -268,13 +284,13 @@ fn sentence(fault: &DriverError) -> String {
     }
 }
 
-/// The word for what keeps a run from being prepared.
-const fn reason_of(fault: &DriverError) -> &'static str {
+/// The code of what keeps a run from being prepared.
+const fn code_of(fault: &DriverError) -> ErrorCode {
     match fault {
-        DriverError::Cancelled => "cancelled",
-        DriverError::Store(_) => "store",
-        DriverError::Randomness(_) => "internal",
-        DriverError::Confinement(ConfinementError::Untried { .. }) => "sandbox",
+        DriverError::Cancelled => ErrorCode::Cancelled,
+        DriverError::Store(_) => ErrorCode::Store,
+        DriverError::Randomness(_) => ErrorCode::Internal,
+        DriverError::Confinement(ConfinementError::Untried { .. }) => ErrorCode::Sandbox,
         DriverError::RunEnded { .. }
         | DriverError::NothingRecorded { .. }
         | DriverError::BelowDeleted { .. }
@@ -289,15 +305,24 @@ const fn reason_of(fault: &DriverError) -> &'static str {
         | DriverError::CallerNotHere { .. }
         | DriverError::OtherWorkspace { .. }
         | DriverError::Confinement(ConfinementError::Less { .. })
-        | DriverError::ServerDown { .. } => "resume_refused",
-        DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => "fork_refused",
-        _ => "contract_invalid",
+        | DriverError::ServerDown { .. } => ErrorCode::ResumeRefused,
+        DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => {
+            ErrorCode::ForkRefused
+        }
+        _ => ErrorCode::ContractInvalid,
     }
 }
 
 impl Advice for ServiceError {
     fn exit(&self) -> Exit {
-        self.subject().exit()
+        let exit = self.subject().exit();
+        debug_assert!(
+            self.code().exit_codes().contains(&exit.0),
+            "docs/errors.md: {} ends with {}",
+            self.code(),
+            exit.0
+        );
+        exit
     }
 
     fn help(&self) -> Option<String> {

@@ -49,6 +49,7 @@ pub mod text;
 pub mod trust;
 pub mod trusted;
 pub mod unreached;
+pub mod untrusted;
 pub mod verify;
 pub mod view;
 pub mod waiting_call;

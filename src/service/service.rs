@@ -34,6 +34,22 @@ pub struct Service {
 }
 
 impl Service {
+    /// Returns the settings of a surface in that folder, with the store in the state folder.
+    #[must_use]
+    pub fn new(cwd: PathBuf, environment: Environment) -> Self {
+        Self {
+            billing_file: None,
+            config: None,
+            cwd,
+            environment,
+            layer_files: LayerFiles::default(),
+            notes_default_root: false,
+            sessions_dir: None,
+            store: None,
+            unsigned: false,
+        }
+    }
+
     /// Returns the settings for agents and steps of a run: no layer is read that was not read before the run.
     #[must_use]
     pub fn during_a_run(&self) -> Self {

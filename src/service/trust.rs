@@ -1,12 +1,10 @@
 //! The trust that files need which were found and not named. Reads no contract.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ServiceError;
@@ -14,6 +12,7 @@ use crate::error::contract::ContractFault;
 use crate::error::system::SystemFault;
 use crate::service::Service;
 use crate::trusted::Trusted;
+use crate::untrusted::{ReachedBelow, Untrusted, UntrustedCause};
 use monolith_core::contract::{ContractSpec, FileTrust, McpTransport};
 use monolith_core::message::Digest;
 use monolith_core::session::RedactionKey;
@@ -98,66 +97,10 @@ pub(crate) fn file_trust(
     }
 }
 
-/// Files that nobody trusts as they are now, and what a run of them reaches. A surface shows it, asks, and calls [`Untrusted::trust`].
-#[derive(Debug)]
-pub struct Untrusted {
-    /// What each agent below the contract reaches.
-    pub below: Vec<ReachedBelow>,
-    /// The reason for the question.
-    pub cause: UntrustedCause,
-    /// Every file that must be trusted, as it was read.
-    pub files: Vec<FileTrust>,
-    /// Untrusted files that are neither the contract nor one of its agents.
-    pub layers: Vec<PathBuf>,
-    /// The contract, as messages call it.
-    pub name: PathBuf,
-    /// What the contract reaches.
-    pub reach: Reach,
-}
-
-/// The reason why files need trust.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UntrustedCause {
-    /// The contract was found and not named.
-    Contract,
-    /// Layers that the contract takes from were found and not named.
-    Layers {
-        /// True if the contract is a file, which can be named to `monolith trust`.
-        is_file: bool,
-    },
-    /// The file changed since a run in which a confined program could replace it.
-    Replaced(PathBuf),
-}
-
 impl Untrusted {
     /// Trusts the files as they were read.
     pub fn trust(&self, service: &Service) -> Result<(), ServiceError> {
         Trusted::of(service)?.add(service, self.files.iter().cloned())
-    }
-}
-
-impl fmt::Display for Untrusted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name.display();
-        match &self.cause {
-            UntrustedCause::Contract => write!(
-                f,
-                "use the contract {name}, which was found and not named: it starts commands or hands on variables, and is not trusted as it is now"
-            ),
-            UntrustedCause::Layers { .. } => {
-                let layers = self.layers.iter().map(|path| path.display().to_string());
-                let layers = layers.collect::<Vec<_>>().join(" and ");
-                write!(
-                    f,
-                    "use {layers} for {name}: found and not named, and not trusted as it is now"
-                )
-            }
-            UntrustedCause::Replaced(replaced) => write!(
-                f,
-                "use the contract {name}: {} changed since a run in which a confined program could replace it",
-                replaced.display()
-            ),
-        }
     }
 }
 
@@ -214,15 +157,6 @@ impl ReadContract<'_> {
             reached_below(service, self.below)?,
         ))
     }
-}
-
-/// What an agent below a contract reaches.
-#[derive(Debug, Serialize)]
-pub struct ReachedBelow {
-    /// Its file, as messages call it.
-    pub file: String,
-    /// What it reaches.
-    pub reaches: Reach,
 }
 
 /// What each agent below a contract reaches; nothing is started to see.

@@ -12,7 +12,7 @@ use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
 use monolith_service::text::escape::line;
-use monolith_service::trust::{ReachedBelow, Untrusted, UntrustedCause};
+use monolith_service::untrusted::{ReachedBelow, Untrusted, UntrustedCause};
 
 /// Does work that reads a contract. Where files need trust, the person at the terminal is shown what they reach and asked; after a yes the
 /// work is done again.

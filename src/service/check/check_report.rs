@@ -9,7 +9,7 @@ use crate::error::ServiceError;
 use crate::error::contract::ContractFault;
 use crate::exit::Exit;
 use crate::secrets;
-use crate::trust::ReachedBelow;
+use crate::untrusted::ReachedBelow;
 use monolith_core::adapter::Adapter;
 use monolith_core::contract::{
     TermFault, contract_warnings, gate_awaits_tools, structure_faults, unknown_windows,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::advice::Advice;
 use crate::exit::Exit;
 use crate::text::command::{command, shell_word};
-use crate::trust::{Untrusted, UntrustedCause};
+use crate::untrusted::{Untrusted, UntrustedCause};
 use monolith_core::contract::{BrokenIncludes, SpecErrors};
 use monolith_core::message::RunId;
 use monolith_host::config::{ConfigFault, HERE, SHARED};

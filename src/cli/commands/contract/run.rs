@@ -33,7 +33,8 @@ use monolith_service::exit::Exit;
 use monolith_service::secrets;
 use monolith_service::text::escape::{line, text};
 use monolith_service::text::numbers::counted;
-use monolith_service::trust::{ReachedBelow, reached_below};
+use monolith_service::trust::reached_below;
+use monolith_service::untrusted::ReachedBelow;
 
 /// `monolith contract`.
 pub(crate) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, ServiceError> {
