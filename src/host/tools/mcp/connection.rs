@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::{FutureExt as _, StreamExt as _};
 use rmcp::RoleClient;
+use rmcp::handler::client::progress::ProgressDispatcher;
 use rmcp::model::{
     ClientRequest, ListToolsRequest, PingRequest, RequestMetaObject, ServerCapabilities,
     SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
@@ -22,8 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{OpenCall, OpenCalls};
 use super::handshake::Handshake;
-use super::listener::{Changes, Listener};
-use super::progress::Reports;
+use super::listener::{Changes, Listener, in_words};
 use super::response::{NoResponse, PendingResponse, Received, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use super::traced;
@@ -53,7 +54,7 @@ pub(super) struct Connection {
     is_overdue: AtomicBool,
     /// What diagnostics call the other side.
     place: String,
-    reports: Reports,
+    reports: ProgressDispatcher,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
 }
@@ -103,7 +104,7 @@ impl Connection {
             timeout_ms,
             until,
         } = introduction;
-        let reports = Reports::default();
+        let reports = ProgressDispatcher::new();
         let calls = OpenCalls::default();
         let listener = Listener {
             calls: calls.clone(),
@@ -197,7 +198,7 @@ impl Connection {
                 sent.map_err(|error| self.lost(&error.to_string()))?
             }
         };
-        let mut reports = self.reports.of(&handle.progress_token);
+        let mut reports = self.reports.subscribe(handle.progress_token.clone()).await;
         let response = loop {
             tokio::select! {
                 biased;
@@ -211,8 +212,13 @@ impl Connection {
                     give_up(handle, "timeout").await;
                     return Err(NoResponse::TimedOut);
                 }
-                // It shows that the server is at work, and buys no time.
-                report = reports.next() => watch(&report),
+                // A report shows that the server is at work, and buys no time.
+                Some(mut report) = reports.next() => {
+                    while let Some(Some(newer)) = reports.next().now_or_never() {
+                        report = newer;
+                    }
+                    watch(&in_words(&report));
+                }
             }
         };
         self.is_overdue.store(false, Ordering::Relaxed);

@@ -41,7 +41,6 @@ mod line_transport;
 )]
 mod listener;
 mod opening;
-mod progress;
 mod response;
 mod sampling;
 mod server;
