@@ -9,7 +9,6 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::call_client::CallClient;
-use super::response::EVENT_BYTES;
 use crate::tools::oauth::Authorization;
 use crate::tools::{ToolServerError, http_client};
 
@@ -66,12 +65,10 @@ impl Address {
 
     /// The transport over streamable HTTP. It does not begin again where a session expired: that would repeat a request.
     pub(super) fn streamable(self) -> StreamableHttpClientTransport<CallClient> {
-        // A body that is no stream is bounded by rmcp itself: at 16 MiB, and at 64 KiB where the status is an error's.
         let headers = self.headers.into_iter();
         let headers = headers.filter_map(|(name, value)| Some((name?, value)));
         let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
             .custom_headers(headers.collect())
-            .max_sse_event_size(EVENT_BYTES)
             .reinit_on_expired_session(false);
         let client = CallClient::new(self.client, self.authorization);
         StreamableHttpClientTransport::with_client(client, config)

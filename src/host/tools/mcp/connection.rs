@@ -25,7 +25,8 @@ use tokio_util::sync::CancellationToken;
 use super::elicitation::{OpenCall, OpenCalls};
 use super::handshake::Handshake;
 use super::listener::{Changes, Listener, in_words};
-use super::response::{NoResponse, PendingResponse, Received, Response, RpcError};
+use super::pending::PendingResponse;
+use super::response::{NoResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use super::traced;
 use crate::tools::{ExchangeLog, ToolServerError, trace};
@@ -222,15 +223,10 @@ impl Connection {
             }
         };
         self.is_overdue.store(false, Ordering::Relaxed);
-        match pending.take() {
-            Some(Received::Unauthorized) => return Err(NoResponse::Unauthorized),
-            Some(received) => {
-                return match received.lost() {
-                    Some(reason) => Err(self.lost(reason)),
-                    None => Ok(Response::Bytes(received)),
-                };
-            }
-            None => {}
+        if let Some(received) = pending.take() {
+            return received
+                .map(Response::Bytes)
+                .map_err(|reason| self.lost(reason));
         }
         match response {
             Ok(Ok(result)) => Ok(Response::Decoded(Box::new(result))),
@@ -238,6 +234,7 @@ impl Connection {
                 code: i64::from(error.code.0),
                 message: error.message.into_owned(),
             })),
+            Ok(Err(error)) if error.is_authorization_required() => Err(NoResponse::Unauthorized),
             Ok(Err(ServiceError::TransportSend(error))) => Err(self.lost(&error.error.to_string())),
             Ok(Err(error)) => Err(self.lost(&error.to_string())),
             Err(_) => Err(self.lost("the server closed the connection")),

@@ -6,15 +6,20 @@ use reqwest::Response;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 
+/// Maximum size of an event.
+const EVENT_BYTES: usize = 16 << 20;
+
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// The events of a stream; one over `most` bytes ends it with [`Broken::TooLarge`].
-pub(super) fn events(response: Response, most: usize) -> Events {
+/// The events of a stream; one over 16 MiB ends it with [`Broken::TooLarge`].
+pub(super) fn events(response: Response) -> Events {
     let start = Some((response, EventSize::default()));
     let chunks = stream::unfold(start, move |state| async move {
         let (mut response, mut size) = state?;
         match response.chunk().await {
-            Ok(Some(chunk)) if size.grown(&chunk) > most => Some((Err(Broken::TooLarge), None)),
+            Ok(Some(chunk)) if size.grown(&chunk) > EVENT_BYTES => {
+                Some((Err(Broken::TooLarge), None))
+            }
             Ok(Some(chunk)) => Some((Ok(chunk), Some((response, size)))),
             Ok(None) => None,
             Err(fault) => Some((Err(Broken::Connection(fault.without_url())), None)),

@@ -59,6 +59,13 @@ enum Member {
 }
 
 impl FrameHead {
+    /// Reads a whole frame.
+    pub(super) fn of(frame: &[u8]) -> Self {
+        let mut head = Self::default();
+        head.feed(frame);
+        head
+    }
+
     /// Reads on.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for byte in bytes {
@@ -187,8 +194,7 @@ mod tests {
     use super::FrameHead;
 
     fn check(frame: &str, expect: Option<i64>) {
-        let mut whole = FrameHead::default();
-        whole.feed(frame.as_bytes());
+        let whole = FrameHead::of(frame.as_bytes());
         let mut bytewise = FrameHead::default();
         frame
             .as_bytes()
@@ -210,9 +216,7 @@ mod tests {
     fn a_text_is_no_number_of_ours() {
         let stranger = |frame: &str| {
             check(frame, None);
-            let mut head = FrameHead::default();
-            head.feed(frame.as_bytes());
-            head.answers_unknown_request()
+            FrameHead::of(frame.as_bytes()).answers_unknown_request()
         };
         assert!(stranger(r#"{"id": "7", "error": {}}"#));
         assert!(stranger(r#"{"result": {}, "id":"7"}"#));

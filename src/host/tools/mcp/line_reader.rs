@@ -31,10 +31,8 @@ pub(super) struct Line {
 
 impl From<Vec<u8>> for Line {
     fn from(bytes: Vec<u8>) -> Self {
-        let mut head = FrameHead::default();
-        head.feed(&bytes);
         Self {
-            head,
+            head: FrameHead::of(&bytes),
             length: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
             bytes: Some(bytes),
         }

@@ -25,7 +25,6 @@ mod address;
 mod authorized;
 mod beside;
 mod call_client;
-mod call_frame;
 mod call_result;
 mod connection;
 mod elicitation;
@@ -41,6 +40,7 @@ mod line_transport;
 )]
 mod listener;
 mod opening;
+mod pending;
 mod response;
 mod sampling;
 mod server;

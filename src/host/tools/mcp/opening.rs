@@ -17,7 +17,7 @@ use super::connection::{self, Connection, Introduction, NotIntroduced};
 use super::handshake::Handshake;
 use super::line_transport::LineTransport;
 use super::listener::Changes;
-use super::response::FRAME_BYTES;
+use super::pending::FRAME_BYTES;
 use super::sse_transport::SseTransport;
 use super::stderr_tail::StderrTail;
 use super::websocket::WebSocketTransport;

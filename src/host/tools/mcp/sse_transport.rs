@@ -14,11 +14,10 @@ use rmcp::transport::Transport;
 use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE};
 
 use super::address::Address;
-use super::authorized;
+use super::authorized::send_with_token;
 use super::event_stream::{Broken, Events, events};
 use super::frame_exchange::FrameExchange;
 use super::listener::Changes;
-use super::response::EVENT_BYTES;
 use super::stderr_tail::StderrTail;
 use crate::tools::oauth::Authorization;
 
@@ -69,7 +68,7 @@ impl SseTransport {
                 .headers(headers.clone())
                 .header(ACCEPT, EVENT_STREAM_MIME_TYPE)
         };
-        let response = authorized::sent(authorization.as_deref(), request);
+        let response = send_with_token(authorization.as_deref(), request);
         let response = response.await.map_err(failed)?;
         if !response.status().is_success() {
             return Err(SseFault::Status(response.status()));
@@ -79,7 +78,7 @@ impl SseTransport {
         if !kind.starts_with(EVENT_STREAM_MIME_TYPE) {
             return Err(SseFault::NoEvents);
         }
-        let mut events = events(response, EVENT_BYTES);
+        let mut events = events(response);
         let endpoint = loop {
             let event = events.next().await.and_then(Result::ok);
             let event = event.ok_or(SseFault::Ended)?;
@@ -123,7 +122,7 @@ impl Transport<RoleClient> for SseTransport {
                     .header(CONTENT_TYPE, JSON_MIME_TYPE)
                     .body(body.clone())
             };
-            let response = authorized::sent(authorization.as_deref(), request);
+            let response = send_with_token(authorization.as_deref(), request);
             let response = response.await.map_err(failed)?;
             if response.status().is_success() {
                 Ok(())

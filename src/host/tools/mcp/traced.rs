@@ -5,7 +5,8 @@ use rmcp::model::ClientRequest;
 use rmcp::service::RunningService;
 
 use super::listener::Listener;
-use super::response::{NoResponse, PendingResponse, Received, Response, RpcError};
+use super::pending::{PendingResponse, Received};
+use super::response::{NoResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use crate::tools::trace;
 
@@ -54,15 +55,12 @@ pub(super) fn received(
         Ok(Response::Bytes(Received::TooLarge { length })) => {
             format!("{length} bytes, too many to keep")
         }
-        Ok(Response::Bytes(Received::Lost(reason))) => format!("lost: {reason}"),
-        Ok(Response::Bytes(Received::Unauthorized)) | Err(NoResponse::Unauthorized) => {
-            "not authorized".to_owned()
-        }
         Ok(Response::Decoded(result)) => serde_json::to_string(result).unwrap_or_default(),
         Ok(Response::Refused(RpcError { code, message })) => format!("error {code}: {message}"),
         Err(NoResponse::Cancelled) => "no response: cancelled".to_owned(),
         Err(NoResponse::Lost(reason)) => format!("no response: {reason}"),
         Err(NoResponse::TimedOut) => "no response in time".to_owned(),
+        Err(NoResponse::Unauthorized) => "not authorized".to_owned(),
     };
     trace::received(place, &tail.scrubbed(&text));
 }

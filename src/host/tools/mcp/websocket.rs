@@ -22,7 +22,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use super::address::Address;
 use super::frame_exchange::FrameExchange;
 use super::listener::Changes;
-use super::response::FRAME_BYTES;
+use super::pending::FRAME_BYTES;
 use super::stderr_tail::StderrTail;
 
 /// The subprotocol of MCP.
