@@ -1,7 +1,6 @@
 //! One initialised connection: sends requests and waits for responses. Does not know tools.
 
 use std::error::Error;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,35 +13,29 @@ use rmcp::model::{
     SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientServiceExt, PeerRequestOptions, RequestHandle, RunningService,
-    ServiceError,
+    ClientServiceExt, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
 };
 use rmcp::transport::IntoTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{OpenCall, OpenCalls};
-use super::handshake::Handshake;
+use super::handshake::{Handshake, INITIALISE_MS, Introduction, NotIntroduced, not_introduced};
 use super::listener::{Changes, Listener, in_words};
 use super::pending::PendingResponse;
 use super::response::{NoResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use super::traced;
 use crate::tools::{ExchangeLog, ToolServerError, trace};
-use monolith_core::contract::{HealthProbe, McpTerms};
-use monolith_core::message::{ToolServerStatement, char_prefix};
+use monolith_core::contract::HealthProbe;
+use monolith_core::message::ToolServerStatement;
 
-/// The longest that a server has for its introduction, whatever the contract allows.
-pub(super) const INITIALISE_MS: u64 = 60_000;
 /// How long a cancellation may take to be sent.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
 /// How long a server that was overdue has to show that it answers.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long rmcp may take to close a connection.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
-/// Bytes of rmcp's words that an error quotes.
-const REASON_BYTES: usize = 512;
 
 /// An initialised connection to a server: sends one request at a time, or several at once.
 #[derive(Debug)]
@@ -65,26 +58,6 @@ pub(super) type ReportWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
 
 /// No one wants to know.
 pub(super) const UNWATCHED: &ReportWatch<'static> = &|_| ();
-
-/// Why a connection did not begin.
-#[derive(Debug)]
-pub(super) struct NotIntroduced {
-    pub(super) error: ToolServerError,
-    /// What may still succeed, on a connection of its own.
-    pub(super) next: Option<Handshake>,
-}
-
-/// How long the other side has to introduce itself.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Introduction<'a> {
-    pub(super) handshake: Handshake,
-    /// What the contract grants the other side.
-    pub(super) terms: &'a McpTerms,
-    /// What an error names.
-    pub(super) timeout_ms: u64,
-    /// When this handshake is given up.
-    pub(super) until: Instant,
-}
 
 impl Connection {
     /// Begins the connection over a transport. `place` is what messages call the other side.
@@ -353,133 +326,6 @@ async fn subscribe(
         .send_cancellable_request(request, options)
         .await
         .ok()
-}
-
-/// The transport that a connection begins over, within the time of its introduction. `place` is what messages call the other side.
-pub(super) async fn reach<T, E: Error + 'static>(
-    connecting: impl Future<Output = Result<T, E>>,
-    place: &str,
-    introduction: &Introduction<'_>,
-    cancel: &CancellationToken,
-) -> Result<T, ToolServerError> {
-    let connected = tokio::select! {
-        biased;
-        () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
-        connected = tokio::time::timeout_at(introduction.until, connecting) => connected,
-    };
-    match connected {
-        Ok(Ok(transport)) => Ok(transport),
-        Ok(Err(fault)) => Err(match reason_unreached(&fault) {
-            Some(reason) => ToolServerError::Unreached {
-                address: place.to_owned(),
-                reason,
-            },
-            None => ToolServerError::Protocol {
-                reason: char_prefix(&fault.to_string(), REASON_BYTES).to_owned(),
-                output: String::new(),
-                step: "initialise",
-            },
-        }),
-        Err(_) => Err(ToolServerError::TimedOut {
-            output: String::new(),
-            step: "initialise",
-            longest_ms: INITIALISE_MS,
-            timeout_ms: introduction.timeout_ms,
-        }),
-    }
-}
-
-/// The error of a handshake that failed, in our words.
-fn not_introduced(
-    error: &ClientInitializeError,
-    place: &str,
-    tail: &StderrTail,
-) -> ToolServerError {
-    // After a refusal of the first question, what became of the second one says more.
-    let error = match error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
-        error => error,
-    };
-    if let ClientInitializeError::ConnectionClosed(_) = error {
-        return ToolServerError::Exited {
-            status: "it closed the connection".to_owned(),
-            output: tail.clauses(),
-        };
-    }
-    match unreached(error) {
-        Some(reason) => ToolServerError::Unreached {
-            address: place.to_owned(),
-            reason,
-        },
-        None => ToolServerError::Protocol {
-            reason: reason_of(error, tail),
-            output: tail.clauses(),
-            step: "initialise",
-        },
-    }
-}
-
-/// What a server did that took a connection and sent nothing back over it.
-const CLOSED: &str = "the server closed the connection before it answered";
-
-/// Why there is no connection, where there is none: the causes are looked through, since their texts do not say it.
-fn unreached(error: &ClientInitializeError) -> Option<&'static str> {
-    let ClientInitializeError::TransportError { error, .. } = error else {
-        return None;
-    };
-    reason_unreached(error.error.as_ref())
-}
-
-fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    let mut cause = Some(error);
-    while let Some(one) = cause {
-        if let Some(io) = one.downcast_ref::<io::Error>() {
-            match io.kind() {
-                io::ErrorKind::ConnectionRefused => return Some("connection refused"),
-                io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::BrokenPipe
-                | io::ErrorKind::UnexpectedEof => return Some(CLOSED),
-                // So rustls names bytes that are no record of TLS.
-                _ if io.to_string().contains("InvalidContentType") => {
-                    return Some(
-                        "the server does not speak TLS there: an address with http may be meant",
-                    );
-                }
-                _ => {}
-            }
-        }
-        let text = one.to_string();
-        if text.starts_with("connection closed before message completed") {
-            return Some(CLOSED);
-        }
-        if text.starts_with("dns error") {
-            return Some("its host is not found");
-        }
-        // rmcp names no source for what its client failed with.
-        cause = match one.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            Some(StreamableHttpError::Client(inner)) => Some(inner),
-            _ => one.source(),
-        };
-    }
-    None
-}
-
-/// What went wrong in the handshake; rmcp's own words where they are no dump of a message. They quote the server, so its secrets
-/// are taken out before they are cut.
-fn reason_of(error: &ClientInitializeError, tail: &StderrTail) -> String {
-    let quoted = |words: &str| char_prefix(&tail.scrubbed(words), REASON_BYTES).to_owned();
-    match error {
-        ClientInitializeError::ExpectedInitResponse(_)
-        | ClientInitializeError::ExpectedInitResult(_) => {
-            "its answer is not the result of initialize".to_owned()
-        }
-        ClientInitializeError::JsonRpcError(error) => {
-            format!("it refused: {} ({})", quoted(&error.message), error.code.0)
-        }
-        ClientInitializeError::TransportError { error, .. } => quoted(&error.error.to_string()),
-        other => quoted(&other.to_string()),
-    }
 }
 
 /// Cancels the request at the server. Advisory: the tool may act all the same.

@@ -1,7 +1,23 @@
-//! How a connection begins, and what may still succeed where it did not. Sends nothing.
+//! The handshake of a connection: its request, its time, and the error of one that failed. Sends nothing.
+
+use std::error::Error;
+use std::io;
 
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::stderr_tail::StderrTail;
+use crate::tools::ToolServerError;
+use monolith_core::contract::McpTerms;
+use monolith_core::message::char_prefix;
+
+/// The longest that a server has for its introduction, whatever the contract allows.
+pub(super) const INITIALISE_MS: u64 = 60_000;
+/// Bytes of rmcp's words that an error quotes.
+const REASON_BYTES: usize = 512;
 
 /// How a connection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,5 +59,152 @@ impl Handshake {
             }
             (Self::Discover | Self::Either, _) => Some(Self::Initialize),
         }
+    }
+}
+
+/// Why a connection did not begin.
+#[derive(Debug)]
+pub(super) struct NotIntroduced {
+    pub(super) error: ToolServerError,
+    /// What may still succeed, on a connection of its own.
+    pub(super) next: Option<Handshake>,
+}
+
+/// How long the other side has to introduce itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Introduction<'a> {
+    pub(super) handshake: Handshake,
+    /// What the contract grants the other side.
+    pub(super) terms: &'a McpTerms,
+    /// What an error names.
+    pub(super) timeout_ms: u64,
+    /// When this handshake is given up.
+    pub(super) until: Instant,
+}
+
+/// The transport that a connection begins over, within the time of its introduction. `place` is what messages call the other side.
+pub(super) async fn reach<T, E: Error + 'static>(
+    connecting: impl Future<Output = Result<T, E>>,
+    place: &str,
+    introduction: &Introduction<'_>,
+    cancel: &CancellationToken,
+) -> Result<T, ToolServerError> {
+    let connected = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
+        connected = tokio::time::timeout_at(introduction.until, connecting) => connected,
+    };
+    match connected {
+        Ok(Ok(transport)) => Ok(transport),
+        Ok(Err(fault)) => Err(match reason_unreached(&fault) {
+            Some(reason) => ToolServerError::Unreached {
+                address: place.to_owned(),
+                reason,
+            },
+            None => ToolServerError::Protocol {
+                reason: char_prefix(&fault.to_string(), REASON_BYTES).to_owned(),
+                output: String::new(),
+                step: "initialise",
+            },
+        }),
+        Err(_) => Err(ToolServerError::TimedOut {
+            output: String::new(),
+            step: "initialise",
+            longest_ms: INITIALISE_MS,
+            timeout_ms: introduction.timeout_ms,
+        }),
+    }
+}
+
+/// The error of a handshake that failed, in our words.
+pub(super) fn not_introduced(
+    error: &ClientInitializeError,
+    place: &str,
+    tail: &StderrTail,
+) -> ToolServerError {
+    // After a refusal of the first question, what became of the second one says more.
+    let error = match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
+        error => error,
+    };
+    if let ClientInitializeError::ConnectionClosed(_) = error {
+        return ToolServerError::Exited {
+            status: "it closed the connection".to_owned(),
+            output: tail.clauses(),
+        };
+    }
+    match unreached(error) {
+        Some(reason) => ToolServerError::Unreached {
+            address: place.to_owned(),
+            reason,
+        },
+        None => ToolServerError::Protocol {
+            reason: reason_of(error, tail),
+            output: tail.clauses(),
+            step: "initialise",
+        },
+    }
+}
+
+/// What a server did that took a connection and sent nothing back over it.
+const CLOSED: &str = "the server closed the connection before it answered";
+
+/// Why there is no connection, where there is none: the causes are looked through, since their texts do not say it.
+fn unreached(error: &ClientInitializeError) -> Option<&'static str> {
+    let ClientInitializeError::TransportError { error, .. } = error else {
+        return None;
+    };
+    reason_unreached(error.error.as_ref())
+}
+
+fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let mut cause = Some(error);
+    while let Some(one) = cause {
+        if let Some(io) = one.downcast_ref::<io::Error>() {
+            match io.kind() {
+                io::ErrorKind::ConnectionRefused => return Some("connection refused"),
+                io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::UnexpectedEof => return Some(CLOSED),
+                // So rustls names bytes that are no record of TLS.
+                _ if io.to_string().contains("InvalidContentType") => {
+                    return Some(
+                        "the server does not speak TLS there: an address with http may be meant",
+                    );
+                }
+                _ => {}
+            }
+        }
+        let text = one.to_string();
+        if text.starts_with("connection closed before message completed") {
+            return Some(CLOSED);
+        }
+        if text.starts_with("dns error") {
+            return Some("its host is not found");
+        }
+        // rmcp names no source for what its client failed with.
+        cause = match one.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(inner)) => Some(inner),
+            _ => one.source(),
+        };
+    }
+    None
+}
+
+/// What went wrong in the handshake; rmcp's own words where they are no dump of a message. They quote the server, so its secrets
+/// are taken out before they are cut.
+fn reason_of(error: &ClientInitializeError, tail: &StderrTail) -> String {
+    let quoted = |words: &str| char_prefix(&tail.scrubbed(words), REASON_BYTES).to_owned();
+    match error {
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "its answer is not the result of initialize".to_owned()
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("it refused: {} ({})", quoted(&error.message), error.code.0)
+        }
+        ClientInitializeError::TransportError { error, .. } => quoted(&error.error.to_string()),
+        other => quoted(&other.to_string()),
     }
 }

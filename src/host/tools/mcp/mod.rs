@@ -46,11 +46,9 @@ mod sampling;
 mod server;
 mod sse_transport;
 mod stderr_tail;
-mod timeouts;
 mod tool_list;
 mod traced;
 mod websocket;
 
-pub(super) use opening::Endpoint;
+pub(super) use opening::{Endpoint, Timeouts};
 pub(super) use server::McpServer;
-pub(super) use timeouts::Timeouts;

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::address::{self, Address};
-use super::connection::{self, Connection, Introduction, NotIntroduced};
-use super::handshake::Handshake;
+use super::connection::Connection;
+use super::handshake::{Handshake, INITIALISE_MS, Introduction, NotIntroduced, reach};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
 use super::pending::FRAME_BYTES;
@@ -29,6 +29,12 @@ use crate::tools::sandbox::missing_grants;
 use crate::tools::sandbox::{CANNOT_SET_UP, NOT_STARTED};
 use monolith_core::contract::{McpTerms, Remote};
 use monolith_core::message::Scrubber;
+
+/// The longest wait for a response.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+/// The longest that a server has for the list of its tools, whatever the contract allows.
+pub(super) const LIST_MS: u64 = 30_000;
 
 /// How long the exit status of a child whose output ended is waited for.
 const STATUS_GRACE: Duration = Duration::from_millis(200);
@@ -86,45 +92,32 @@ async fn begin_child(
     );
     let to = (transport, name);
     let introduced = Connection::introduce(to, tail, changes, introduction, cancel);
-    Ok(match Box::pin(introduced).await {
-        Ok(connection) => Ok((connection, process)),
-        Err(NotIntroduced {
-            error: ToolServerError::Exited { status, output },
-            next,
-        }) => {
-            let ended = process.ended(STATUS_GRACE).await;
-            if let Some(reason) = not_confined(program, ended, &output) {
-                let reason = reason.to_owned();
-                return Err(ToolServerError::NotConfined { reason });
-            }
-            let status = ended.map_or(status, |ended| ended.to_string());
-            let output = with_missing_grants(program, output, scrub.as_ref());
-            let error = ToolServerError::Exited { status, output };
-            // One that never read the question did not end on it, and would end again.
-            let next = next.filter(|_| !input.is_unread());
-            Err(NotIntroduced { error, next })
+    let mut failed = match Box::pin(introduced).await {
+        Ok(connection) => return Ok(Ok((connection, process))),
+        Err(failed) => failed,
+    };
+    if let ToolServerError::Exited { status, output } = &mut failed.error {
+        let ended = process.ended(STATUS_GRACE).await;
+        if let Some(reason) = not_confined(program, ended, output) {
+            let reason = reason.to_owned();
+            return Err(ToolServerError::NotConfined { reason });
         }
-        Err(NotIntroduced {
-            error:
-                ToolServerError::TimedOut {
-                    longest_ms,
-                    output,
-                    step,
-                    timeout_ms,
-                },
-            next,
-        }) => {
-            let output = with_missing_grants(program, output, scrub.as_ref());
-            let error = ToolServerError::TimedOut {
-                longest_ms,
-                output,
-                step,
-                timeout_ms,
-            };
-            Err(NotIntroduced { error, next })
+        if let Some(ended) = ended {
+            *status = ended.to_string();
         }
-        Err(failed) => Err(failed),
-    })
+        // A server that never read the question did not end on it, and would end again.
+        failed.next = failed.next.filter(|_| !input.is_unread());
+    }
+    #[cfg(target_os = "linux")]
+    if let ToolServerError::Exited { output, .. } | ToolServerError::TimedOut { output, .. } =
+        &mut failed.error
+        && let Some(profile) = program.sandbox
+    {
+        // The paths that the server named and could not use, each with the line of the contract that grants it.
+        let missing = missing_grants(profile, program.args, output);
+        output.insert_str(0, &scrub.text(&missing));
+    }
+    Ok(Err(failed))
 }
 
 /// Returns the error of a sandbox that started nothing, from the exit code and the line of its process.
@@ -136,18 +129,6 @@ fn not_confined<'o>(
     let is_of_sandbox = ended.and_then(|ended| ended.code()) == Some(i32::from(NOT_STARTED));
     let (_, reason) = output.split_once(CANNOT_SET_UP)?;
     (program.sandbox.is_some() && is_of_sandbox).then_some(reason)
-}
-
-/// Puts the paths that the server named and could not use before its output, each with the line of the contract that grants it.
-fn with_missing_grants(program: &Program<'_>, output: String, scrub: &dyn Scrubber) -> String {
-    #[cfg(target_os = "linux")]
-    if let Some(profile) = program.sandbox {
-        let missing = missing_grants(profile, program.args, &output);
-        return scrub.text(&missing).into_owned() + &output;
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (program, scrub);
-    output
 }
 
 /// A server's address: what is spoken there, where, and with which headers.
@@ -190,7 +171,13 @@ pub(super) async fn address(
         },
     };
     let (mut tried, mut was_late) = (0, false);
-    let named = |error| at_address(place, error);
+    let named = |mut error| {
+        if let ToolServerError::TimedOut { output, .. } = &mut error {
+            let asked = format!("; it was asked at {}", address::without_secrets(place.url));
+            output.insert_str(0, &asked);
+        }
+        error
+    };
     loop {
         let NotIntroduced { error, next } =
             match Box::pin(begin_at(place, introduction, scrub, cancel)).await? {
@@ -212,25 +199,6 @@ pub(super) async fn address(
         was_late = matches!(error, ToolServerError::TimedOut { .. });
         tried += 1;
         introduction = Introduction { handshake, ..whole };
-    }
-}
-
-/// The error with the address that was silent, or that was no server of tools.
-fn at_address(place: Endpoint<'_>, error: ToolServerError) -> ToolServerError {
-    let asked = || format!("; it was asked at {}", address::without_secrets(place.url));
-    match error {
-        ToolServerError::TimedOut {
-            longest_ms,
-            output,
-            step,
-            timeout_ms,
-        } => ToolServerError::TimedOut {
-            longest_ms,
-            output: format!("{}{output}", asked()),
-            step,
-            timeout_ms,
-        },
-        error => error,
     }
 }
 
@@ -259,14 +227,14 @@ async fn begin_at(
         }
         Remote::Sse => {
             let connected = SseTransport::connect(address, ours);
-            let connected = connection::reach(connected, name, &introduction, cancel);
+            let connected = reach(connected, name, &introduction, cancel);
             let to = (connected.await?, name);
             Connection::introduce(to, tail, changes, introduction, cancel).await
         }
         Remote::Websocket => {
             let probe = (introduction.handshake == Handshake::Either).then_some(ADDRESS_PROBE);
             let connected = WebSocketTransport::connect(address, ours, probe);
-            let connected = connection::reach(connected, name, &introduction, cancel);
+            let connected = reach(connected, name, &introduction, cancel);
             let to = (connected.await?, name);
             Connection::introduce(to, tail, changes, introduction, cancel).await
         }
@@ -281,4 +249,47 @@ fn introduction(handshake: Handshake, terms: &McpTerms, timeout_ms: u64) -> Intr
         timeout_ms,
         until: Instant::now() + Duration::from_millis(timeout_ms),
     }
+}
+
+/// How long bring-up waits for a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tools) struct Timeouts {
+    /// For its introduction; `npx` may have to install it first.
+    pub(in crate::tools) initialise_ms: u64,
+    /// For the whole list of its tools.
+    pub(in crate::tools) list_ms: u64,
+}
+
+impl Timeouts {
+    /// The longest timeouts, together never longer than the whole run may take.
+    pub(in crate::tools) fn within(total_ms: u64) -> Self {
+        let list_ms = (total_ms / 3).clamp(1, LIST_MS);
+        Self {
+            initialise_ms: total_ms.saturating_sub(list_ms).clamp(1, INITIALISE_MS),
+            list_ms,
+        }
+    }
+
+    /// For both.
+    pub(in crate::tools) const fn whole_ms(self) -> u64 {
+        self.initialise_ms.saturating_add(self.list_ms)
+    }
+
+    /// The longest for both, whatever the contract allows.
+    pub(in crate::tools) const LONGEST_MS: u64 = INITIALISE_MS + LIST_MS;
+
+    /// Whether a server that was too slow for the others may be in time for these.
+    pub(in crate::tools) const fn outlast(self, others: Self) -> bool {
+        self.initialise_ms > others.initialise_ms || self.list_ms > others.list_ms
+    }
+}
+
+/// The moment `timeout_ms` from now, at most a year.
+pub(super) fn deadline(timeout_ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(timeout_ms).min(LONGEST)
+}
+
+/// Until when a call waits for a person: after nine tenths of its time its server gets a refusal, and the rest to end the call.
+pub(super) fn person_until(timeout_ms: u64) -> Instant {
+    deadline(timeout_ms - timeout_ms / 10)
 }
