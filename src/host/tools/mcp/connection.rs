@@ -30,11 +30,11 @@ use crate::tools::{ExchangeLog, ToolServerError, trace};
 use monolith_core::contract::HealthProbe;
 use monolith_core::message::ToolServerStatement;
 
-/// How long a cancellation may take to be sent.
+/// Maximum time to send a cancellation.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
-/// How long a server that was overdue has to show that it answers.
+/// Time for an overdue server to show that it answers.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long rmcp may take to close a connection.
+/// Maximum time for rmcp to close a connection.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
 /// An initialised connection to a server: sends one request at a time, or several at once.
@@ -42,25 +42,25 @@ const CLOSE_GRACE: Duration = Duration::from_millis(500);
 pub(super) struct Connection {
     calls: OpenCalls,
     changes: Changes,
-    /// Brings the changes of the server's tools, where the protocol has them on request only.
+    /// Reports changes of the tools, for a protocol that reports them on request only.
     _subscription: Option<RequestHandle<RoleClient>>,
-    /// Whether the last response that was waited for did not come in time.
+    /// True if the last response was late.
     is_overdue: AtomicBool,
-    /// What diagnostics call the other side.
+    /// Name of the other side in diagnostics.
     place: String,
     reports: ProgressDispatcher,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
 }
 
-/// Receives what a server reports of the request that it works on.
+/// Receives progress reports of one request.
 pub(super) type ReportWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
 
-/// No one wants to know.
+/// Ignores progress reports.
 pub(super) const UNWATCHED: &ReportWatch<'static> = &|_| ();
 
 impl Connection {
-    /// Begins the connection over a transport. `place` is what messages call the other side.
+    /// Begins the connection over a transport. `place` names the other side in messages.
     pub(super) async fn introduce<T, E, A>(
         (transport, place): (T, &str),
         tail: Arc<StderrTail>,
@@ -131,7 +131,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer. If none comes in time, the server is asked to stop; it may not.
+    /// Sends a request and waits for its answer. If none comes in time, asks the server to stop, which it may not.
     pub(super) async fn ask(
         &self,
         request: ClientRequest,
@@ -214,18 +214,17 @@ impl Connection {
         }
     }
 
-    /// A call is in flight from now on, as long as the result is kept: what the server asks for meanwhile goes to `log`.
+    /// Opens a call that lasts until the result is dropped: requests of the server meanwhile go to `log`.
     pub(super) fn open_call(&self, log: &Arc<ExchangeLog>) -> OpenCall {
         self.calls.open(log)
     }
 
-    /// Whether the last response that was waited for did not come in time.
+    /// True if the last response was late.
     pub(super) fn is_overdue(&self) -> bool {
         self.is_overdue.load(Ordering::Relaxed)
     }
 
-    /// Whether the server answers a ping, else the question for its tools (001 §6). It is asked only where its last response did not
-    /// come in time.
+    /// True if the server is not overdue, or answers a ping or else the question for its tools (001 §6).
     pub(super) async fn answers(&self, probe: HealthProbe, cancel: &CancellationToken) -> bool {
         if !self.is_overdue() {
             return true;
@@ -245,17 +244,17 @@ impl Connection {
         false
     }
 
-    /// Whether no request can be sent any more.
+    /// True if no request can be sent any more.
     pub(super) fn is_closed(&self) -> bool {
         self.service.is_transport_closed()
     }
 
-    /// How often the server has reported that its tools changed.
+    /// Number of changes of the tools that the server has reported.
     pub(super) fn changes(&self) -> u64 {
         self.changes.count()
     }
 
-    /// What the server of that name said when it was introduced to; `scrub` goes over each text before it is cut.
+    /// The statement of the server of that name in the handshake; `scrub` cleans each text before it is cut.
     pub(super) fn statement(
         &self,
         server: &str,
@@ -276,20 +275,20 @@ impl Connection {
         ))
     }
 
-    /// What the server declared that it has.
+    /// The declared capabilities of the server.
     pub(super) fn capabilities(&self) -> Option<ServerCapabilities> {
         let info = self.service.peer_info()?;
         Some(info.capabilities.clone())
     }
 
-    /// Whether the server declared that it has tools.
+    /// True if the server declared tools.
     pub(super) fn has_tools(&self) -> bool {
         self.service
             .peer_info()
             .is_some_and(|info| info.capabilities.tools.is_some())
     }
 
-    /// What the server wrote that is no message, as clauses that go on after a reason.
+    /// The output of the server that is no message, as clauses to append to a reason.
     pub(super) fn output(&self) -> String {
         self.tail.clauses()
     }
@@ -307,8 +306,8 @@ impl Connection {
     }
 }
 
-/// Asks for reports of changes of the tools: since protocol 2026-07-28 a server reports them on request only. Its answer ends the
-/// subscription, so it is not waited for.
+/// Subscribes to changes of the tools: since protocol 2026-07-28 a server reports them on request only. The answer would end the
+/// subscription, so nothing waits for it.
 async fn subscribe(
     service: &RunningService<RoleClient, Listener>,
 ) -> Option<RequestHandle<RoleClient>> {
@@ -331,6 +330,6 @@ async fn subscribe(
 /// Cancels the request at the server. Advisory: the tool may act all the same.
 async fn give_up(handle: RequestHandle<RoleClient>, reason: &str) {
     let cancellation = handle.cancel(Some(reason.to_owned()));
-    // Where even that cannot be sent, the connection is as good as lost, and the next call will see it.
+    // If not even that can be sent, the connection is as good as lost, and the next call notices it.
     let _ = tokio::time::timeout(CANCEL_GRACE, cancellation).await;
 }

@@ -14,24 +14,24 @@ use crate::tools::ToolServerError;
 use monolith_core::contract::McpTerms;
 use monolith_core::message::char_prefix;
 
-/// The longest that a server has for its introduction, whatever the contract allows.
+/// Maximum time for the introduction of a server, whatever the contract allows.
 pub(super) const INITIALISE_MS: u64 = 60_000;
-/// Bytes of rmcp's words that an error quotes.
+/// Maximum size of rmcp's words in an error.
 const REASON_BYTES: usize = 512;
 
-/// How a connection begins.
+/// The request that begins a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handshake {
-    /// With `server/discover`, as protocol 2026-07-28 does.
+    /// `server/discover`, of protocol 2026-07-28.
     Discover,
-    /// With `initialize`, as every protocol before it does.
+    /// `initialize`, of every older protocol.
     Initialize,
-    /// With `server/discover`, and where the server refuses that, with `initialize` on the same connection.
+    /// `server/discover`, then `initialize` on the same connection if the server refuses.
     Either,
 }
 
 impl Handshake {
-    /// As rmcp begins it.
+    /// The same in rmcp's terms.
     pub(super) fn lifecycle(self) -> ClientLifecycleMode {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         match self {
@@ -44,15 +44,15 @@ impl Handshake {
         }
     }
 
-    /// What may still succeed after this error. A server of an older protocol may do anything on a request that it does not know, so
-    /// whatever it did, `initialize` is worth a try; one that refuses `initialize` may have been too slow for the question before it.
+    /// The handshake to try after this error. A server of an older protocol may do anything on an unknown request, so `initialize` is
+    /// worth a try. A server that refuses `initialize` may have been too slow for the question before it.
     pub(super) fn after(self, error: &ClientInitializeError) -> Option<Self> {
         match (self, error) {
             (Self::Initialize, _) => None,
             (Self::Either, ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => {
                 match **fallback {
                     ClientInitializeError::JsonRpcError(_) => Some(Self::Discover),
-                    // It may have ended on the first question all the same, only later than that was waited for.
+                    // It may have ended on the first question after the wait for it.
                     ClientInitializeError::ConnectionClosed(_) => Some(Self::Initialize),
                     _ => None,
                 }
@@ -62,27 +62,27 @@ impl Handshake {
     }
 }
 
-/// Why a connection did not begin.
+/// The error of a connection that did not begin.
 #[derive(Debug)]
 pub(super) struct NotIntroduced {
     pub(super) error: ToolServerError,
-    /// What may still succeed, on a connection of its own.
+    /// The handshake to try on another connection.
     pub(super) next: Option<Handshake>,
 }
 
-/// How long the other side has to introduce itself.
+/// The terms on which a connection begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Introduction<'a> {
     pub(super) handshake: Handshake,
-    /// What the contract grants the other side.
+    /// Grants of the contract to the other side.
     pub(super) terms: &'a McpTerms,
-    /// What an error names.
+    /// The time that an error names.
     pub(super) timeout_ms: u64,
-    /// When this handshake is given up.
+    /// The moment when this handshake is given up.
     pub(super) until: Instant,
 }
 
-/// The transport that a connection begins over, within the time of its introduction. `place` is what messages call the other side.
+/// Waits for a transport within the time of the introduction. `place` names the other side in messages.
 pub(super) async fn reach<T, E: Error + 'static>(
     connecting: impl Future<Output = Result<T, E>>,
     place: &str,
@@ -116,13 +116,13 @@ pub(super) async fn reach<T, E: Error + 'static>(
     }
 }
 
-/// The error of a handshake that failed, in our words.
+/// The error of a failed handshake, in our words.
 pub(super) fn not_introduced(
     error: &ClientInitializeError,
     place: &str,
     tail: &StderrTail,
 ) -> ToolServerError {
-    // After a refusal of the first question, what became of the second one says more.
+    // If the first question was refused, the error of the second one says more.
     let error = match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
         error => error,
@@ -146,10 +146,10 @@ pub(super) fn not_introduced(
     }
 }
 
-/// What a server did that took a connection and sent nothing back over it.
+/// The reason for a server that accepts a connection and sends nothing back.
 const CLOSED: &str = "the server closed the connection before it answered";
 
-/// Why there is no connection, where there is none: the causes are looked through, since their texts do not say it.
+/// The reason why a server could not be reached, if that is the error. The texts do not say it, but the causes do.
 fn unreached(error: &ClientInitializeError) -> Option<&'static str> {
     let ClientInitializeError::TransportError { error, .. } = error else {
         return None;
@@ -167,7 +167,7 @@ fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
                 | io::ErrorKind::ConnectionAborted
                 | io::ErrorKind::BrokenPipe
                 | io::ErrorKind::UnexpectedEof => return Some(CLOSED),
-                // So rustls names bytes that are no record of TLS.
+                // The name that rustls gives to bytes that are no record of TLS.
                 _ if io.to_string().contains("InvalidContentType") => {
                     return Some(
                         "the server does not speak TLS there: an address with http may be meant",
@@ -183,7 +183,7 @@ fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
         if text.starts_with("dns error") {
             return Some("its host is not found");
         }
-        // rmcp names no source for what its client failed with.
+        // rmcp names no source for an error of its client.
         cause = match one.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
             Some(StreamableHttpError::Client(inner)) => Some(inner),
             _ => one.source(),
@@ -192,8 +192,8 @@ fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
     None
 }
 
-/// What went wrong in the handshake; rmcp's own words where they are no dump of a message. They quote the server, so its secrets
-/// are taken out before they are cut.
+/// The reason for a failed handshake, in rmcp's words unless they dump a message. The words quote the server, so secrets are removed
+/// before the text is cut.
 fn reason_of(error: &ClientInitializeError, tail: &StderrTail) -> String {
     let quoted = |words: &str| char_prefix(&tail.scrubbed(words), REASON_BYTES).to_owned();
     match error {

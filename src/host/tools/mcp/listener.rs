@@ -1,5 +1,5 @@
-//! The client's side of a connection: who it is, how often the server's tools changed, what it reports of calls, and what the contract
-//! grants it.
+//! The client's side of a connection: introduces us, counts changes of the tools, passes on progress, and answers requests of the
+//! server as the contract grants them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const SAMPLING_REFUSED: ErrorCode = ErrorCode(-1);
 /// Maximum size of a progress report's message.
 const MESSAGE_BYTES: usize = 200;
 
-/// How often a server has reported that its tools changed.
+/// Number of changes of its tools that a server has reported.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes(Arc<AtomicU64>);
 
@@ -46,14 +46,14 @@ impl Changes {
     }
 }
 
-/// Our side towards a server: hears that its tools changed, and grants it what the contract does.
+/// The handler of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
-    /// The calls that may ask for input.
+    /// The open calls, which may ask for input.
     pub(super) calls: OpenCalls,
     pub(super) changes: Changes,
     pub(super) reports: ProgressDispatcher,
-    /// Knows what is secret.
+    /// Removes secrets.
     pub(super) tail: Arc<StderrTail>,
     pub(super) terms: McpTerms,
 }
@@ -112,7 +112,7 @@ impl ClientHandler for Listener {
         if self.terms.sampling.is_none() {
             return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
         }
-        // What it gets is recorded with a call, so there must be one.
+        // The answer is recorded with a call, so there must be one.
         let Some(call) = self.calls.first().filter(|call| !call.is_full()) else {
             let why = "a model may be asked during a call, and a hundred times there";
             return Err(ErrorData::invalid_request(why, None));
@@ -140,7 +140,7 @@ impl ClientHandler for Listener {
         if self.terms.elicitation == Elicitation::Denied {
             return Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>());
         }
-        // What it gets is recorded with a call, so there must be one.
+        // The answer is recorded with a call, so there must be one.
         let Some(call) = self.calls.first().filter(|call| !call.is_full()) else {
             let why = "input may be asked for during a call, and a hundred times there";
             return Err(ErrorData::invalid_request(why, None));
@@ -157,7 +157,7 @@ impl ClientHandler for Listener {
         decoded(answered(&params, content.as_ref(), noted))
     }
 
-    /// rmcp hands in here what it cannot read, too: of a request that is granted the params are at fault.
+    /// rmcp passes unreadable requests here, too: the params of a granted request are at fault then.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -178,7 +178,7 @@ impl ClientHandler for Listener {
     }
 }
 
-/// A result as rmcp holds it.
+/// Converts a result to rmcp's type.
 fn decoded<T: DeserializeOwned>(result: Value) -> Result<T, ErrorData> {
     serde_json::from_value(result)
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))

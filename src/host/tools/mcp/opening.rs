@@ -1,8 +1,8 @@
-//! Begins connections: negotiates the protocol, on a second connection where the first one does not survive that. Does not list tools.
+//! Begins connections: negotiates the protocol, on a second connection if the first one does not survive that. Does not list tools.
 //!
-//! Protocol 2026-07-28 begins with `server/discover`, every protocol before it with `initialize`; a server answers the wrong one with an
-//! error, not at all, or by ending. A child is asked for both on one connection, so that most are started once. An address is asked for
-//! the newer protocol on a connection of its own: over HTTP an older server may refuse what has no session in any way it likes.
+//! Protocol 2026-07-28 begins with `server/discover`, every older protocol with `initialize`. A server answers the wrong one with an
+//! error, not at all, or by ending. A child gets both questions on one connection, so that most children start once. An HTTP address
+//! gets each question on another connection: an older server may refuse a request without a session in any way.
 
 use std::collections::BTreeMap;
 use std::process::ExitStatus;
@@ -30,21 +30,21 @@ use crate::tools::sandbox::{CANNOT_SET_UP, NOT_STARTED};
 use monolith_core::contract::{McpTerms, Remote};
 use monolith_core::message::Scrubber;
 
-/// The longest wait for a response.
+/// Maximum wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// The longest that a server has for the list of its tools, whatever the contract allows.
+/// Maximum time to list the tools, whatever the contract allows.
 pub(super) const LIST_MS: u64 = 30_000;
 
-/// How long the exit status of a child whose output ended is waited for.
+/// Time to wait for the exit status of a child whose output ended.
 const STATUS_GRACE: Duration = Duration::from_millis(200);
-/// How long a child has to answer `server/discover` before `initialize` follows: some servers ignore what they do not know.
+/// Time for a child to answer `server/discover` before `initialize` follows: some servers ignore unknown requests.
 const CHILD_PROBE: Duration = Duration::from_secs(2);
 /// The same for an address.
 const ADDRESS_PROBE: Duration = Duration::from_secs(5);
 
-/// Starts a child and begins a connection to it, within `initialise_ms`. A child that ended on the first question is started once more;
-/// one that ended without reading it is not.
+/// Starts a child and begins a connection to it, within `initialise_ms`. Starts it again if it ended on the first question, unless it
+/// never read the question.
 pub(super) async fn child(
     (name, terms): (&str, &McpTerms),
     program: &Program<'_>,
@@ -64,7 +64,7 @@ pub(super) async fn child(
                 introduction.handshake = next;
                 first = Some(error);
             }
-            // It refused `initialize`, and nothing came of the other question.
+            // It refused `initialize`, and the other question failed, too.
             (_, Some(first)) if introduction.handshake == Handshake::Discover => return Err(first),
             _ => return Err(error),
         }
@@ -131,10 +131,10 @@ fn not_confined<'o>(
     (program.sandbox.is_some() && is_of_sandbox).then_some(reason)
 }
 
-/// A server's address: what is spoken there, where, and with which headers.
+/// The address of a server, its protocol and the headers to send.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tools) struct Endpoint<'a> {
-    /// Where tokens for it come from, where it may have any.
+    /// Source of tokens, if the server may want any.
     pub(in crate::tools) authorization: Option<&'a Arc<Authorization>>,
     pub(in crate::tools) headers: &'a BTreeMap<String, String>,
     pub(in crate::tools) remote: Remote,
@@ -142,7 +142,7 @@ pub(in crate::tools) struct Endpoint<'a> {
 }
 
 impl Endpoint<'_> {
-    /// Whether the server refused a request for want of authorization.
+    /// True if the server refused a request for want of authorization.
     fn lacks_authorization(&self) -> bool {
         self.authorization
             .is_some_and(|known| known.need().is_some())
@@ -185,7 +185,7 @@ pub(super) async fn address(
                 Err(failed) => failed,
             };
         if place.lacks_authorization() {
-            // It refused the first question for that alone, and would refuse the next one.
+            // It would refuse the next question for the same reason.
             return Err(named(error));
         }
         let handshake = match (next, tried) {
@@ -251,17 +251,17 @@ fn introduction(handshake: Handshake, terms: &McpTerms, timeout_ms: u64) -> Intr
     }
 }
 
-/// How long bring-up waits for a server.
+/// Time that bring-up allows a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tools) struct Timeouts {
-    /// For its introduction; `npx` may have to install it first.
+    /// For the introduction; `npx` may have to install the server first.
     pub(in crate::tools) initialise_ms: u64,
-    /// For the whole list of its tools.
+    /// For the whole list of tools.
     pub(in crate::tools) list_ms: u64,
 }
 
 impl Timeouts {
-    /// The longest timeouts, together never longer than the whole run may take.
+    /// The maximum timeouts that fit into the time of the whole run.
     pub(in crate::tools) fn within(total_ms: u64) -> Self {
         let list_ms = (total_ms / 3).clamp(1, LIST_MS);
         Self {
@@ -270,15 +270,15 @@ impl Timeouts {
         }
     }
 
-    /// For both.
+    /// The sum of both.
     pub(in crate::tools) const fn whole_ms(self) -> u64 {
         self.initialise_ms.saturating_add(self.list_ms)
     }
 
-    /// The longest for both, whatever the contract allows.
+    /// Maximum sum, whatever the contract allows.
     pub(in crate::tools) const LONGEST_MS: u64 = INITIALISE_MS + LIST_MS;
 
-    /// Whether a server that was too slow for the others may be in time for these.
+    /// True if a server that was too slow for `others` may be in time for these.
     pub(in crate::tools) const fn outlast(self, others: Self) -> bool {
         self.initialise_ms > others.initialise_ms || self.list_ms > others.list_ms
     }
@@ -289,7 +289,8 @@ pub(super) fn deadline(timeout_ms: u64) -> Instant {
     Instant::now() + Duration::from_millis(timeout_ms).min(LONGEST)
 }
 
-/// Until when a call waits for a person: after nine tenths of its time its server gets a refusal, and the rest to end the call.
+/// The moment until which a call waits for a person: nine tenths of its time. The server gets a refusal then, and the rest of the time
+/// to end the call.
 pub(super) fn person_until(timeout_ms: u64) -> Instant {
     deadline(timeout_ms - timeout_ms / 10)
 }

@@ -6,7 +6,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::pending::{FRAME_BYTES, Received};
 
-/// Why a request has no response.
+/// The reason why a request has no response.
 #[derive(Debug)]
 pub(super) enum NoResponse {
     Cancelled,
@@ -28,12 +28,12 @@ pub(super) enum Response {
 /// A response that does not fit its request.
 pub(super) struct Malformed {
     pub(super) detail: String,
-    /// Its bytes, where they were kept.
+    /// Its bytes, if they were kept.
     pub(super) raw: Option<Vec<u8>>,
 }
 
 impl Response {
-    /// Hands the result to `decode`. The inner error is the server's own, the outer one says that there is no valid response.
+    /// Decodes the result. The inner error is the refusal of the server, the outer one an invalid response.
     pub(super) fn decode<T>(
         self,
         decode: impl FnOnce(&RawValue) -> Result<T, String>,
@@ -85,7 +85,7 @@ struct Frame<'a> {
     result: Option<&'a RawValue>,
 }
 
-/// Reads a frame that answers a request of ours; the error text names the fault.
+/// Reads a frame that answers a request of ours; the error text names the mistake.
 fn read(frame: &[u8]) -> Result<Verdict<'_>, String> {
     let text = std::str::from_utf8(frame).map_err(|error| format!("not UTF-8: {error}"))?;
     let text = text.trim_start_matches('\u{feff}');

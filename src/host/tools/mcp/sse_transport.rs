@@ -1,5 +1,5 @@
-//! The transport to a server of protocol 2024-11-05 over HTTP: one stream of events brings its messages, and each of ours is a POST to
-//! the address that the first event names. Does not know calls.
+//! The transport of protocol 2024-11-05 over HTTP: a stream of events brings messages of the server, and each of ours is a POST to the
+//! address that the first event names. Does not know calls.
 
 use std::io;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use crate::tools::oauth::Authorization;
 
 /// JSON-RPC over a stream of events and a POST for each message.
 pub(super) struct SseTransport {
-    /// Where tokens come from, where there may be any.
+    /// Source of tokens, if the server may want any.
     authorization: Option<Arc<Authorization>>,
     client: Client,
-    /// Where messages go: of the same origin as the stream, since the headers go there too.
+    /// Target of messages, of the same origin as the stream since it gets the same headers.
     endpoint: Url,
     events: Events,
     frames: FrameExchange,
     headers: HeaderMap,
 }
 
-/// Why a message does not arrive, or no stream comes about. The address is the contract's, and may hold a secret.
+/// The error of a message or of the stream. It does not name the address, which may hold a secret.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseFault {
     #[error("{0}")]
@@ -51,7 +51,7 @@ pub(super) enum SseFault {
 }
 
 impl SseTransport {
-    /// Opens the stream, and waits for the address that messages go to.
+    /// Opens the stream and waits for the address of messages.
     pub(super) async fn connect(
         address: Address,
         (tail, changes): (Arc<StderrTail>, Changes),

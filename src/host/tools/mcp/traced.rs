@@ -1,4 +1,4 @@
-//! What goes over a connection as diagnostics show it (`--trace-mcp`): requests, responses and introductions. Secrets are out.
+//! Diagnostics of a connection (`--trace-mcp`): requests, responses and introductions, without secrets.
 
 use rmcp::RoleClient;
 use rmcp::model::ClientRequest;
@@ -10,7 +10,7 @@ use super::response::{NoResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use crate::tools::trace;
 
-/// What the other side said of itself.
+/// Traces the introduction of the other side.
 pub(super) fn introduced(
     place: &str,
     tail: &StderrTail,
@@ -24,7 +24,7 @@ pub(super) fn introduced(
     }
 }
 
-/// A request that is about to be sent, arguments byte for byte.
+/// Traces a request that is about to be sent, arguments byte for byte.
 pub(super) fn sent(
     (place, tail): (&str, &StderrTail),
     request: &ClientRequest,
@@ -43,7 +43,7 @@ pub(super) fn sent(
     trace::sent(place, &tail.scrubbed(&text));
 }
 
-/// What came back.
+/// Traces a response.
 pub(super) fn received(
     (place, tail): (&str, &StderrTail),
     response: &Result<Response, NoResponse>,
