@@ -9,20 +9,19 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::call_client::CallClient;
-use super::response::EVENT_BYTES;
 use crate::tools::oauth::Authorization;
 use crate::tools::{ToolServerError, http_client};
 
-/// An address with its headers, checked, and a client for it.
+/// A checked address with its headers and a client for it.
 ///
-/// The client follows no redirect and takes no proxy from the environment, so headers go nowhere but there, and it never repeats
-/// a request: a repeated call would be executed twice.
+/// The client follows no redirect and uses no proxy of the environment, so headers reach only this address. It never repeats a
+/// request: a repeated call would run twice.
 pub(super) struct Address {
-    /// Where tokens for it come from, where it may have any.
+    /// Source of tokens, if the server may want any.
     pub(super) authorization: Option<Arc<Authorization>>,
     pub(super) client: reqwest::Client,
     pub(super) headers: HeaderMap,
-    /// With http in place of ws: a websocket begins as a request.
+    /// Has http instead of ws: a websocket begins as a request.
     pub(super) url: Url,
 }
 
@@ -64,14 +63,12 @@ impl Address {
         })
     }
 
-    /// The transport over streamable HTTP. It does not begin again where a session expired: that would repeat a request.
+    /// The transport over streamable HTTP. It does not renew an expired session: that would repeat a request.
     pub(super) fn streamable(self) -> StreamableHttpClientTransport<CallClient> {
-        // A body that is no stream is bounded by rmcp itself: at 16 MiB, and at 64 KiB where the status is an error's.
         let headers = self.headers.into_iter();
         let headers = headers.filter_map(|(name, value)| Some((name?, value)));
         let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
             .custom_headers(headers.collect())
-            .max_sse_event_size(EVENT_BYTES)
             .reinit_on_expired_session(false);
         let client = CallClient::new(self.client, self.authorization);
         StreamableHttpClientTransport::with_client(client, config)

@@ -1,4 +1,4 @@
-//! What follows where a server refuses a request for want of authorization. Does not know what was requested.
+//! Repeats a request that a server refused for want of authorization. Does not know the request.
 
 use std::sync::Arc;
 
@@ -8,77 +8,66 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use crate::tools::ToolServerError;
 use crate::tools::oauth::{Authorization, Challenge, Renewal};
 
-/// How often one request is sent again: once for a token that expired, once for scopes.
+/// Maximum number of times that one request is sent again: once for an expired token, once for scopes.
 const MOST_ROUNDS: usize = 2;
 
-/// A request that was refused for want of authorization.
-pub(super) struct Refused<'t> {
-    challenge: Challenge,
-    /// How often it was sent before.
-    round: usize,
-    /// The token that it was sent with.
-    used: Option<&'t str>,
-}
-
-impl<'t> Refused<'t> {
-    pub(super) const fn new(used: Option<&'t str>, challenge: Challenge, round: usize) -> Self {
-        Self {
-            challenge,
-            round,
-            used,
-        }
-    }
-
-    /// Whether another token is there to send it with.
-    pub(super) async fn is_renewed(&self, authorization: &Authorization) -> bool {
-        if self.round >= MOST_ROUNDS {
-            authorization.lack(self.used, &self.challenge, None);
-            return false;
-        }
-        authorization.renew(self.used, &self.challenge).await == Renewal::Again
-    }
-}
-
-/// What a response asks for, if that is authorization: then nothing was carried out.
-pub(super) fn asked_by(response: &Response) -> Option<Challenge> {
-    let all = response.headers().get_all(WWW_AUTHENTICATE).iter();
-    let all: Vec<&str> = all.filter_map(|value| value.to_str().ok()).collect();
-    let challenge = Challenge::of(&all.join(", "));
-    match response.status() {
-        StatusCode::UNAUTHORIZED => Some(challenge),
-        StatusCode::FORBIDDEN if challenge.insufficient_scope => Some(challenge),
-        _ => None,
-    }
-}
-
-/// Sends a request with the token that is there; once more where that is refused, and another one is there.
-pub(super) async fn sent(
+/// Sends with the current token, and again while `refused` finds a challenge and another token can be had for it.
+pub(super) async fn with_token<T, F: Future<Output = T>>(
     authorization: Option<&Authorization>,
-    request: impl Fn() -> RequestBuilder,
-) -> Result<Response, reqwest::Error> {
+    send: impl Fn(Option<String>) -> F,
+    refused: impl Fn(&T) -> Option<Challenge>,
+) -> T {
+    let Some(authorization) = authorization else {
+        return send(None).await;
+    };
     let mut round = 0;
     loop {
-        let token = match authorization {
-            Some(authorization) => authorization.token().await,
-            None => None,
+        let token = authorization.token().await;
+        let result = send(token.clone()).await;
+        let Some(challenge) = refused(&result) else {
+            return result;
         };
-        let mut request = request();
-        if let Some(token) = &token {
-            request = request.bearer_auth(token);
+        let used = token.as_deref();
+        if round == MOST_ROUNDS {
+            authorization.lack(used, &challenge, None);
+            return result;
         }
-        let response = request.send().await?;
-        let (Some(authorization), Some(challenge)) = (authorization, asked_by(&response)) else {
-            return Ok(response);
-        };
-        let refused = Refused::new(token.as_deref(), challenge, round);
-        if !refused.is_renewed(authorization).await {
-            return Ok(response);
+        if authorization.renew(used, &challenge).await == Renewal::Never {
+            return result;
         }
         round += 1;
     }
 }
 
-/// That the server of that name wants authorization, where a request was refused for that.
+/// Sends a request as [`with_token`] does.
+pub(super) async fn send_with_token(
+    authorization: Option<&Authorization>,
+    request: impl Fn() -> RequestBuilder,
+) -> Result<Response, reqwest::Error> {
+    let send = |token: Option<String>| match token {
+        Some(token) => request().bearer_auth(token).send(),
+        None => request().send(),
+    };
+    let refused = |result: &Result<Response, reqwest::Error>| {
+        let refusal = refusal(result.as_ref().ok()?)?;
+        Some(Challenge::of(&refusal))
+    };
+    with_token(authorization, send, refused).await
+}
+
+/// The challenges of a response that refuses for want of authorization: nothing was carried out then.
+pub(super) fn refusal(response: &Response) -> Option<String> {
+    let all = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    let all: Vec<&str> = all.filter_map(|value| value.to_str().ok()).collect();
+    let all = all.join(", ");
+    match response.status() {
+        StatusCode::UNAUTHORIZED => Some(all),
+        StatusCode::FORBIDDEN if Challenge::of(&all).insufficient_scope => Some(all),
+        _ => None,
+    }
+}
+
+/// Reports that the server of that name wants authorization, if it refused a request for that.
 pub(super) fn unauthorized(
     authorization: Option<&Arc<Authorization>>,
     name: &str,

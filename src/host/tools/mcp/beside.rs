@@ -1,4 +1,4 @@
-//! What a server has beside its tools, resources and prompts, as tools of ours. Sends nothing.
+//! Tools of ours for the resources and prompts of a server. Sends nothing.
 
 use rmcp::model::{
     ClientRequest, GetPromptRequest, GetPromptRequestParams, InputResponses, ListPromptsRequest,
@@ -14,7 +14,7 @@ use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::Described;
 use monolith_core::contract::Beside;
 
-/// A tool of ours that stands for a request of the protocol.
+/// A tool of ours that makes a request of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BesideTool {
     GetPrompt,
@@ -43,7 +43,7 @@ struct PromptMessage<'a> {
 }
 
 impl BesideTool {
-    /// Those that the contract wants and the server can serve.
+    /// The tools that the contract wants and the server can serve.
     pub(super) fn of(wanted: &[Beside], server: Option<&ServerCapabilities>) -> Vec<Self> {
         let mut tools = Vec::new();
         let has = |beside| wanted.contains(&beside);

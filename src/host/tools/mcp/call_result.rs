@@ -13,15 +13,15 @@ use monolith_core::message::char_prefix;
 const RESOURCES: usize = 1_000;
 /// The type of a result that does not end its call.
 const INPUT_REQUIRED: &str = "input_required";
-/// What a resource link is kept as.
+/// Media type of a resource link that is kept.
 const LINK_MIME_TYPE: &str = "application/json";
 
-/// What a server answers to `tools/call`.
+/// The answer to `tools/call`.
 #[derive(Debug)]
 pub(super) enum CallResult {
     /// The call is over.
     Complete(ToolResponse),
-    /// It goes on once the server has what it asks for.
+    /// The call continues once the server has the input that it asks for.
     InputRequired(InputRequired),
 }
 
@@ -95,7 +95,7 @@ pub(super) fn decode_with(
     complete: impl FnOnce(&RawValue) -> Result<ToolResponse, String>,
 ) -> Result<CallResult, String> {
     let kind = serde_json::from_str::<Type>(result.get());
-    // What is wrong with it otherwise is named below.
+    // Any other mistake is named below.
     if kind.is_ok_and(|kind| kind.kind.as_deref() == Some(INPUT_REQUIRED)) {
         let required = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
         return Ok(CallResult::InputRequired(required));

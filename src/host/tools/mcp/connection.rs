@@ -1,91 +1,66 @@
 //! One initialised connection: sends requests and waits for responses. Does not know tools.
 
 use std::error::Error;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::{FutureExt as _, StreamExt as _};
 use rmcp::RoleClient;
+use rmcp::handler::client::progress::ProgressDispatcher;
 use rmcp::model::{
     ClientRequest, ListToolsRequest, PingRequest, RequestMetaObject, ServerCapabilities,
     SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientServiceExt, PeerRequestOptions, RequestHandle, RunningService,
-    ServiceError,
+    ClientServiceExt, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
 };
 use rmcp::transport::IntoTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{OpenCall, OpenCalls};
-use super::handshake::Handshake;
-use super::listener::{Changes, Listener};
-use super::progress::Reports;
-use super::response::{NoResponse, PendingResponse, Received, Response, RpcError};
+use super::handshake::{Handshake, INITIALISE_MS, Introduction, NotIntroduced, not_introduced};
+use super::listener::{Changes, Listener, in_words};
+use super::pending::PendingResponse;
+use super::response::{NoResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use super::traced;
 use crate::tools::{ExchangeLog, ToolServerError, trace};
-use monolith_core::contract::{HealthProbe, McpTerms};
-use monolith_core::message::{ToolServerStatement, char_prefix};
+use monolith_core::contract::HealthProbe;
+use monolith_core::message::ToolServerStatement;
 
-/// The longest that a server has for its introduction, whatever the contract allows.
-pub(super) const INITIALISE_MS: u64 = 60_000;
-/// How long a cancellation may take to be sent.
+/// Maximum time to send a cancellation.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
-/// How long a server that was overdue has to show that it answers.
+/// Time for an overdue server to show that it answers.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long rmcp may take to close a connection.
+/// Maximum time for rmcp to close a connection.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
-/// Bytes of rmcp's words that an error quotes.
-const REASON_BYTES: usize = 512;
 
 /// An initialised connection to a server: sends one request at a time, or several at once.
 #[derive(Debug)]
 pub(super) struct Connection {
     calls: OpenCalls,
     changes: Changes,
-    /// Brings the changes of the server's tools, where the protocol has them on request only.
+    /// Reports changes of the tools, for a protocol that reports them on request only.
     _subscription: Option<RequestHandle<RoleClient>>,
-    /// Whether the last response that was waited for did not come in time.
+    /// True if the last response was late.
     is_overdue: AtomicBool,
-    /// What diagnostics call the other side.
+    /// Name of the other side in diagnostics.
     place: String,
-    reports: Reports,
+    reports: ProgressDispatcher,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
 }
 
-/// Receives what a server reports of the request that it works on.
+/// Receives progress reports of one request.
 pub(super) type ReportWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
 
-/// No one wants to know.
+/// Ignores progress reports.
 pub(super) const UNWATCHED: &ReportWatch<'static> = &|_| ();
 
-/// Why a connection did not begin.
-#[derive(Debug)]
-pub(super) struct NotIntroduced {
-    pub(super) error: ToolServerError,
-    /// What may still succeed, on a connection of its own.
-    pub(super) next: Option<Handshake>,
-}
-
-/// How long the other side has to introduce itself.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Introduction<'a> {
-    pub(super) handshake: Handshake,
-    /// What the contract grants the other side.
-    pub(super) terms: &'a McpTerms,
-    /// What an error names.
-    pub(super) timeout_ms: u64,
-    /// When this handshake is given up.
-    pub(super) until: Instant,
-}
-
 impl Connection {
-    /// Begins the connection over a transport. `place` is what messages call the other side.
+    /// Begins the connection over a transport. `place` names the other side in messages.
     pub(super) async fn introduce<T, E, A>(
         (transport, place): (T, &str),
         tail: Arc<StderrTail>,
@@ -103,7 +78,7 @@ impl Connection {
             timeout_ms,
             until,
         } = introduction;
-        let reports = Reports::default();
+        let reports = ProgressDispatcher::new();
         let calls = OpenCalls::default();
         let listener = Listener {
             calls: calls.clone(),
@@ -156,7 +131,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer. If none comes in time, the server is asked to stop; it may not.
+    /// Sends a request and waits for its answer. If none comes in time, asks the server to stop, which it may not.
     pub(super) async fn ask(
         &self,
         request: ClientRequest,
@@ -197,7 +172,7 @@ impl Connection {
                 sent.map_err(|error| self.lost(&error.to_string()))?
             }
         };
-        let mut reports = self.reports.of(&handle.progress_token);
+        let mut reports = self.reports.subscribe(handle.progress_token.clone()).await;
         let response = loop {
             tokio::select! {
                 biased;
@@ -211,20 +186,20 @@ impl Connection {
                     give_up(handle, "timeout").await;
                     return Err(NoResponse::TimedOut);
                 }
-                // It shows that the server is at work, and buys no time.
-                report = reports.next() => watch(&report),
+                // A report shows that the server is at work, and buys no time.
+                Some(mut report) = reports.next() => {
+                    while let Some(Some(newer)) = reports.next().now_or_never() {
+                        report = newer;
+                    }
+                    watch(&in_words(&report));
+                }
             }
         };
         self.is_overdue.store(false, Ordering::Relaxed);
-        match pending.take() {
-            Some(Received::Unauthorized) => return Err(NoResponse::Unauthorized),
-            Some(received) => {
-                return match received.lost() {
-                    Some(reason) => Err(self.lost(reason)),
-                    None => Ok(Response::Bytes(received)),
-                };
-            }
-            None => {}
+        if let Some(received) = pending.take() {
+            return received
+                .map(Response::Bytes)
+                .map_err(|reason| self.lost(reason));
         }
         match response {
             Ok(Ok(result)) => Ok(Response::Decoded(Box::new(result))),
@@ -232,24 +207,24 @@ impl Connection {
                 code: i64::from(error.code.0),
                 message: error.message.into_owned(),
             })),
+            Ok(Err(error)) if error.is_authorization_required() => Err(NoResponse::Unauthorized),
             Ok(Err(ServiceError::TransportSend(error))) => Err(self.lost(&error.error.to_string())),
             Ok(Err(error)) => Err(self.lost(&error.to_string())),
             Err(_) => Err(self.lost("the server closed the connection")),
         }
     }
 
-    /// A call is in flight from now on, as long as the result is kept: what the server asks for meanwhile goes to `log`.
+    /// Opens a call that lasts until the result is dropped: requests of the server meanwhile go to `log`.
     pub(super) fn open_call(&self, log: &Arc<ExchangeLog>) -> OpenCall {
         self.calls.open(log)
     }
 
-    /// Whether the last response that was waited for did not come in time.
+    /// True if the last response was late.
     pub(super) fn is_overdue(&self) -> bool {
         self.is_overdue.load(Ordering::Relaxed)
     }
 
-    /// Whether the server answers a ping, else the question for its tools (001 §6). It is asked only where its last response did not
-    /// come in time.
+    /// True if the server is not overdue, or answers a ping or else the question for its tools (001 §6).
     pub(super) async fn answers(&self, probe: HealthProbe, cancel: &CancellationToken) -> bool {
         if !self.is_overdue() {
             return true;
@@ -269,17 +244,17 @@ impl Connection {
         false
     }
 
-    /// Whether no request can be sent any more.
+    /// True if no request can be sent any more.
     pub(super) fn is_closed(&self) -> bool {
         self.service.is_transport_closed()
     }
 
-    /// How often the server has reported that its tools changed.
+    /// Number of changes of the tools that the server has reported.
     pub(super) fn changes(&self) -> u64 {
         self.changes.count()
     }
 
-    /// What the server of that name said when it was introduced to; `scrub` goes over each text before it is cut.
+    /// The statement of the server of that name in the handshake; `scrub` cleans each text before it is cut.
     pub(super) fn statement(
         &self,
         server: &str,
@@ -300,20 +275,20 @@ impl Connection {
         ))
     }
 
-    /// What the server declared that it has.
+    /// The declared capabilities of the server.
     pub(super) fn capabilities(&self) -> Option<ServerCapabilities> {
         let info = self.service.peer_info()?;
         Some(info.capabilities.clone())
     }
 
-    /// Whether the server declared that it has tools.
+    /// True if the server declared tools.
     pub(super) fn has_tools(&self) -> bool {
         self.service
             .peer_info()
             .is_some_and(|info| info.capabilities.tools.is_some())
     }
 
-    /// What the server wrote that is no message, as clauses that go on after a reason.
+    /// The output of the server that is no message, as clauses to append to a reason.
     pub(super) fn output(&self) -> String {
         self.tail.clauses()
     }
@@ -331,8 +306,8 @@ impl Connection {
     }
 }
 
-/// Asks for reports of changes of the tools: since protocol 2026-07-28 a server reports them on request only. Its answer ends the
-/// subscription, so it is not waited for.
+/// Subscribes to changes of the tools: since protocol 2026-07-28 a server reports them on request only. The answer would end the
+/// subscription, so nothing waits for it.
 async fn subscribe(
     service: &RunningService<RoleClient, Listener>,
 ) -> Option<RequestHandle<RoleClient>> {
@@ -352,136 +327,9 @@ async fn subscribe(
         .ok()
 }
 
-/// The transport that a connection begins over, within the time of its introduction. `place` is what messages call the other side.
-pub(super) async fn reach<T, E: Error + 'static>(
-    connecting: impl Future<Output = Result<T, E>>,
-    place: &str,
-    introduction: &Introduction<'_>,
-    cancel: &CancellationToken,
-) -> Result<T, ToolServerError> {
-    let connected = tokio::select! {
-        biased;
-        () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
-        connected = tokio::time::timeout_at(introduction.until, connecting) => connected,
-    };
-    match connected {
-        Ok(Ok(transport)) => Ok(transport),
-        Ok(Err(fault)) => Err(match reason_unreached(&fault) {
-            Some(reason) => ToolServerError::Unreached {
-                address: place.to_owned(),
-                reason,
-            },
-            None => ToolServerError::Protocol {
-                reason: char_prefix(&fault.to_string(), REASON_BYTES).to_owned(),
-                output: String::new(),
-                step: "initialise",
-            },
-        }),
-        Err(_) => Err(ToolServerError::TimedOut {
-            output: String::new(),
-            step: "initialise",
-            longest_ms: INITIALISE_MS,
-            timeout_ms: introduction.timeout_ms,
-        }),
-    }
-}
-
-/// The error of a handshake that failed, in our words.
-fn not_introduced(
-    error: &ClientInitializeError,
-    place: &str,
-    tail: &StderrTail,
-) -> ToolServerError {
-    // After a refusal of the first question, what became of the second one says more.
-    let error = match error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
-        error => error,
-    };
-    if let ClientInitializeError::ConnectionClosed(_) = error {
-        return ToolServerError::Exited {
-            status: "it closed the connection".to_owned(),
-            output: tail.clauses(),
-        };
-    }
-    match unreached(error) {
-        Some(reason) => ToolServerError::Unreached {
-            address: place.to_owned(),
-            reason,
-        },
-        None => ToolServerError::Protocol {
-            reason: reason_of(error, tail),
-            output: tail.clauses(),
-            step: "initialise",
-        },
-    }
-}
-
-/// What a server did that took a connection and sent nothing back over it.
-const CLOSED: &str = "the server closed the connection before it answered";
-
-/// Why there is no connection, where there is none: the causes are looked through, since their texts do not say it.
-fn unreached(error: &ClientInitializeError) -> Option<&'static str> {
-    let ClientInitializeError::TransportError { error, .. } = error else {
-        return None;
-    };
-    reason_unreached(error.error.as_ref())
-}
-
-fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    let mut cause = Some(error);
-    while let Some(one) = cause {
-        if let Some(io) = one.downcast_ref::<io::Error>() {
-            match io.kind() {
-                io::ErrorKind::ConnectionRefused => return Some("connection refused"),
-                io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::BrokenPipe
-                | io::ErrorKind::UnexpectedEof => return Some(CLOSED),
-                // So rustls names bytes that are no record of TLS.
-                _ if io.to_string().contains("InvalidContentType") => {
-                    return Some(
-                        "the server does not speak TLS there: an address with http may be meant",
-                    );
-                }
-                _ => {}
-            }
-        }
-        let text = one.to_string();
-        if text.starts_with("connection closed before message completed") {
-            return Some(CLOSED);
-        }
-        if text.starts_with("dns error") {
-            return Some("its host is not found");
-        }
-        // rmcp names no source for what its client failed with.
-        cause = match one.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            Some(StreamableHttpError::Client(inner)) => Some(inner),
-            _ => one.source(),
-        };
-    }
-    None
-}
-
-/// What went wrong in the handshake; rmcp's own words where they are no dump of a message. They quote the server, so its secrets
-/// are taken out before they are cut.
-fn reason_of(error: &ClientInitializeError, tail: &StderrTail) -> String {
-    let quoted = |words: &str| char_prefix(&tail.scrubbed(words), REASON_BYTES).to_owned();
-    match error {
-        ClientInitializeError::ExpectedInitResponse(_)
-        | ClientInitializeError::ExpectedInitResult(_) => {
-            "its answer is not the result of initialize".to_owned()
-        }
-        ClientInitializeError::JsonRpcError(error) => {
-            format!("it refused: {} ({})", quoted(&error.message), error.code.0)
-        }
-        ClientInitializeError::TransportError { error, .. } => quoted(&error.error.to_string()),
-        other => quoted(&other.to_string()),
-    }
-}
-
 /// Cancels the request at the server. Advisory: the tool may act all the same.
 async fn give_up(handle: RequestHandle<RoleClient>, reason: &str) {
     let cancellation = handle.cancel(Some(reason.to_owned()));
-    // Where even that cannot be sent, the connection is as good as lost, and the next call will see it.
+    // If not even that can be sent, the connection is as good as lost, and the next call notices it.
     let _ = tokio::time::timeout(CANCEL_GRACE, cancellation).await;
 }

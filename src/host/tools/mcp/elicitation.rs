@@ -29,12 +29,12 @@ const QUESTION_BYTES: usize = 16 << 10;
 /// Bytes of a round that is recorded while a person is asked.
 const ROUND_BYTES: usize = 64 << 10;
 
-/// What a server needs before it goes on with a call (MCP schema 2026-07-28, `InputRequiredResult`).
+/// The input that a server needs for a call (MCP schema 2026-07-28, `InputRequiredResult`).
 #[derive(Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct InputRequired {
     #[serde(default, rename = "inputRequests")]
     requests: BTreeMap<String, InputRequest>,
-    /// Goes back as it came.
+    /// Returned unchanged.
     #[serde(default, rename = "requestState")]
     state: Option<String>,
 }
@@ -46,7 +46,7 @@ struct InputRequest {
     params: Value,
 }
 
-/// What a server cannot get, so that its call cannot go on.
+/// The refusal of a request for input, which ends the call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// The contract does not grant the request of that method.
@@ -77,11 +77,11 @@ impl Refused {
     }
 }
 
-/// What a server asked for in one result, and what it gets, as far as that is there.
+/// The requests of one result and the answers to them so far.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Round {
     answers: InputResponses,
-    /// Which round of its call it is, from 1.
+    /// Number of the round in its call, from 1.
     pub(super) number: usize,
     required: InputRequired,
 }
@@ -95,10 +95,10 @@ impl Round {
         }
     }
 
-    /// Gives every answer that needs no person, in the order of the requests; the first question that needs one.
+    /// Answers requests in order until one needs a person or a model; returns that question.
     ///
     /// # Errors
-    /// What the server cannot get.
+    /// The request that is refused.
     pub(super) fn fill(
         &mut self,
         terms: &McpTerms,
@@ -132,10 +132,10 @@ impl Round {
         Ok(None)
     }
 
-    /// The answer to what [`Self::fill`] gave last.
+    /// Takes the answer to the last question of [`Self::fill`].
     ///
     /// # Errors
-    /// [`Refused::NoInference`] where no model answered: the protocol has no refusal of that.
+    /// [`Refused::NoInference`] if no model answered: the protocol has no refusal for that.
     pub(super) fn give(
         &mut self,
         content: Option<&ObjectText>,
@@ -154,20 +154,20 @@ impl Round {
         Ok(())
     }
 
-    /// What a later process can go on from; `None` if that must not be recorded.
+    /// The state from which a later process can resume; `None` if it must not be recorded.
     pub(super) fn resume(&self, scrub: &dyn Scrubber) -> Option<String> {
         let text = serde_json::to_string(self).ok()?;
         let clean = text.len() <= ROUND_BYTES && matches!(scrub.text(&text), Cow::Borrowed(_));
         clean.then_some(text)
     }
 
-    /// The answers, and what goes back with them.
+    /// The answers and the state that is returned with them.
     pub(super) fn into_input(self) -> (InputResponses, Option<String>) {
         (self.answers, self.required.state)
     }
 }
 
-/// What a person is asked; `None` if no person can answer it here: it is to be entered at an address, or too long.
+/// The question for a person; `None` if a person cannot answer it here: its answer belongs at an address, or it is too long.
 pub(super) fn question(params: &Value, scrub: &dyn Scrubber) -> Option<ObjectText> {
     if params.get("url").is_some() {
         return None;
@@ -183,7 +183,7 @@ pub(super) fn question(params: &Value, scrub: &dyn Scrubber) -> Option<ObjectTex
     (text.as_str().len() <= QUESTION_BYTES).then_some(text)
 }
 
-/// The answer with what a person entered, or a refusal. It is noted.
+/// Makes and notes the answer of a person, or a refusal.
 pub(super) fn answered(params: &Value, content: Option<&ObjectText>, noted: Noted<'_>) -> Value {
     let content = content.map(ObjectText::to_value);
     let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -212,7 +212,7 @@ pub(super) fn answered(params: &Value, content: Option<&ObjectText>, noted: Note
 
 /// The answer to a request for input: the defaults of its fields, where that is enough. It is noted.
 pub(super) fn elicited(params: &Value, noted: Noted<'_>) -> Value {
-    // What is to be entered at an address needs a person there.
+    // Input at an address needs a person there.
     let schema = params.get("requestedSchema");
     let schema = schema.filter(|_| params.get("url").is_none());
     let content = schema.and_then(with_defaults).map(Value::Object);
@@ -260,7 +260,7 @@ impl OpenCalls {
         }
     }
 
-    /// That of the call that a request belongs to: a request does not name its call, so of several the one that began first.
+    /// The log of the call that began first: a request does not name its call.
     pub(super) fn first(&self) -> Option<Arc<ExchangeLog>> {
         self.logs().first().cloned()
     }

@@ -6,15 +6,20 @@ use reqwest::Response;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 
+/// Maximum size of an event.
+const EVENT_BYTES: usize = 16 << 20;
+
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// The events of a stream; one over `most` bytes ends it with [`Broken::TooLarge`].
-pub(super) fn events(response: Response, most: usize) -> Events {
+/// The events of a stream; one over 16 MiB ends it with [`Broken::TooLarge`].
+pub(super) fn events(response: Response) -> Events {
     let start = Some((response, EventSize::default()));
     let chunks = stream::unfold(start, move |state| async move {
         let (mut response, mut size) = state?;
         match response.chunk().await {
-            Ok(Some(chunk)) if size.grown(&chunk) > most => Some((Err(Broken::TooLarge), None)),
+            Ok(Some(chunk)) if size.grown(&chunk) > EVENT_BYTES => {
+                Some((Err(Broken::TooLarge), None))
+            }
             Ok(Some(chunk)) => Some((Ok(chunk), Some((response, size)))),
             Ok(None) => None,
             Err(fault) => Some((Err(Broken::Connection(fault.without_url())), None)),
@@ -23,7 +28,7 @@ pub(super) fn events(response: Response, most: usize) -> Events {
     SseStream::from_bytes_stream(chunks).boxed()
 }
 
-/// Why a stream ends before its end.
+/// The error that breaks a stream off.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
     #[error(transparent)]
@@ -33,13 +38,13 @@ pub(super) enum Broken {
 }
 
 impl Broken {
-    /// Whether that is why the stream ends.
+    /// True if the stream broke off for that reason.
     pub(super) fn is_too_large(fault: &SseError) -> bool {
         matches!(fault, SseError::Body(fault) if matches!(fault.downcast_ref(), Some(Self::TooLarge)))
     }
 }
 
-/// How many bytes of the event under way have come, its line ends included.
+/// The size of the event that is being received, line ends included.
 #[derive(Debug, Default)]
 struct EventSize {
     after_cr: bool,
@@ -48,7 +53,7 @@ struct EventSize {
 }
 
 impl EventSize {
-    /// Takes further bytes; the size of the largest event that they belong to, as far as it is known.
+    /// Adds bytes; returns the size so far of the largest event that they belong to.
     fn grown(&mut self, bytes: &[u8]) -> usize {
         let mut largest = 0;
         for byte in bytes {

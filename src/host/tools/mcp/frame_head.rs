@@ -3,10 +3,9 @@
 /// Longest token that is kept: `jsonrpc` with every letter as `\u006a` has 42 bytes, and an id that rmcp gives at most 19 digits.
 const TOKEN_BYTES: usize = 48;
 
-/// The part of a JSON-RPC frame that is known without decoding it: which request it answers.
+/// The id of the request that a JSON-RPC frame answers, found without decoding the frame.
 ///
-/// Reads one byte at a time and keeps a few of them. So it works on a frame that is too large to keep, and on one that
-/// is broken further on.
+/// Reads bytes as they arrive and keeps a few of them. So it works on a frame that is too large to keep or broken further on.
 #[derive(Debug, Default)]
 pub(super) struct FrameHead {
     depth: usize,
@@ -26,13 +25,13 @@ enum Id {
     #[default]
     Unknown,
     Number(i64),
-    /// None that we gave: a text, or a number that is not written as a whole one.
+    /// No id of ours: a text, or a number that is not written as a whole one.
     Foreign,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nothing but white space so far.
+    /// Only white space so far.
     #[default]
     Before,
     /// Inside the outermost object.
@@ -59,6 +58,13 @@ enum Member {
 }
 
 impl FrameHead {
+    /// Reads a whole frame.
+    pub(super) fn of(frame: &[u8]) -> Self {
+        let mut head = Self::default();
+        head.feed(frame);
+        head
+    }
+
     /// Reads on.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for byte in bytes {
@@ -78,8 +84,8 @@ impl FrameHead {
         }
     }
 
-    /// Whether it is an answer to a request that we never made: we number ours, and "7" is not 7 (JSON-RPC 2.0 §5). rmcp would
-    /// take the one for the other.
+    /// True for an answer to a request that we never made: our ids are numbers, and "7" is not 7 (JSON-RPC 2.0 §5), though rmcp
+    /// takes one for the other.
     pub(super) fn answers_unknown_request(&self) -> bool {
         self.id == Id::Foreign && self.kind == Kind::Response
     }
@@ -187,8 +193,7 @@ mod tests {
     use super::FrameHead;
 
     fn check(frame: &str, expect: Option<i64>) {
-        let mut whole = FrameHead::default();
-        whole.feed(frame.as_bytes());
+        let whole = FrameHead::of(frame.as_bytes());
         let mut bytewise = FrameHead::default();
         frame
             .as_bytes()
@@ -210,9 +215,7 @@ mod tests {
     fn a_text_is_no_number_of_ours() {
         let stranger = |frame: &str| {
             check(frame, None);
-            let mut head = FrameHead::default();
-            head.feed(frame.as_bytes());
-            head.answers_unknown_request()
+            FrameHead::of(frame.as_bytes()).answers_unknown_request()
         };
         assert!(stranger(r#"{"id": "7", "error": {}}"#));
         assert!(stranger(r#"{"result": {}, "id":"7"}"#));

@@ -8,7 +8,7 @@ use super::frame_head::FrameHead;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Reads lines of bounded size. A longer line is read past, not kept.
+/// Reads lines of bounded size and skips longer ones.
 #[derive(Debug)]
 pub(super) struct LineReader<R> {
     head: FrameHead,
@@ -22,7 +22,7 @@ pub(super) struct LineReader<R> {
 /// One line, without its end.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// None if it was longer than the limit.
+    /// The line, unless it was longer than the limit.
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) head: FrameHead,
     /// Its size in bytes.
@@ -31,10 +31,8 @@ pub(super) struct Line {
 
 impl From<Vec<u8>> for Line {
     fn from(bytes: Vec<u8>) -> Self {
-        let mut head = FrameHead::default();
-        head.feed(&bytes);
         Self {
-            head,
+            head: FrameHead::of(&bytes),
             length: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
             bytes: Some(bytes),
         }
@@ -53,9 +51,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line, or none at the end; a last line without an end is incomplete and dropped.
-    ///
-    /// May be dropped and called again: what was read stays here.
+    /// Returns the next line, or `None` at the end; a last line without an end is incomplete and dropped. Cancel-safe.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let chunk = self.source.fill_buf().await?;

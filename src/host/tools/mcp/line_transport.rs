@@ -17,13 +17,13 @@ use super::line_reader::LineReader;
 use super::listener::Changes;
 use super::stderr_tail::StderrTail;
 
-/// How long the last output of a child is waited for once it is known to end.
+/// Time to wait for the last output of a child that ends.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// JSON-RPC over a child's standard streams, one frame a line.
 pub(super) struct LineTransport<R, W, E> {
-    /// Set once the child no longer takes input: its last output is read, then the connection is over. A failed
-    /// write is not reported by itself, for it would hide the child's last words.
+    /// Set once the child takes no more input: its last output is read, then the connection ends. A failed write is not reported,
+    /// for it would hide the last words of the child.
     deaf: CancellationToken,
     frames: FrameExchange,
     lines: LineReader<R>,
@@ -34,7 +34,7 @@ pub(super) struct LineTransport<R, W, E> {
 }
 
 impl<R: AsyncRead + Unpin, W, E> LineTransport<R, W, E> {
-    /// Takes over the streams; lines over `line_limit` bytes are not kept. `patience` as for [`FrameExchange`].
+    /// Takes over the streams and skips lines over `line_limit` bytes. `patience` as for [`FrameExchange`].
     pub(super) fn new(
         (stdout, stdin, stderr): (R, W, Option<E>),
         tail: Arc<StderrTail>,
@@ -139,7 +139,7 @@ async fn end_of(until: Option<Instant>) {
     }
 }
 
-/// Bytes read; none at the end. Never returns where there is nothing to read from.
+/// Returns the number of bytes read, or `None` at the end. Never returns without a source.
 async fn read_some<E: AsyncRead + Unpin>(
     source: &mut Option<E>,
     buffer: &mut [u8],

@@ -1,9 +1,11 @@
-//! The client's side of a connection: who it is, how often the server's tools changed, what it reports of calls, and what the contract
-//! grants it.
+//! The client's side of a connection: introduces us, counts changes of the tools, passes on progress, and answers requests of the
+//! server as the contract grants them.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rmcp::handler::client::progress::ProgressDispatcher;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ConstString, CreateMessageRequestMethod,
     CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
@@ -18,16 +20,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::elicitation::{OpenCalls, answered, elicited, question, roots};
-use super::progress::Reports;
 use super::sampling::{self, sampled};
 use super::stderr_tail::StderrTail;
 use crate::tools::AwaitedInput;
 use monolith_core::contract::{Elicitation, McpTerms};
+use monolith_core::message::char_prefix;
 
 /// The error of a request for an inference that was not made (MCP, sampling: "User rejected sampling request").
 const SAMPLING_REFUSED: ErrorCode = ErrorCode(-1);
 
-/// How often a server has reported that its tools changed.
+/// Maximum size of a progress report's message.
+const MESSAGE_BYTES: usize = 200;
+
+/// Number of changes of its tools that a server has reported.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes(Arc<AtomicU64>);
 
@@ -41,14 +46,14 @@ impl Changes {
     }
 }
 
-/// Our side towards a server: hears that its tools changed, and grants it what the contract does.
+/// The handler of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
-    /// The calls that may ask for input.
+    /// The open calls, which may ask for input.
     pub(super) calls: OpenCalls,
     pub(super) changes: Changes,
-    pub(super) reports: Reports,
-    /// Knows what is secret.
+    pub(super) reports: ProgressDispatcher,
+    /// Removes secrets.
     pub(super) tail: Arc<StderrTail>,
     pub(super) terms: McpTerms,
 }
@@ -86,7 +91,7 @@ impl ClientHandler for Listener {
         report: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        self.reports.take(&report);
+        self.reports.handle_notification(report).await;
     }
 
     async fn list_roots(
@@ -107,7 +112,7 @@ impl ClientHandler for Listener {
         if self.terms.sampling.is_none() {
             return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
         }
-        // What it gets is recorded with a call, so there must be one.
+        // The answer is recorded with a call, so there must be one.
         let Some(call) = self.calls.first().filter(|call| !call.is_full()) else {
             let why = "a model may be asked during a call, and a hundred times there";
             return Err(ErrorData::invalid_request(why, None));
@@ -135,7 +140,7 @@ impl ClientHandler for Listener {
         if self.terms.elicitation == Elicitation::Denied {
             return Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>());
         }
-        // What it gets is recorded with a call, so there must be one.
+        // The answer is recorded with a call, so there must be one.
         let Some(call) = self.calls.first().filter(|call| !call.is_full()) else {
             let why = "input may be asked for during a call, and a hundred times there";
             return Err(ErrorData::invalid_request(why, None));
@@ -152,7 +157,7 @@ impl ClientHandler for Listener {
         decoded(answered(&params, content.as_ref(), noted))
     }
 
-    /// rmcp hands in here what it cannot read, too: of a request that is granted the params are at fault.
+    /// rmcp passes unreadable requests here, too: the params of a granted request are at fault then.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -173,8 +178,41 @@ impl ClientHandler for Listener {
     }
 }
 
-/// A result as rmcp holds it.
+/// Converts a result to rmcp's type.
 fn decoded<T: DeserializeOwned>(result: Value) -> Result<T, ErrorData> {
     serde_json::from_value(result)
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+/// A report in a few words, such as `3 of 10: reading`.
+pub(super) fn in_words(report: &ProgressNotificationParam) -> String {
+    // Writing to a String cannot fail.
+    let mut text = report.progress.to_string();
+    if let Some(total) = report.total {
+        let _ = write!(text, " of {total}");
+    }
+    if let Some(message) = report.message.as_deref().filter(|text| !text.is_empty()) {
+        let _ = write!(text, ": {}", char_prefix(message, MESSAGE_BYTES));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{NumberOrString, ProgressToken};
+
+    use super::*;
+
+    #[test]
+    fn a_report_of_progress_is_a_few_words() {
+        let check = |progress, total, message: &str, expect: &str| {
+            let token = ProgressToken(NumberOrString::Number(1));
+            let mut report = ProgressNotificationParam::new(token, progress);
+            report.total = total;
+            report.message = Some(message.to_owned());
+            assert_eq!(in_words(&report), expect);
+        };
+        check(2.5, Some(10.0), "new", "2.5 of 10: new");
+        check(3.0, None, "", "3");
+    }
 }

@@ -1,31 +1,26 @@
-//! MCP servers: started or connected to, asked, stopped. The only place that names rmcp.
+//! MCP servers: started or connected to, called, stopped. The only place that names rmcp.
 //!
-//! rmcp does the handshake, numbers requests, cancels and carries HTTP. It does not decode answers to `tools/call` and
-//! `tools/list`: its result type is untagged, so an answer of the wrong shape becomes some other result, and one that
-//! fits nothing is dropped and the caller waits for ever. Here the answer's bytes are taken off the line before rmcp
-//! sees them, judged by our own decoder and hashed as received; rmcp gets an empty result in their place, which ends
-//! its request. Over HTTP the same is done for calls: they are posted with the bytes of their arguments, and the answer in the
-//! body or the stream of that request is taken off as it came. What rmcp itself reads there is the rest: the handshake, lists of
-//! tools (so pins cover what rmcp knows of a tool), and the answer to a call that comes on another stream, after a reconnection:
-//! there a result of the wrong shape is malformed but has no raw hash. A body that is no answer at all counts as a lost connection.
+//! rmcp makes the handshake, numbers and cancels requests, dispatches progress and speaks streamable HTTP. It does not hand out the
+//! bytes of an answer, and an answer of the wrong shape becomes another result or is dropped. So a request carries a slot
+//! (`PendingResponse`) to the transport, which puts the bytes of the answer there and hands rmcp an empty result that ends the request.
+//! Our own decoder judges the bytes, and their hash is recorded. Lists of tools over HTTP are the exception: rmcp reads them, since
+//! they say which arguments of a call become headers. docs/design/mcp.md has the reason for each bypass.
 //!
 //! ```text
-//! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child      (SseTransport, WebSocketTransport: as this one)
-//!  ▲                                 │  line
-//!  └── slot ◀── answer to our id ────┤
-//!                 everything else ──▶ rmcp (handshake, notifications, pings); FrameExchange sorts
+//! ask ──request + slot──▶ rmcp ──▶ LineTransport, SseTransport, WebSocketTransport, CallClient ──▶ server
+//!  ▲                       ▲                              │ frames
+//!  │                       └──────── every other frame ───┤
+//!  └── slot ◀── answer to one of the requests in Awaited ─┘
 //! ```
 //!
-//! A child gets an environment of its own: a few inherited variables (`PATH`, `HOME` and the like, see `process.rs`) and the author's
-//! map on top. It leads its own process group, which is killed when the server is dropped; where this program supervises it
-//! (`supervisor.rs`), so is everything else that it has started. What a server may ask of us
-//! stands in the contract: elicitation and roots where they are granted; sampling is neither declared nor answered.
+//! A child inherits a few variables of the environment (`PATH`, `HOME` and the like, see `process.rs`) and gets the author's map on top.
+//! It leads a process group, which is killed when the server is dropped. A supervisor (`supervisor.rs`) also kills every other process
+//! that the child has started. The contract grants elicitation, sampling and roots; without a grant a request for them is refused.
 
 mod address;
 mod authorized;
 mod beside;
 mod call_client;
-mod call_frame;
 mod call_result;
 mod connection;
 mod elicitation;
@@ -41,17 +36,15 @@ mod line_transport;
 )]
 mod listener;
 mod opening;
-mod progress;
+mod pending;
 mod response;
 mod sampling;
 mod server;
 mod sse_transport;
 mod stderr_tail;
-mod timeouts;
 mod tool_list;
 mod traced;
 mod websocket;
 
-pub(super) use opening::Endpoint;
+pub(super) use opening::{Endpoint, Timeouts};
 pub(super) use server::McpServer;
-pub(super) use timeouts::Timeouts;

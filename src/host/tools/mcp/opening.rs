@@ -1,8 +1,8 @@
-//! Begins connections: negotiates the protocol, on a second connection where the first one does not survive that. Does not list tools.
+//! Begins connections: negotiates the protocol, on a second connection if the first one does not survive that. Does not list tools.
 //!
-//! Protocol 2026-07-28 begins with `server/discover`, every protocol before it with `initialize`; a server answers the wrong one with an
-//! error, not at all, or by ending. A child is asked for both on one connection, so that most are started once. An address is asked for
-//! the newer protocol on a connection of its own: over HTTP an older server may refuse what has no session in any way it likes.
+//! Protocol 2026-07-28 begins with `server/discover`, every older protocol with `initialize`. A server answers the wrong one with an
+//! error, not at all, or by ending. A child gets both questions on one connection, so that most children start once. An HTTP address
+//! gets each question on another connection: an older server may refuse a request without a session in any way.
 
 use std::collections::BTreeMap;
 use std::process::ExitStatus;
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::address::{self, Address};
-use super::connection::{self, Connection, Introduction, NotIntroduced};
-use super::handshake::Handshake;
+use super::connection::Connection;
+use super::handshake::{Handshake, INITIALISE_MS, Introduction, NotIntroduced, reach};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
-use super::response::FRAME_BYTES;
+use super::pending::FRAME_BYTES;
 use super::sse_transport::SseTransport;
 use super::stderr_tail::StderrTail;
 use super::websocket::WebSocketTransport;
@@ -30,15 +30,21 @@ use crate::tools::sandbox::{CANNOT_SET_UP, NOT_STARTED};
 use monolith_core::contract::{McpTerms, Remote};
 use monolith_core::message::Scrubber;
 
-/// How long the exit status of a child whose output ended is waited for.
+/// Maximum wait for a response.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+/// Maximum time to list the tools, whatever the contract allows.
+pub(super) const LIST_MS: u64 = 30_000;
+
+/// Time to wait for the exit status of a child whose output ended.
 const STATUS_GRACE: Duration = Duration::from_millis(200);
-/// How long a child has to answer `server/discover` before `initialize` follows: some servers ignore what they do not know.
+/// Time for a child to answer `server/discover` before `initialize` follows: some servers ignore unknown requests.
 const CHILD_PROBE: Duration = Duration::from_secs(2);
 /// The same for an address.
 const ADDRESS_PROBE: Duration = Duration::from_secs(5);
 
-/// Starts a child and begins a connection to it, within `initialise_ms`. A child that ended on the first question is started once more;
-/// one that ended without reading it is not.
+/// Starts a child and begins a connection to it, within `initialise_ms`. Starts it again if it ended on the first question, unless it
+/// never read the question.
 pub(super) async fn child(
     (name, terms): (&str, &McpTerms),
     program: &Program<'_>,
@@ -58,7 +64,7 @@ pub(super) async fn child(
                 introduction.handshake = next;
                 first = Some(error);
             }
-            // It refused `initialize`, and nothing came of the other question.
+            // It refused `initialize`, and the other question failed, too.
             (_, Some(first)) if introduction.handshake == Handshake::Discover => return Err(first),
             _ => return Err(error),
         }
@@ -86,45 +92,32 @@ async fn begin_child(
     );
     let to = (transport, name);
     let introduced = Connection::introduce(to, tail, changes, introduction, cancel);
-    Ok(match Box::pin(introduced).await {
-        Ok(connection) => Ok((connection, process)),
-        Err(NotIntroduced {
-            error: ToolServerError::Exited { status, output },
-            next,
-        }) => {
-            let ended = process.ended(STATUS_GRACE).await;
-            if let Some(reason) = not_confined(program, ended, &output) {
-                let reason = reason.to_owned();
-                return Err(ToolServerError::NotConfined { reason });
-            }
-            let status = ended.map_or(status, |ended| ended.to_string());
-            let output = with_missing_grants(program, output, scrub.as_ref());
-            let error = ToolServerError::Exited { status, output };
-            // One that never read the question did not end on it, and would end again.
-            let next = next.filter(|_| !input.is_unread());
-            Err(NotIntroduced { error, next })
+    let mut failed = match Box::pin(introduced).await {
+        Ok(connection) => return Ok(Ok((connection, process))),
+        Err(failed) => failed,
+    };
+    if let ToolServerError::Exited { status, output } = &mut failed.error {
+        let ended = process.ended(STATUS_GRACE).await;
+        if let Some(reason) = not_confined(program, ended, output) {
+            let reason = reason.to_owned();
+            return Err(ToolServerError::NotConfined { reason });
         }
-        Err(NotIntroduced {
-            error:
-                ToolServerError::TimedOut {
-                    longest_ms,
-                    output,
-                    step,
-                    timeout_ms,
-                },
-            next,
-        }) => {
-            let output = with_missing_grants(program, output, scrub.as_ref());
-            let error = ToolServerError::TimedOut {
-                longest_ms,
-                output,
-                step,
-                timeout_ms,
-            };
-            Err(NotIntroduced { error, next })
+        if let Some(ended) = ended {
+            *status = ended.to_string();
         }
-        Err(failed) => Err(failed),
-    })
+        // A server that never read the question did not end on it, and would end again.
+        failed.next = failed.next.filter(|_| !input.is_unread());
+    }
+    #[cfg(target_os = "linux")]
+    if let ToolServerError::Exited { output, .. } | ToolServerError::TimedOut { output, .. } =
+        &mut failed.error
+        && let Some(profile) = program.sandbox
+    {
+        // The paths that the server named and could not use, each with the line of the contract that grants it.
+        let missing = missing_grants(profile, program.args, output);
+        output.insert_str(0, &scrub.text(&missing));
+    }
+    Ok(Err(failed))
 }
 
 /// Returns the error of a sandbox that started nothing, from the exit code and the line of its process.
@@ -138,22 +131,10 @@ fn not_confined<'o>(
     (program.sandbox.is_some() && is_of_sandbox).then_some(reason)
 }
 
-/// Puts the paths that the server named and could not use before its output, each with the line of the contract that grants it.
-fn with_missing_grants(program: &Program<'_>, output: String, scrub: &dyn Scrubber) -> String {
-    #[cfg(target_os = "linux")]
-    if let Some(profile) = program.sandbox {
-        let missing = missing_grants(profile, program.args, &output);
-        return scrub.text(&missing).into_owned() + &output;
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (program, scrub);
-    output
-}
-
-/// A server's address: what is spoken there, where, and with which headers.
+/// The address of a server, its protocol and the headers to send.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tools) struct Endpoint<'a> {
-    /// Where tokens for it come from, where it may have any.
+    /// Source of tokens, if the server may want any.
     pub(in crate::tools) authorization: Option<&'a Arc<Authorization>>,
     pub(in crate::tools) headers: &'a BTreeMap<String, String>,
     pub(in crate::tools) remote: Remote,
@@ -161,7 +142,7 @@ pub(in crate::tools) struct Endpoint<'a> {
 }
 
 impl Endpoint<'_> {
-    /// Whether the server refused a request for want of authorization.
+    /// True if the server refused a request for want of authorization.
     fn lacks_authorization(&self) -> bool {
         self.authorization
             .is_some_and(|known| known.need().is_some())
@@ -190,7 +171,13 @@ pub(super) async fn address(
         },
     };
     let (mut tried, mut was_late) = (0, false);
-    let named = |error| at_address(place, error);
+    let named = |mut error| {
+        if let ToolServerError::TimedOut { output, .. } = &mut error {
+            let asked = format!("; it was asked at {}", address::without_secrets(place.url));
+            output.insert_str(0, &asked);
+        }
+        error
+    };
     loop {
         let NotIntroduced { error, next } =
             match Box::pin(begin_at(place, introduction, scrub, cancel)).await? {
@@ -198,7 +185,7 @@ pub(super) async fn address(
                 Err(failed) => failed,
             };
         if place.lacks_authorization() {
-            // It refused the first question for that alone, and would refuse the next one.
+            // It would refuse the next question for the same reason.
             return Err(named(error));
         }
         let handshake = match (next, tried) {
@@ -212,25 +199,6 @@ pub(super) async fn address(
         was_late = matches!(error, ToolServerError::TimedOut { .. });
         tried += 1;
         introduction = Introduction { handshake, ..whole };
-    }
-}
-
-/// The error with the address that was silent, or that was no server of tools.
-fn at_address(place: Endpoint<'_>, error: ToolServerError) -> ToolServerError {
-    let asked = || format!("; it was asked at {}", address::without_secrets(place.url));
-    match error {
-        ToolServerError::TimedOut {
-            longest_ms,
-            output,
-            step,
-            timeout_ms,
-        } => ToolServerError::TimedOut {
-            longest_ms,
-            output: format!("{}{output}", asked()),
-            step,
-            timeout_ms,
-        },
-        error => error,
     }
 }
 
@@ -259,14 +227,14 @@ async fn begin_at(
         }
         Remote::Sse => {
             let connected = SseTransport::connect(address, ours);
-            let connected = connection::reach(connected, name, &introduction, cancel);
+            let connected = reach(connected, name, &introduction, cancel);
             let to = (connected.await?, name);
             Connection::introduce(to, tail, changes, introduction, cancel).await
         }
         Remote::Websocket => {
             let probe = (introduction.handshake == Handshake::Either).then_some(ADDRESS_PROBE);
             let connected = WebSocketTransport::connect(address, ours, probe);
-            let connected = connection::reach(connected, name, &introduction, cancel);
+            let connected = reach(connected, name, &introduction, cancel);
             let to = (connected.await?, name);
             Connection::introduce(to, tail, changes, introduction, cancel).await
         }
@@ -281,4 +249,48 @@ fn introduction(handshake: Handshake, terms: &McpTerms, timeout_ms: u64) -> Intr
         timeout_ms,
         until: Instant::now() + Duration::from_millis(timeout_ms),
     }
+}
+
+/// Time that bring-up allows a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tools) struct Timeouts {
+    /// For the introduction; `npx` may have to install the server first.
+    pub(in crate::tools) initialise_ms: u64,
+    /// For the whole list of tools.
+    pub(in crate::tools) list_ms: u64,
+}
+
+impl Timeouts {
+    /// The maximum timeouts that fit into the time of the whole run.
+    pub(in crate::tools) fn within(total_ms: u64) -> Self {
+        let list_ms = (total_ms / 3).clamp(1, LIST_MS);
+        Self {
+            initialise_ms: total_ms.saturating_sub(list_ms).clamp(1, INITIALISE_MS),
+            list_ms,
+        }
+    }
+
+    /// The sum of both.
+    pub(in crate::tools) const fn whole_ms(self) -> u64 {
+        self.initialise_ms.saturating_add(self.list_ms)
+    }
+
+    /// Maximum sum, whatever the contract allows.
+    pub(in crate::tools) const LONGEST_MS: u64 = INITIALISE_MS + LIST_MS;
+
+    /// True if a server that was too slow for `others` may be in time for these.
+    pub(in crate::tools) const fn outlast(self, others: Self) -> bool {
+        self.initialise_ms > others.initialise_ms || self.list_ms > others.list_ms
+    }
+}
+
+/// The moment `timeout_ms` from now, at most a year.
+pub(super) fn deadline(timeout_ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(timeout_ms).min(LONGEST)
+}
+
+/// The moment until which a call waits for a person: nine tenths of its time. The server gets a refusal then, and the rest of the time
+/// to end the call.
+pub(super) fn person_until(timeout_ms: u64) -> Instant {
+    deadline(timeout_ms - timeout_ms / 10)
 }

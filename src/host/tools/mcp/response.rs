@@ -1,82 +1,23 @@
-//! The response to one request, byte for byte. Does not know what the result means.
-
-use std::sync::{Arc, Mutex, PoisonError};
+//! The response to one request, read strictly. Does not know what the result means.
 
 use rmcp::model::ServerResult;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Largest frame of a child that is kept.
-pub(super) const FRAME_BYTES: usize = 64 * 1024 * 1024;
+use super::pending::{FRAME_BYTES, Received};
 
-/// Largest event of a stream.
-pub(super) const EVENT_BYTES: usize = 16 * 1024 * 1024;
-
-/// Why a request has no response.
+/// The reason why a request has no response.
 #[derive(Debug)]
 pub(super) enum NoResponse {
     Cancelled,
     Lost(String),
     TimedOut,
-    /// The server wants authorization that is not there.
+    /// The server wants authorization that cannot be had.
     Unauthorized,
 }
 
-/// The bytes of a response, as far as they were kept.
-#[derive(Debug)]
-pub(super) enum Received {
-    /// The whole frame.
-    Frame(Vec<u8>),
-    /// The result cannot be known.
-    Lost(&'static str),
-    /// A frame that was too large to keep.
-    TooLarge {
-        /// Its size in bytes.
-        length: u64,
-    },
-    /// The request was refused for want of authorization, and so not carried out.
-    Unauthorized,
-}
-
-impl Received {
-    /// Why it is no response at all.
-    pub(super) const fn lost(&self) -> Option<&'static str> {
-        match self {
-            Self::Lost(reason) => Some(reason),
-            Self::Frame(_) | Self::TooLarge { .. } | Self::Unauthorized => None,
-        }
-    }
-}
-
-/// Travels with a request through rmcp to the transport, which fills in the response.
-#[derive(Clone, Debug)]
-pub(super) struct PendingResponse {
-    /// Argument text to send instead of what rmcp holds, so that no number changes on its way.
-    pub(super) arguments: Option<Arc<str>>,
-    received: Arc<Mutex<Option<Received>>>,
-}
-
-impl PendingResponse {
-    pub(super) fn new(arguments: Option<Arc<str>>) -> Self {
-        Self {
-            arguments,
-            received: Arc::default(),
-        }
-    }
-
-    pub(super) fn fill(&self, received: Received) {
-        *self.received.lock().unwrap_or_else(PoisonError::into_inner) = Some(received);
-    }
-
-    pub(super) fn take(&self) -> Option<Received> {
-        self.received
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-    }
-}
-
-/// A response: as bytes, or as rmcp read it. The latter if it came over HTTP and not to a call, or on another stream.
+/// A response, as bytes or as rmcp read it. rmcp reads answers to requests without a slot, and over HTTP lists of tools and refusals
+/// with an HTTP error status.
 #[derive(Debug)]
 pub(super) enum Response {
     Bytes(Received),
@@ -87,12 +28,12 @@ pub(super) enum Response {
 /// A response that does not fit its request.
 pub(super) struct Malformed {
     pub(super) detail: String,
-    /// Its bytes, where they were kept.
+    /// Its bytes, if they were kept.
     pub(super) raw: Option<Vec<u8>>,
 }
 
 impl Response {
-    /// Hands the result to `decode`. The inner error is the server's own, the outer one says that there is no valid response.
+    /// Decodes the result. The inner error is the refusal of the server, the outer one an invalid response.
     pub(super) fn decode<T>(
         self,
         decode: impl FnOnce(&RawValue) -> Result<T, String>,
@@ -103,10 +44,6 @@ impl Response {
                 format!("the answer has {length} bytes, more than {FRAME_BYTES}"),
                 None,
             )),
-            Self::Bytes(Received::Lost(reason)) => Err(malformed(reason.to_owned(), None)),
-            Self::Bytes(Received::Unauthorized) => {
-                Err(malformed("the server wants authorization".to_owned(), None))
-            }
             Self::Bytes(Received::Frame(frame)) => {
                 let verdict = read(&frame).and_then(|verdict| match verdict {
                     Verdict::Result(result) => decode(result).map(Ok),
@@ -148,7 +85,7 @@ struct Frame<'a> {
     result: Option<&'a RawValue>,
 }
 
-/// Reads a frame that answers a request of ours; the error text names the fault.
+/// Reads a frame that answers a request of ours; the error text names the mistake.
 fn read(frame: &[u8]) -> Result<Verdict<'_>, String> {
     let text = std::str::from_utf8(frame).map_err(|error| format!("not UTF-8: {error}"))?;
     let text = text.trim_start_matches('\u{feff}');

@@ -1,4 +1,4 @@
-//! What a server wants a model to be asked (MCP sampling): reads the request, and makes the result of what the model said. Asks no model.
+//! MCP sampling: reads the request of a server, and makes its result from the answer of a model. Asks no model.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ pub(super) const SAMPLE: &str = "sampling/createMessage";
 /// Bytes of a prompt; a longer one is refused.
 const PROMPT_BYTES: usize = 256 << 10;
 
-/// What one call notes, and what must not be recorded.
+/// The log of one call, and the scrubber of what is noted there.
 pub(super) type Noted<'n> = (&'n ExchangeLog, &'n dyn Scrubber);
 
-/// The parameters of the request, as far as they are used (MCP schema, `CreateMessageRequestParams`). How a model is chosen and sampled is
-/// the contract's.
+/// The parameters of the request that are used (MCP schema, `CreateMessageRequestParams`). The contract chooses the model and how it
+/// is sampled.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Params {
@@ -42,10 +42,10 @@ struct Text {
     kind: String,
 }
 
-/// What a model is to be asked, without secrets.
+/// Reads the prompt of a request, without secrets.
 ///
 /// # Errors
-/// Why no model is asked that.
+/// The reason why no model gets this prompt.
 pub(super) fn asked(params: &Value, scrub: &dyn Scrubber) -> Result<ModelPrompt, &'static str> {
     let params = Params::deserialize(params).map_err(|_| "it is not as the protocol has it")?;
     if params.tools.is_some_and(|tools| !tools.is_empty()) {
@@ -88,7 +88,7 @@ pub(super) fn asked(params: &Value, scrub: &dyn Scrubber) -> Result<ModelPrompt,
     })
 }
 
-/// The result with what a model wrote; `None` if none was asked, or gave no result. It is noted.
+/// Makes and notes the result from the answer of a model; `None` without an answer.
 pub(super) fn sampled(
     params: &Value,
     content: Option<&ObjectText>,

@@ -17,10 +17,9 @@ use super::beside::BesideTool;
 use super::call_result::CallResult;
 use super::connection::{Connection, UNWATCHED};
 use super::elicitation::{INPUT_NOT_GRANTED, Round};
-use super::opening::Endpoint;
-use super::response::NoResponse;
-use super::response::{PendingResponse, Response};
-use super::timeouts::{LIST_MS, Timeouts, deadline, person_until};
+use super::opening::{Endpoint, LIST_MS, Timeouts, deadline, person_until};
+use super::pending::PendingResponse;
+use super::response::{NoResponse, Response};
 use super::{call_result, opening, tool_list};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::oauth::Authorization;
@@ -32,11 +31,11 @@ use monolith_core::kernel::CallOrder;
 use monolith_core::message::Scrubber;
 use monolith_core::message::{ToolOutcome, ToolServerStatement, char_prefix};
 
-/// Bytes of a detail that is recorded.
+/// Maximum size of a recorded detail.
 const DETAIL_BYTES: usize = 2_048;
-/// The step of a server that did not list its tools.
+/// The step that an error names if the tools could not be listed.
 const LIST: &str = "list its tools";
-/// How often a server may ask for input in one call.
+/// Maximum number of times that a server may ask for input in one call.
 const ROUNDS: usize = 10;
 /// The code of a call that the server refused for want of authorization.
 const AUTHORIZATION_REQUIRED: &str = "AUTHORIZATION_REQUIRED";
@@ -46,7 +45,7 @@ const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
 /// A connected MCP server.
 #[derive(Debug)]
 pub(in crate::tools) struct McpServer {
-    /// Where its tokens come from, where it may have any.
+    /// Source of tokens, if the server may want any.
     authorization: Option<Arc<Authorization>>,
     // Declared before the process: the connection goes first, then the process group is killed.
     connection: Connection,
@@ -63,9 +62,9 @@ pub(in crate::tools) struct McpServer {
 /// The server's last offer.
 #[derive(Debug, Default)]
 struct Offered {
-    /// Tools of ours, by name.
+    /// Our tools for its resources and prompts, by name.
     beside: BTreeMap<String, BesideTool>,
-    /// How many changes it had announced before it was asked.
+    /// Number of changes that it had announced before it was asked.
     changes: u64,
     offer: Arc<Offer>,
     pins: BTreeMap<String, ToolPin>,
@@ -135,7 +134,7 @@ impl McpServer {
         Ok(server)
     }
 
-    /// What it offers now: it is asked again where it has reported a change.
+    /// The current offer: lists the tools again if the server has reported a change.
     pub(in crate::tools) async fn offer(
         &self,
         cancel: &CancellationToken,
@@ -146,34 +145,34 @@ impl McpServer {
         Ok(self.last_offer())
     }
 
-    /// What it offered when it was asked last.
+    /// The last known offer.
     pub(in crate::tools) fn last_offer(&self) -> Arc<Offer> {
         Arc::clone(&self.offered().offer)
     }
 
-    /// Whether no request can reach it any more.
+    /// True if no request can reach it any more.
     pub(in crate::tools) fn is_closed(&self) -> bool {
         self.given_up.load(Ordering::Relaxed) || self.connection.is_closed()
     }
 
-    /// Whether it is up, and its last response came in time.
+    /// True if it is up and its last response came in time.
     pub(in crate::tools) fn is_sound(&self) -> bool {
         !self.is_closed() && !self.connection.is_overdue()
     }
 
-    /// It is down, whatever its connection says.
+    /// Marks it as down, whatever its connection says.
     pub(in crate::tools) fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it answers: it is asked where a response was overdue.
+    /// True if it answers; asks it only if a response is overdue.
     pub(in crate::tools) async fn answers(&self, cancel: &CancellationToken) -> bool {
         self.connection
             .answers(self.terms.health_probe, cancel)
             .await
     }
 
-    /// Whether it has reported a change since its tools were listed.
+    /// True if it has reported a change since its tools were listed.
     fn is_stale(&self) -> bool {
         self.offered().changes != self.connection.changes()
     }
@@ -183,7 +182,7 @@ impl McpServer {
         self.offered().pins.get(tool).copied()
     }
 
-    /// What the server, of that name in the contract, said when it was introduced to.
+    /// The statement of the server, of that name in the contract, in the handshake.
     pub(in crate::tools) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
         // The run's own redaction knows no token that was got for this connection.
         let scrub = |text: &str| match &self.authorization {
@@ -201,7 +200,7 @@ impl McpServer {
             .map_err(|fault| match fault {
                 ListFault::NoResponse(NoResponse::Cancelled) => ToolServerError::Cancelled,
                 ListFault::NoResponse(NoResponse::Lost(reason)) | ListFault::Protocol(reason) => {
-                    // What is lost already quotes what the server wrote.
+                    // The reason already quotes the output of the server.
                     ToolServerError::Protocol {
                         reason,
                         output: String::new(),
@@ -227,7 +226,7 @@ impl McpServer {
         cancel: &CancellationToken,
     ) -> Result<Arc<Offer>, ListFault> {
         let mut offer = Offer::default();
-        // Before the question: a change that is announced while we read is a change of what we read.
+        // Before the request: a change that is announced meanwhile is a change of the answer.
         let changes = self.connection.changes();
         let (mut cursor, mut pages, mut tools) = (None, 0, 0);
         while self.connection.has_tools() {
@@ -358,7 +357,7 @@ impl McpServer {
                 if let Some(resume) = open.resume(terms.scrub) {
                     return asked.outcome(Some(resume), terms.blobs);
                 }
-                // What goes back to the server must not be recorded: the call waits for the answer.
+                // The state for the server must not be recorded: the call waits for the answer.
                 let content = terms.exchanges.ask(asked).await;
                 if let Err(refused) = open.give(content.as_ref(), noted) {
                     return returned(refused.response());
@@ -406,7 +405,7 @@ impl McpServer {
         }
     }
 
-    /// Sends a call, with the input that the server asked for in the round before, and the state that goes back with it.
+    /// Sends a call with the input that the server asked for in the last round and the state that belongs to it.
     async fn ask_to_call(
         &self,
         (tool, beside): (&str, Option<BesideTool>),
@@ -416,7 +415,7 @@ impl McpServer {
         deadline: Instant,
     ) -> Result<Response, NoResponse> {
         let arguments = &order.invocation.arguments;
-        // The transport sends the text of a call's arguments itself; the values are rmcp's to look at.
+        // The transport sends the text of the arguments; the values are for rmcp, which makes headers of some.
         let (mut request, arguments) = if let Some(beside) = beside {
             (beside.request(&arguments.to_value(), input), None)
         } else {
@@ -445,7 +444,7 @@ impl McpServer {
             .await
     }
 
-    /// What is missing where it wants authorization, and what to do.
+    /// The missing authorization and what to do about it.
     fn remedy(&self) -> String {
         let name = self.prefix.trim_end_matches('_');
         let need = self.authorization.as_ref().and_then(|known| known.need());
@@ -467,7 +466,7 @@ impl McpServer {
     }
 }
 
-/// Why a list of tools was not had.
+/// The error of a list of tools.
 #[derive(Debug)]
 enum ListFault {
     Protocol(String),

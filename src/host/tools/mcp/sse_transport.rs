@@ -1,5 +1,5 @@
-//! The transport to a server of protocol 2024-11-05 over HTTP: one stream of events brings its messages, and each of ours is a POST to
-//! the address that the first event names. Does not know calls.
+//! The transport of protocol 2024-11-05 over HTTP: a stream of events brings messages of the server, and each of ours is a POST to the
+//! address that the first event names. Does not know calls.
 
 use std::io;
 use std::sync::Arc;
@@ -14,27 +14,26 @@ use rmcp::transport::Transport;
 use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE};
 
 use super::address::Address;
-use super::authorized;
+use super::authorized::send_with_token;
 use super::event_stream::{Broken, Events, events};
 use super::frame_exchange::FrameExchange;
 use super::listener::Changes;
-use super::response::EVENT_BYTES;
 use super::stderr_tail::StderrTail;
 use crate::tools::oauth::Authorization;
 
 /// JSON-RPC over a stream of events and a POST for each message.
 pub(super) struct SseTransport {
-    /// Where tokens come from, where there may be any.
+    /// Source of tokens, if the server may want any.
     authorization: Option<Arc<Authorization>>,
     client: Client,
-    /// Where messages go: of the same origin as the stream, since the headers go there too.
+    /// Target of messages, of the same origin as the stream since it gets the same headers.
     endpoint: Url,
     events: Events,
     frames: FrameExchange,
     headers: HeaderMap,
 }
 
-/// Why a message does not arrive, or no stream comes about. The address is the contract's, and may hold a secret.
+/// The error of a message or of the stream. It does not name the address, which may hold a secret.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseFault {
     #[error("{0}")]
@@ -52,7 +51,7 @@ pub(super) enum SseFault {
 }
 
 impl SseTransport {
-    /// Opens the stream, and waits for the address that messages go to.
+    /// Opens the stream and waits for the address of messages.
     pub(super) async fn connect(
         address: Address,
         (tail, changes): (Arc<StderrTail>, Changes),
@@ -69,7 +68,7 @@ impl SseTransport {
                 .headers(headers.clone())
                 .header(ACCEPT, EVENT_STREAM_MIME_TYPE)
         };
-        let response = authorized::sent(authorization.as_deref(), request);
+        let response = send_with_token(authorization.as_deref(), request);
         let response = response.await.map_err(failed)?;
         if !response.status().is_success() {
             return Err(SseFault::Status(response.status()));
@@ -79,7 +78,7 @@ impl SseTransport {
         if !kind.starts_with(EVENT_STREAM_MIME_TYPE) {
             return Err(SseFault::NoEvents);
         }
-        let mut events = events(response, EVENT_BYTES);
+        let mut events = events(response);
         let endpoint = loop {
             let event = events.next().await.and_then(Result::ok);
             let event = event.ok_or(SseFault::Ended)?;
@@ -123,7 +122,7 @@ impl Transport<RoleClient> for SseTransport {
                     .header(CONTENT_TYPE, JSON_MIME_TYPE)
                     .body(body.clone())
             };
-            let response = authorized::sent(authorization.as_deref(), request);
+            let response = send_with_token(authorization.as_deref(), request);
             let response = response.await.map_err(failed)?;
             if response.status().is_success() {
                 Ok(())

@@ -1,5 +1,5 @@
-//! What a server wrote that is no message: the end of its standard error, and a line of its standard output, for error messages.
-//! Records nothing.
+//! The output of a server that is no message, for errors: the end of its standard error, and a line of its standard output. Records
+//! nothing.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use monolith_core::message::Scrubber;
 
-/// Bytes of a server's standard error that are kept.
+/// Maximum size of the standard error that is kept.
 const TAIL_BYTES: usize = 256 * 1024;
-/// Bytes at the front of a tail that was cut there which are not quoted: they may be the rest of a secret, which no one could
-/// recognise any more. More than any form of a secret takes that people use.
+/// Bytes at the front of a cut tail that are not quoted: they may be the unrecognisable rest of a secret. Larger than any common form
+/// of a secret.
 const OVERLAP_BYTES: usize = 128 * 1024;
 /// Bytes of it that an error quotes.
 const QUOTED_BYTES: usize = 1_024;
 /// Bytes of a line of its standard output that are kept, and characters of it that an error quotes.
 const STRAY_BYTES: usize = 16 * 1024;
 const STRAY_CHARS: usize = 200;
-/// How many ends of lines are looked at for one that lies in no secret.
+/// Maximum number of line ends that are tried for one outside of a secret.
 const MOST_TRIES: usize = 16;
 
 /// The end of what a server wrote to its standard error.
@@ -32,12 +32,12 @@ pub(super) struct StderrTail {
 #[derive(Debug, Default)]
 struct Kept {
     bytes: VecDeque<u8>,
-    /// Whether something stood before it.
+    /// True if the front was cut off.
     cut: bool,
 }
 
 impl StderrTail {
-    /// Nothing written yet; what is quoted is scrubbed first.
+    /// An empty tail; `scrub` cleans every quotation.
     pub(super) fn new(scrub: Arc<dyn Scrubber>) -> Self {
         Self {
             kept: Mutex::default(),
@@ -46,7 +46,7 @@ impl StderrTail {
         }
     }
 
-    /// Knows what is secret in what the server writes.
+    /// The scrubber of the server's output.
     pub(super) fn scrubber(&self) -> &dyn Scrubber {
         self.scrub.as_ref()
     }
@@ -59,7 +59,7 @@ impl StderrTail {
         }
     }
 
-    /// What the server wrote, as clauses that go on after a reason; empty where it wrote nothing that can be quoted.
+    /// The output of the server as clauses to append to a reason; empty if nothing can be quoted.
     pub(super) fn clauses(&self) -> String {
         let mut clauses = String::new();
         let stray = self.stray.get().map(|line| String::from_utf8_lossy(line));
@@ -86,7 +86,7 @@ impl StderrTail {
         kept.cut |= excess > 0;
     }
 
-    /// The last lines on one line, for an error; empty where nothing was written that can be quoted.
+    /// The last lines on one line, for an error; empty if nothing can be quoted.
     pub(super) fn quoted(&self) -> String {
         let line = self.on_one_line(&self.scrubbed_end());
         let mut start = line.len().saturating_sub(QUOTED_BYTES);
@@ -96,7 +96,7 @@ impl StderrTail {
         line.get(start..).unwrap_or_default().to_owned()
     }
 
-    /// The lines of a scrubbed text on one, without what a terminal does not show.
+    /// Joins the lines of a scrubbed text, without control characters.
     fn on_one_line(&self, text: &str) -> String {
         let lines: Vec<String> = text
             .lines()
@@ -104,16 +104,16 @@ impl StderrTail {
             .map(|line| line.trim().to_owned())
             .filter(|line| !line.is_empty())
             .collect();
-        // What was between them, and in them, may have hidden a secret.
+        // The removed characters may have hidden a secret.
         self.scrubbed(&lines.join(" | "))
     }
 
-    /// A text of the same server without secrets: a caller that quotes a part of one cuts it after that.
+    /// Removes secrets from a text of the server. Scrub first, then cut.
     pub(super) fn scrubbed(&self, text: &str) -> String {
         self.scrub.cut_text(text)
     }
 
-    /// What can be quoted, scrubbed as a whole: half a secret would not be found.
+    /// The quotable end, scrubbed as a whole: half a secret would not be found.
     fn scrubbed_end(&self) -> String {
         let (tail, cut) = {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +124,7 @@ impl StderrTail {
         if !cut {
             return whole;
         }
-        // Where the lines before the end of one come to the same with and without what follows, no secret lies over it.
+        // If scrubbing the text up to a line end gives the same with and without the rest, no secret spans that line end.
         let ends = tail.match_indices('\n').map(|(at, _)| at + 1);
         let mut behind = ends.filter(|at| *at >= OVERLAP_BYTES).take(MOST_TRIES);
         behind

@@ -16,7 +16,7 @@ pub(super) const TOOLS: usize = 1_000;
 /// Most pages of one list.
 pub(super) const PAGES: usize = 50;
 
-/// What the keys begin with that `serde_json` keeps for itself.
+/// Prefix of the keys that `serde_json` reserves.
 const RESERVED: &str = "$serde_json::private::";
 
 /// One page of `tools/list` (MCP schema, `ListToolsResult`).
@@ -41,7 +41,7 @@ struct Tool<'a> {
     name: String,
 }
 
-/// Where the list goes on.
+/// The rest of the list.
 pub(super) struct Next {
     /// The cursor of the next page.
     pub(super) cursor: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Next {
     pub(super) tools: usize,
 }
 
-/// Adds a page's tools to the offer; a tool that does not decode is left out and noted, the others stay.
+/// Adds the tools of a page to the offer; leaves out and notes a tool that does not decode.
 pub(super) fn take_page(
     offer: &mut Offer,
     prefix: &str,
@@ -92,10 +92,10 @@ fn described(tool: &RawValue) -> Result<Described, String> {
     })
 }
 
-/// The value of a text of which nothing is lost by parsing it.
+/// Parses a text that loses nothing by parsing.
 fn exact(what: &str, raw: &RawValue) -> Result<Value, String> {
     match ObjectText::parse(raw.get()) {
-        // Whether another type will do is judged with the rest of the tool.
+        // Another type is judged with the rest of the tool.
         Ok(_) | Err(ObjectFault::NotObject) => {}
         Err(fault) => return Err(format!("its {what}: {fault}")),
     }
@@ -111,7 +111,7 @@ fn exact(what: &str, raw: &RawValue) -> Result<Value, String> {
     serde_json::from_str(raw.get()).map_err(|error| format!("its {what}: {error}"))
 }
 
-/// Whether an object in it has a key that the parser keeps for itself: read back from a contract, it would be another value.
+/// True if an object in it has a reserved key: read back from a contract, it would be another value.
 fn has_reserved_key(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_reserved_key),
@@ -122,7 +122,7 @@ fn has_reserved_key(value: &Value) -> bool {
     }
 }
 
-/// Its name, or its place on the page where it has none.
+/// Its name, or else its place on the page.
 fn name_of(index: usize, tool: &RawValue) -> String {
     let members = serde_json::from_str::<Members<'_>>(tool.get());
     let members = members.map_or_else(|_| Vec::new(), |Members(members)| members);
@@ -138,7 +138,7 @@ mod tests {
     use super::{Offer, take_page};
     use monolith_core::message::NoSecrets;
 
-    /// What becomes of a tool `t` with these members beside its name.
+    /// Reads a tool `t` that has these members besides its name.
     fn check(members: &str, expect: Result<(), &str>) {
         let page = format!(r#"{{"tools": [{{"name": "t", {members}}}]}}"#);
         let page = RawValue::from_string(page).unwrap();

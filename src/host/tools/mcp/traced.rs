@@ -1,15 +1,16 @@
-//! What goes over a connection as diagnostics show it (`--trace-mcp`): requests, responses and introductions. Secrets are out.
+//! Diagnostics of a connection (`--trace-mcp`): requests, responses and introductions, without secrets.
 
 use rmcp::RoleClient;
 use rmcp::model::ClientRequest;
 use rmcp::service::RunningService;
 
 use super::listener::Listener;
-use super::response::{NoResponse, PendingResponse, Received, Response, RpcError};
+use super::pending::{PendingResponse, Received};
+use super::response::{NoResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use crate::tools::trace;
 
-/// What the other side said of itself.
+/// Traces the introduction of the other side.
 pub(super) fn introduced(
     place: &str,
     tail: &StderrTail,
@@ -23,7 +24,7 @@ pub(super) fn introduced(
     }
 }
 
-/// A request that is about to be sent, arguments byte for byte.
+/// Traces a request that is about to be sent, arguments byte for byte.
 pub(super) fn sent(
     (place, tail): (&str, &StderrTail),
     request: &ClientRequest,
@@ -42,7 +43,7 @@ pub(super) fn sent(
     trace::sent(place, &tail.scrubbed(&text));
 }
 
-/// What came back.
+/// Traces a response.
 pub(super) fn received(
     (place, tail): (&str, &StderrTail),
     response: &Result<Response, NoResponse>,
@@ -54,15 +55,12 @@ pub(super) fn received(
         Ok(Response::Bytes(Received::TooLarge { length })) => {
             format!("{length} bytes, too many to keep")
         }
-        Ok(Response::Bytes(Received::Lost(reason))) => format!("lost: {reason}"),
-        Ok(Response::Bytes(Received::Unauthorized)) | Err(NoResponse::Unauthorized) => {
-            "not authorized".to_owned()
-        }
         Ok(Response::Decoded(result)) => serde_json::to_string(result).unwrap_or_default(),
         Ok(Response::Refused(RpcError { code, message })) => format!("error {code}: {message}"),
         Err(NoResponse::Cancelled) => "no response: cancelled".to_owned(),
         Err(NoResponse::Lost(reason)) => format!("no response: {reason}"),
         Err(NoResponse::TimedOut) => "no response in time".to_owned(),
+        Err(NoResponse::Unauthorized) => "not authorized".to_owned(),
     };
     trace::received(place, &tail.scrubbed(&text));
 }

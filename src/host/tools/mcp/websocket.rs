@@ -22,7 +22,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use super::address::Address;
 use super::frame_exchange::FrameExchange;
 use super::listener::Changes;
-use super::response::FRAME_BYTES;
+use super::pending::FRAME_BYTES;
 use super::stderr_tail::StderrTail;
 
 /// The subprotocol of MCP.
@@ -37,7 +37,7 @@ pub(super) struct WebSocketTransport {
     writer: Arc<Mutex<SplitSink<Socket, Message>>>,
 }
 
-/// Why a message does not arrive, or no websocket comes about. The address is the contract's, and may hold a secret.
+/// The error of a message or of the websocket. It does not name the address, which may hold a secret.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SocketFault {
     #[error("{0}")]
@@ -53,7 +53,7 @@ pub(super) enum SocketFault {
 }
 
 impl WebSocketTransport {
-    /// Asks for the websocket (RFC 6455 §4.1). `patience` as for [`FrameExchange`].
+    /// Opens the websocket (RFC 6455 §4.1). `patience` as for [`FrameExchange`].
     pub(super) async fn connect(
         address: Address,
         (tail, changes): (Arc<StderrTail>, Changes),
@@ -139,7 +139,7 @@ impl Transport<RoleClient> for WebSocketTransport {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        // What is not closed in the time that rmcp has for it is dropped.
+        // rmcp drops the socket if closing takes too long.
         Ok(self.writer.lock().await.close().await?)
     }
 }

@@ -10,8 +10,7 @@
 //! request ─▶ Authorization: token, refreshed before it expires and after a 401 ─▶ header
 //! ```
 //!
-//! rmcp's own client (its feature `auth`) is not used: it keeps no secret of a registered client, so that no other process could
-//! refresh, and its errors quote what servers wrote.
+//! docs/design/libraries.md says why rmcp's own client (its feature `auth`) is not used.
 
 mod assertion;
 mod authorization;

@@ -283,10 +283,17 @@ async fn a_response_over_http_with_a_text_id_answers_no_request() {
     fixture.up.servers.close().await;
 }
 
-/// The stream that a client opens beside its calls brings no response to a call of ours under another id.
+/// The stream that a client opens beside its calls brings no response to a call of ours under another id, and a malformed one ends it.
 #[tokio::test]
 async fn a_text_id_on_the_stream_beside_the_calls_answers_nothing_of_ours() {
-    for (id, answers) in [(json!("2"), false), (json!(2.0), false), (json!(2), true)] {
+    let answer = json!({"content": [{"type": "text", "text": "from beside"}]});
+    let malformed = json!({"text": "where is the content"});
+    for (id, result, expect) in [
+        (json!("2"), &answer, "none"),
+        (json!(2.0), &answer, "none"),
+        (json!(2), &answer, "returned"),
+        (json!(2), &malformed, "malformed"),
+    ] {
         let server = MockServer::start().await;
         let posted = |request: &Request| {
             let asked: Value = serde_json::from_slice(&request.body).unwrap();
@@ -300,7 +307,6 @@ async fn a_text_id_on_the_stream_beside_the_calls_answers_nothing_of_ours() {
             .respond_with(posted)
             .mount(&server)
             .await;
-        let result = json!({"content": [{"type": "text", "text": "from beside"}]});
         let result = json!({"jsonrpc": "2.0", "id": id, "result": result});
         let events = ResponseTemplate::new(200)
             .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
@@ -314,8 +320,14 @@ async fn a_text_id_on_the_stream_beside_the_calls_answers_nothing_of_ours() {
         let mut fixture = Fixture::bring_up(specs, root.path()).await;
         fixture.timeout_ms = 3_000;
         let outcome = fixture.call("h__say", "{}").await;
-        let returned = matches!(outcome, ToolOutcome::Returned(_));
-        assert_eq!(returned, answers, "{id}: {outcome:?}");
+        let found = match outcome {
+            ToolOutcome::Returned(_) => "returned",
+            ToolOutcome::Malformed {
+                raw_hash: Some(_), ..
+            } => "malformed",
+            _ => "none",
+        };
+        assert_eq!(found, expect, "{id}: {outcome:?}");
         fixture.up.servers.close().await;
     }
 }
