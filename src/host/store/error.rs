@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-use super::formats::STORE_FORMAT;
+use super::sqlite::STORE_FORMAT;
 use monolith_core::message::RunId;
 
 /// Why the store refused or failed, by who has to do something about it.

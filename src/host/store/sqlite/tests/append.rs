@@ -4,7 +4,8 @@ use std::future::Future;
 use std::task::{Context, Waker};
 
 use super::{create, folder, held, open, write};
-use crate::store::{LARGE_BLOB_BYTES, NewBlob, RunFilter, StoreError, wait};
+use crate::store::sqlite::LARGE_BLOB_BYTES;
+use crate::store::{NewBlob, RunFilter, StoreError, wait};
 use monolith_core::kernel::AgentOutcome;
 use monolith_core::message::Digest;
 use monolith_core::transcript::{VerifyOptions, WithheldBlobs, verify_lines};

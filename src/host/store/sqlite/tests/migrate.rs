@@ -5,10 +5,9 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::{folder, older, open, signer};
-use crate::store::migrate::migrate_watched;
-use crate::store::{
-    Durability, MigrateError, RunFilter, Store, StoreError, StoreReader, migrate, schema,
-};
+use crate::store::sqlite::migrate::migrate_watched;
+use crate::store::sqlite::schema;
+use crate::store::{Durability, MigrateError, RunFilter, Store, StoreError, StoreReader, migrate};
 use monolith_core::message::RunId;
 use monolith_core::transcript::{Trust, WithheldBlobs};
 

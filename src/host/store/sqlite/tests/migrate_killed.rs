@@ -16,7 +16,10 @@ const STORE: &str = "MONOLITH_TEST_MIGRATES";
 fn process(path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "store::tests::migrate_killed::the_process"])
+        .args([
+            "--exact",
+            "store::sqlite::tests::migrate_killed::the_process",
+        ])
         .env(STORE, path);
     command
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::store::{
-    Durability, ImportTerms, NewBlob, NewCheckpoint, RunHandle, Store, format_0, wait,
-};
+use crate::store::sqlite::format_0;
+use crate::store::{Durability, ImportTerms, NewBlob, NewCheckpoint, RunHandle, Store, wait};
 use monolith_core::transcript::{Chain, Checkpoint, SecretKey};
 use monolith_testkit::sample::SampleRun;
 
