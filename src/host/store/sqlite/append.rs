@@ -4,50 +4,77 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, params};
 
-use super::StoreError;
 use super::blob::insert_blob;
+use super::column::stored;
 use super::entry_text::Kept;
-use super::run::stored;
 use super::run_log;
+use crate::store::StoreError;
+use crate::store::batch::{Batch, NewCheckpoint};
+use crate::store::run::RunHandle;
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{LogLeaf, SealedOutcome};
-
-/// A signed checkpoint that becomes durable with the entries that it covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NewCheckpoint {
-    /// How many entries it covers.
-    pub entries: u64,
-    /// The text of its note.
-    pub note: String,
-}
+use monolith_core::transcript::{LogLeaf, SealedOutcome, SealedWorkflowEntry};
 
 /// One batch of entries, ready for the writer.
 pub(super) struct Append {
-    pub(super) checkpoint: Option<NewCheckpoint>,
-    pub(super) entries: Vec<EntryRow>,
-    pub(super) epoch: i64,
-    pub(super) head: Digest,
-    pub(super) key: i64,
-    pub(super) last: Digest,
-    pub(super) leaf: Option<LogLeaf>,
+    checkpoint: Option<NewCheckpoint>,
+    entries: Vec<EntryRow>,
+    epoch: i64,
+    head: Digest,
+    key: i64,
+    last: Digest,
+    leaf: Option<LogLeaf>,
+    /// The blobs of the batch.
     pub(super) links: Vec<Digest>,
-    pub(super) outcome: Option<SealedOutcome>,
-    pub(super) path: PathBuf,
-    pub(super) run_id: RunId,
-    pub(super) seq: u64,
+    outcome: Option<SealedOutcome>,
+    path: PathBuf,
+    run_id: RunId,
+    seq: u64,
+    /// Those of them whose bytes come with it.
     pub(super) small: Vec<(Digest, Vec<u8>)>,
 }
 
 /// A row of `entries`. It is made before the writer has it: to pack its texts takes longer than to insert it.
-pub(crate) struct EntryRow {
-    pub(super) action: Kept<'static>,
-    pub(super) event: Kept<'static>,
-    pub(super) hash: Digest,
-    pub(super) seq: i64,
-    pub(super) state: String,
+struct EntryRow {
+    action: Kept<'static>,
+    event: Kept<'static>,
+    hash: Digest,
+    seq: i64,
+    state: String,
+}
+
+impl From<SealedWorkflowEntry> for EntryRow {
+    fn from(entry: SealedWorkflowEntry) -> Self {
+        Self {
+            action: Kept::of(entry.action),
+            event: Kept::of(entry.event),
+            hash: entry.hash,
+            seq: stored(entry.seq),
+            state: entry.state,
+        }
+    }
 }
 
 impl Append {
+    /// The batch as rows, without its blobs; `None` if it has no entries.
+    pub(super) fn of(run: &RunHandle, batch: Batch, path: PathBuf) -> Option<Self> {
+        let (head, length) = batch.end(run.length)?;
+        Some(Self {
+            checkpoint: batch.checkpoint,
+            entries: batch.entries.into_iter().map(EntryRow::from).collect(),
+            epoch: run.epoch,
+            head,
+            key: run.key,
+            last: run.head,
+            leaf: run.leaf(batch.outcome, length, head),
+            links: Vec::new(),
+            outcome: batch.outcome,
+            path,
+            run_id: run.run_id.clone(),
+            seq: run.length,
+            small: Vec::new(),
+        })
+    }
+
     /// Does the statements, inside the open transaction.
     pub(super) fn perform(self, conn: &Connection) -> Result<(), StoreError> {
         let path = self.path.clone();

@@ -4,21 +4,12 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
-use super::StoreError;
 use super::column::Columns;
+use crate::store::StoreError;
 use monolith_core::message::Digest;
 
 /// Blobs above this size are made durable before the entry that names them, in a transaction of their own.
-pub(crate) const LARGE_BLOB_BYTES: usize = 64 << 10;
-
-/// A blob that an entry of the batch names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NewBlob {
-    /// Its bytes, which may or may not be in the store yet.
-    Bytes(Vec<u8>),
-    /// Its hash: the bytes have been put already.
-    Stored(Digest),
-}
+pub(super) const LARGE_BLOB_BYTES: usize = 64 << 10;
 
 /// Keeps bytes under their hash, where they are not kept already.
 pub(super) fn insert_blob(conn: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {

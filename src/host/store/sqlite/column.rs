@@ -6,8 +6,8 @@ use std::path::Path;
 use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};
 
-use super::StoreError;
 use super::entry_text::{NoText, text_of};
+use crate::store::StoreError;
 use monolith_core::message::{Digest, amount};
 
 /// A row of a table, for the code that reads its columns and reports what is wrong with one.
@@ -18,6 +18,11 @@ pub(super) struct Columns<'r> {
     pub(super) table: &'static str,
     /// Which row it is, in words.
     pub(super) of: &'r dyn Display,
+}
+
+/// SQLite's integers are signed; nothing here comes near their end.
+pub(super) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 impl Columns<'_> {

@@ -6,13 +6,15 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::connection::BUSY;
-use super::lock::{RunLock, lock_run, lock_store};
-use super::open_writer::open_writer;
+use super::lock::{RunFileLock, lock_run, lock_store};
+use super::open_writer::{Durability, open_writer};
 use super::schema::BLOB_INDEX;
 use super::store_file::StoreFile;
-use super::{Durability, StoreError, lineage, log_name};
+use super::{answer_files, log_name, parents};
+use crate::store::StoreError;
+use crate::store::removal::{Removal, RemoveError, Removed};
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{DeletedLeaf, DeletedParent, Deletion, SecretKey};
+use monolith_core::transcript::{DeletedLeaf, DeletedParent, Deletion};
 
 /// How many runs are locked at a time and deleted in one transaction: a lock holds two descriptors, and a process has few.
 const BATCH: usize = 32;
@@ -20,72 +22,6 @@ const BATCH: usize = 32;
 /// Takes away a blob that no run uses any more.
 pub(super) const DELETE_UNUSED: &str =
     "DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE hash = ?1)";
-
-/// What is to be deleted, and who says so.
-#[derive(Clone, Debug)]
-pub struct Removal<'k> {
-    /// The runs.
-    pub runs: Vec<RunId>,
-    /// The reason; may be empty.
-    pub reason: String,
-    /// Now, in milliseconds since 1970-01-01 UTC.
-    pub at_unix_ms: u64,
-    /// Whether a run without a seal is deleted too.
-    pub force: bool,
-    /// Who signs what stays of them.
-    pub key: &'k SecretKey,
-}
-
-/// What was deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removed {
-    /// The runs.
-    pub runs: Vec<RunId>,
-    /// Whether the files of the store were written anew without them; else that is left to be done.
-    pub cleared: bool,
-    /// What kept the rest of them; they are as they were.
-    pub stopped: Option<RemoveError>,
-}
-
-/// Why runs were not deleted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RemoveError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The caller: the run has no seal, so a process may go on with it.
-    #[error("delete run {run_id}: it has not ended")]
-    Open {
-        /// The run.
-        run_id: RunId,
-    },
-    /// The caller: the run stands in a tree that is not at its end, and what is above it goes on with what it came to.
-    #[error("delete run {run_id}: it stands below {root}, which has not ended")]
-    Below {
-        /// The run.
-        run_id: RunId,
-        /// The first run of the tree.
-        root: RunId,
-    },
-    /// The caller: a workflow was forked from another one after that run, and so it is a step of both.
-    #[error(
-        "delete run {run_id}: workflow {fork} was forked after it had ended, and it is a step of that, too, or below one"
-    )]
-    Forked {
-        /// The workflow that was forked.
-        fork: RunId,
-        /// The run.
-        run_id: RunId,
-    },
-    /// The caller: it is a workflow that another one comes from, which has steps of it, or of what it was forked from itself.
-    #[error("delete run {run_id}: workflow {fork} was forked from it, and has steps of that line")]
-    ForkedFrom {
-        /// The workflow that was forked.
-        fork: RunId,
-        /// The workflow.
-        run_id: RunId,
-    },
-}
 
 /// A row of `runs`, as far as a deletion states it.
 struct Doomed {
@@ -96,13 +32,8 @@ struct Doomed {
     parent: Option<DeletedParent>,
 }
 
-/// Deletes runs with everything that only they use. A signed note stays of each, and its leaf in the
-/// log. Forks and continuations stay, and so do blobs that another run uses.
-///
-/// # Errors
-/// [`RemoveError`]; nothing is changed then. A run that a process drives is [`StoreError::RunLocked`]. What is found only after
-/// some were deleted is in `Removed::stopped`.
-pub fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
+/// Deletes runs with everything that only they use.
+pub(super) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
     let file = StoreFile::of(path)?;
     let path = file.path();
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
@@ -152,7 +83,7 @@ fn remove_batch(
     asked: &Removal<'_>,
 ) -> Result<(), RemoveError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let mut locks: Vec<RunLock> = Vec::new();
+    let mut locks: Vec<RunFileLock> = Vec::new();
     for run_id in batch {
         locks.push(lock_run(path, run_id)?);
     }
@@ -171,8 +102,8 @@ fn remove_batch(
     }
     tx.commit().map_err(sql)?;
     for (run_id, lock) in batch.iter().zip(locks) {
-        drop(std::fs::remove_file(super::answer::path_of(path, run_id)));
-        lock.discard();
+        drop(std::fs::remove_file(answer_files::path_of(path, run_id)));
+        lock.give_up();
     }
     Ok(())
 }
@@ -202,7 +133,7 @@ fn find(
     if open && !force {
         return Err(RemoveError::Open { run_id });
     }
-    let parent = lineage::parent_of(conn, &run_id).map_err(sql)?;
+    let parent = parents::parent_of(conn, &run_id).map_err(sql)?;
     Ok(Doomed {
         key,
         head: Digest::from_bytes(head),

@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
-use super::lineage::find_entry;
 use super::log_name::name;
+use super::parents::find_entry;
+use super::reader::SqliteReader;
 use super::schema::refusal;
-use super::{StoreError, StoreReader};
+use crate::store::StoreError;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{
     Flaw, FlawKind, LogDeletion, LogDeletions, ParentFound, PublicKey, SignedDeletion, Trust,
 };
 
-impl StoreReader {
+impl SqliteReader {
     /// Who deleted the run of that name, and why; `None` if none of that name was deleted.
-    pub fn deleted(
+    pub(super) fn deleted(
         &self,
         name: &str,
         keys: &[PublicKey],
@@ -28,7 +29,7 @@ impl StoreReader {
 
     /// Why a run that the run above it had begun was deleted, which may be empty; none if none was. The note names the entry of the run
     /// above, so that an earlier run of that name explains nothing, and no clock decides. Who signed the note is not judged.
-    pub(crate) fn deleted_below(
+    pub(super) fn deleted_below(
         &self,
         run_id: &RunId,
         above: &RunId,
@@ -60,7 +61,7 @@ impl StoreReader {
     }
 
     /// The number of the leaf that stays of a deleted run, and its text.
-    pub fn deleted_leaf(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
+    pub(super) fn deleted_leaf(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
         let found: rusqlite::Result<Option<(i64, String)>> = self
             .conn
             .prepare_cached(
@@ -77,7 +78,11 @@ impl StoreReader {
     }
 
     /// The deleted runs among the first `size` leaves of the log; the note of leaf `first` comes before the others.
-    pub fn log_deletions(&self, size: u64, first: Option<u64>) -> Result<LogDeletions, StoreError> {
+    pub(super) fn log_deletions(
+        &self,
+        size: u64,
+        first: Option<u64>,
+    ) -> Result<LogDeletions, StoreError> {
         let number = |leaf: u64| i64::try_from(leaf).unwrap_or(i64::MAX);
         let read = || {
             // One snapshot for both.

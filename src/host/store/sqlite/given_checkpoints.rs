@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::run::stored;
+use super::column::stored;
 use super::vouched::is_vouched;
 use monolith_core::transcript::{CheckpointRecord, PublicKey};
 

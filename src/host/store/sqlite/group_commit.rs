@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::StoreError;
+use crate::store::StoreError;
 
 /// How many requests one commit may carry.
 const MAX_BATCH: usize = 512;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::connection::BUSY;
-use super::import_error::ImportError;
+use super::deletions;
 use super::intake::Intake;
 use super::merge::{Change, Ended, Given, Merge};
-use super::open_writer::open_writer;
+use super::open_writer::{Durability, open_writer};
 use super::store_file::StoreFile;
 use super::vouched::vouched;
-use super::{Durability, StoreError, deletions};
+use crate::store::StoreError;
+use crate::store::import_error::ImportError;
 use monolith_core::kernel::EventKind;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::import_error::ImportError;
-use super::regular_file::open_given;
+use crate::store::import_error::ImportError;
+use crate::store::regular_file::open_given;
 
 /// The most that is taken from a pipe: a file of any length need not be copied, so it has no such limit.
 const MAX_SPOOLED_BYTES: u64 = 4 << 30;

@@ -1,64 +1,52 @@
-//! How a run was asked for, kept beside it: `resume` and `continue` read it, no hash covers it.
+//! The row that says how a run was asked for.
 
 use std::path::PathBuf;
 
 use rusqlite::{Connection, params};
 
-use super::StoreError;
 use super::column::Columns;
-use super::reader::StoreReader;
+use super::reader::SqliteReader;
 use super::schema::refusal;
-use monolith_core::contract::FileTrust;
+use crate::store::{Invocation, StoreError};
 use monolith_core::message::RunId;
 
 /// Prefix of the last text in the column `sets` if it holds the files of [`Invocation`]. No change of a value begins with it.
 const FILES: &str = "trust.files=";
 
-/// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invocation {
-    /// The folder that the layers of configuration are found from, absolute.
-    pub base_dir: PathBuf,
-    /// The file of configuration that was named, absolute.
-    pub config: Option<PathBuf>,
-    /// The contract file, absolute.
-    pub contract_file: PathBuf,
-    /// The files that were trusted when the run was begun, each with its trust hash: layers of configuration that were found, and of a
-    /// contract that was found, itself and its agents. `None` where that was not recorded.
-    pub files: Option<Vec<FileTrust>>,
-    /// What was changed of the file's values, as `KEY=VALUE`.
-    pub sets: Vec<String>,
+/// Writes the row. If a path is not UTF-8, nothing is written: the resume must then be given the file again.
+pub(super) fn insert_invocation(
+    invocation: &Invocation,
+    conn: &Connection,
+    key: i64,
+) -> rusqlite::Result<()> {
+    let paths = invocation
+        .base_dir
+        .to_str()
+        .zip(invocation.contract_file.to_str());
+    let Some((base_dir, contract_file)) = paths else {
+        return Ok(());
+    };
+    let config = match invocation.config.as_ref().map(|path| path.to_str()) {
+        Some(None) => return Ok(()),
+        found => found.flatten(),
+    };
+    let mut sets = invocation.sets.clone();
+    // What has no JSON text is a path that is not UTF-8: a resume asks then.
+    let files = invocation.files.as_ref();
+    let files = files.and_then(|files| serde_json::to_string(files).ok());
+    sets.extend(files.map(|files| format!("{FILES}{files}")));
+    // A list of strings always has a JSON text.
+    let sets = serde_json::to_string(&sets).unwrap_or_default();
+    conn.prepare_cached(
+        "INSERT INTO invocations(run, base_dir, contract_file, config, sets) VALUES(?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![key, base_dir, contract_file, config, sets])?;
+    Ok(())
 }
 
-impl Invocation {
-    /// Writes the row. If a path is not UTF-8, nothing is written: the resume must then be given the file again.
-    pub(super) fn insert(&self, conn: &Connection, key: i64) -> rusqlite::Result<()> {
-        let paths = self.base_dir.to_str().zip(self.contract_file.to_str());
-        let Some((base_dir, contract_file)) = paths else {
-            return Ok(());
-        };
-        let config = match self.config.as_ref().map(|path| path.to_str()) {
-            Some(None) => return Ok(()),
-            found => found.flatten(),
-        };
-        let mut sets = self.sets.clone();
-        // What has no JSON text is a path that is not UTF-8: a resume asks then.
-        let files = self.files.as_ref();
-        let files = files.and_then(|files| serde_json::to_string(files).ok());
-        sets.extend(files.map(|files| format!("{FILES}{files}")));
-        // A list of strings always has a JSON text.
-        let sets = serde_json::to_string(&sets).unwrap_or_default();
-        conn.prepare_cached(
-            "INSERT INTO invocations(run, base_dir, contract_file, config, sets) VALUES(?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![key, base_dir, contract_file, config, sets])?;
-        Ok(())
-    }
-}
-
-impl StoreReader {
+impl SqliteReader {
     /// How that run was asked for, where that was recorded.
-    pub fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
+    pub(super) fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
         let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         let mut select = self
             .conn

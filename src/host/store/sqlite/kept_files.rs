@@ -12,11 +12,11 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
 use super::lock::{lock_run, refused};
-use super::new_file::NewFile;
-use super::private::{open_own, own_folder, private_file, private_folder};
 use super::store_file::kept_folder;
+use crate::store::StoreError;
+use crate::store::new_file::NewFile;
+use crate::store::private::{open_own, own_folder, private_file, private_folder};
 use monolith_core::message::{Digest, RunId};
 
 /// The most bytes that one run keeps, compressed. What a run changes beyond them is recorded, and cannot be restored.

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use super::private::{open_own, own_folder, private_file, private_folder};
-use super::regular_file::open_regular_name;
 use super::store_file::locks_folder;
-use super::{Store, StoreError, StoreReader};
+use crate::store::StoreError;
+use crate::store::lock::{HeldRun, RunDriver, RunLock};
+use crate::store::private::{open_own, own_folder, private_file, private_folder};
+use crate::store::regular_file::open_regular_name;
 use monolith_core::message::RunId;
 
 /// The most bytes of a lock file that are read: a process id.
@@ -19,13 +20,11 @@ const PID_BYTES: u64 = 20;
 const LOOKS: u32 = 1000;
 const LOOKS_AT_ONCE: u32 = 100;
 
-/// The right of this process to drive one run, which no other process has at the same time.
-///
 /// A lock of the operating system on a file of its own beside the database, `<database>.locks/<run>`. The system drops it
 /// with the process, however that ends, so a run is never left locked by a process that is gone. Appends are fenced by
 /// the epoch beside it: the lock keeps two processes from performing effects, the fence keeps two from writing.
 #[derive(Debug)]
-pub struct RunLock {
+pub(super) struct RunFileLock {
     file: LockedFile,
     path: PathBuf,
     /// Keeps others from rewriting the store; given up with the last run of this process.
@@ -57,25 +56,23 @@ impl Drop for LockedFile {
 /// The lock file of a store as a whole: every driver shares its lock, who rewrites the store has it alone. No run is called so.
 const WHOLE: &str = "_store";
 
-impl Store {
-    /// Locks a run for this process; there need not be a run of that name yet.
-    ///
-    /// # Errors
-    /// [`StoreError::RunLocked`] where another process drives it, [`StoreError::Lock`] where the file cannot be had.
-    pub fn lock_run(&self, run_id: &RunId) -> Result<RunLock, StoreError> {
-        let mut shared = self.lock.0.lock().unwrap_or_else(PoisonError::into_inner);
+impl SharedStoreLock {
+    /// Locks a run of the store at that path for this process.
+    pub(super) fn lock_run(&self, database: &Path, run_id: &RunId) -> Result<RunLock, StoreError> {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let store = match shared.upgrade() {
             Some(store) => store,
-            None => Arc::new(share_store(self.path())?),
+            None => Arc::new(share_store(database)?),
         };
         *shared = Arc::downgrade(&store);
         drop(shared);
-        lock_run_within(self.path(), run_id, store)
+        let lock = lock_run_within(database, run_id, store)?;
+        Ok(RunLock(Box::new(lock)))
     }
 }
 
-/// [`Store::lock_run`], of the store at that path.
-pub(super) fn lock_run(database: &Path, run_id: &RunId) -> Result<RunLock, StoreError> {
+/// Locks a run of the store at that path for this process.
+pub(super) fn lock_run(database: &Path, run_id: &RunId) -> Result<RunFileLock, StoreError> {
     let store = share_store(database)?;
     lock_run_within(database, run_id, Arc::new(store))
 }
@@ -101,7 +98,7 @@ fn lock_run_within(
     database: &Path,
     run_id: &RunId,
     store: Arc<LockedFile>,
-) -> Result<RunLock, StoreError> {
+) -> Result<RunFileLock, StoreError> {
     let folder = locks_folder(database);
     let path = folder.join(run_id.as_str());
     let refuse = |fault: io::Error| refused(&path, &fault);
@@ -122,7 +119,7 @@ fn lock_run_within(
         if !has_name(&file.0, &path).map_err(refuse)? {
             continue;
         }
-        let mut lock = RunLock {
+        let mut lock = RunFileLock {
             file,
             path,
             _store: store,
@@ -131,7 +128,7 @@ fn lock_run_within(
             Ok(()) => Ok(lock),
             Err(fault) => {
                 let fault = refused(&lock.path, &fault);
-                lock.discard();
+                lock.give_up();
                 Err(fault)
             }
         };
@@ -159,40 +156,31 @@ fn has_name(_file: &File, path: &Path) -> io::Result<bool> {
     path.try_exists()
 }
 
-/// The process that drives a run now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunDriver {
-    /// Its id, where it has written it down.
-    pub pid: Option<u32>,
-}
-
-impl StoreReader {
-    /// Who drives a run now; `None` if no process does. Takes no lock away: a process that asks for it meanwhile gets it.
-    ///
-    /// # Errors
-    /// [`StoreError::Lock`] where the lock file cannot be read.
-    pub fn driver_of(&self, run_id: &RunId) -> Result<Option<RunDriver>, StoreError> {
-        let path = locks_folder(&self.path).join(run_id.as_str());
-        let mut file = match open_regular_name(OpenOptions::new().read(true), &path) {
-            Ok(file) => file,
-            // A run that no process has driven on this machine, or that has ended.
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(fault) => return Err(refused(&path, &fault)),
-        };
-        match file.try_lock_shared() {
-            Ok(()) => {
-                drop(LockedFile(file));
-                Ok(None)
-            }
-            Err(TryLockError::WouldBlock) => Ok(Some(RunDriver {
-                pid: holder(&mut file),
-            })),
-            Err(TryLockError::Error(fault)) => Err(refused(&path, &fault)),
+/// Who drives a run now; `None` if no process does. Takes no lock away: a process that asks for it meanwhile gets it.
+///
+/// # Errors
+/// [`StoreError::Lock`] where the lock file cannot be read.
+pub(super) fn driver_of(database: &Path, run_id: &RunId) -> Result<Option<RunDriver>, StoreError> {
+    let path = locks_folder(database).join(run_id.as_str());
+    let mut file = match open_regular_name(OpenOptions::new().read(true), &path) {
+        Ok(file) => file,
+        // A run that no process has driven on this machine, or that has ended.
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(fault) => return Err(refused(&path, &fault)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => {
+            drop(LockedFile(file));
+            Ok(None)
         }
+        Err(TryLockError::WouldBlock) => Ok(Some(RunDriver {
+            pid: holder(&mut file),
+        })),
+        Err(TryLockError::Error(fault)) => Err(refused(&path, &fault)),
     }
 }
 
-impl RunLock {
+impl RunFileLock {
     /// The open file as a child has it that is being started.
     #[cfg(test)]
     pub(super) fn inherited(&self) -> File {
@@ -209,10 +197,16 @@ impl RunLock {
 
     /// Gives the lock up and removes its file: for a run that is sealed, and for one that was never created. A process that has opened the file
     /// meanwhile finds that it has no name any more, and opens the next one.
-    pub fn discard(self) {
+    pub(super) fn give_up(self) {
         // A file that stays is a name without meaning, and the next lock takes it as it is.
         drop(fs::remove_file(&self.path));
         drop(self.file);
+    }
+}
+
+impl HeldRun for RunFileLock {
+    fn discard(self: Box<Self>) {
+        self.give_up();
     }
 }
 

@@ -6,13 +6,15 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::blob::insert_blob;
 use super::column::Columns;
+use super::column::stored;
 use super::entry_text::Kept;
-use super::import_error::ImportError;
 use super::new_run::insert_contract;
-use super::run::{IMPORTED, stored};
 use super::run_row::{RUN, WORKFLOW};
 use super::vouched::is_vouched;
-use super::{StoreError, given_checkpoints, run_log};
+use super::{given_checkpoints, run_log};
+use crate::store::StoreError;
+use crate::store::import_error::ImportError;
+use crate::store::run::IMPORTED;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{
     EntryRecord, LogLeaf, PublicKey, Record, SealedOutcome, Tombstone, TombstoneRecord,

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, ffi};
 
-use super::StoreError;
 use super::connection::distrust;
 use super::schema::format_of;
 use super::store_file::StoreFile;
+use crate::store::StoreError;
 
 /// Opens a connection that only reads, and makes nothing.
 ///

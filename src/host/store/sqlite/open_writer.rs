@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::StoreError;
 use super::connection::{BUSY, distrust};
 use super::formats::STORE_FORMAT;
 use super::log_name::NAME_LOG;
 use super::open_reader::open_to_read;
-use super::private::private_file;
-use super::regular_file::judge_folder;
 use super::schema::{APPLICATION_ID, BLOB_INDEX, SCHEMA, format_of, judge_whole};
 use super::store_file::StoreFile;
+use crate::store::StoreError;
+use crate::store::private::private_file;
+use crate::store::regular_file::judge_folder;
 
 /// The size of a page. Each commit writes a few rows and whole pages, so small pages are what a step costs: a turn writes a third of what it
 /// writes with pages of 4 KiB.

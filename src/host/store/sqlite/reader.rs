@@ -1,91 +1,62 @@
-//! Reading a store: which runs there are, and one of them by its name. `run_reader.rs` reads the content of a run.
+//! The connection that reads: which runs there are. The content of a run is `run_rows.rs`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use aho_corasick::AhoCorasick;
 use rusqlite::{Connection, params};
 
+use super::answer_files;
 use super::blob::blob;
 use super::column::Columns;
 use super::connection::BUSY;
+use super::lock::driver_of;
 use super::open_reader::open_reader;
 use super::run_row::{ROW, damaged, run_row};
+use super::run_rows::SqliteRun;
 use super::schema::refusal;
 use super::store_file::StoreFile;
-use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError};
+use crate::store::answer::Answer;
+use crate::store::database::{DatabaseReader, RunRows, Standing};
+use crate::store::lock::RunDriver;
+use crate::store::{
+    DamagedRow, Elsewhere, Invocation, LogReport, RunFilter, RunLog, RunRow, StoreError,
+};
+use monolith_core::kernel::ParentRun;
 use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{LogDeletions, ParentFound, PublicKey, Trust, VerifyReport};
 
-/// What names the newest run.
-pub const NEWEST: &str = "last";
-/// How many candidates an ambiguous prefix names.
-const CANDIDATES: usize = 10;
-
-/// Reads a store on a connection of its own that cannot write.
-///
-/// ```
-/// # use monolith::{Durability, Store};
-/// use monolith::{StoreError, StoreReader};
-///
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("runs.db");
-/// # drop(Store::open(&path, Durability::Normal)?);
-/// let reader = StoreReader::open(&path)?;
-/// assert!(matches!(reader.resolve("last"), Err(StoreError::NoSuchRun { .. })));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// A store in a SQLite file, read on a connection of its own that cannot write.
 #[derive(Debug)]
-pub struct StoreReader {
+pub(in crate::store) struct SqliteReader {
     pub(super) conn: Connection,
     pub(super) path: PathBuf,
 }
 
-impl StoreReader {
+impl SqliteReader {
     /// Opens an existing store.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(in crate::store) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = StoreFile::of(path)?;
         Ok(Self {
             conn: open_reader(&file, BUSY)?,
             path: file.path().to_path_buf(),
         })
     }
+}
 
-    /// Another reader of the same store.
-    pub fn again(&self) -> Result<Self, StoreError> {
-        Self::open(&self.path)
+impl DatabaseReader for SqliteReader {
+    fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// The newest runs first, at most `limit`. Rows that do not read as runs are left out; [`Self::list_rows`] names them.
-    pub fn list_runs(&self, limit: usize, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
-        let mut found = Vec::new();
-        if limit > 0 {
-            self.each_row(filter, |row| {
-                found.extend(row);
-                found.len() < limit
-            })?;
-        }
-        Ok(found)
+    fn again(&self) -> Result<Box<dyn DatabaseReader>, StoreError> {
+        Ok(Box::new(Self::open(&self.path)?))
     }
 
-    /// The newest runs first, at most `limit`, and among them what cannot be read as one.
-    pub fn list_rows(
-        &self,
-        limit: usize,
-        filter: RunFilter,
-    ) -> Result<Vec<Result<RunRow, DamagedRow>>, StoreError> {
-        let mut found = Vec::new();
-        if limit > 0 {
-            self.each_row(filter, |row| {
-                found.push(row);
-                found.len() < limit
-            })?;
-        }
-        Ok(found)
-    }
-
-    /// Hands on the rows of runs, the newest first, and what cannot be read as one, until `take` says no.
-    pub fn each_row(
+    fn each_row(
         &self,
         filter: RunFilter,
-        mut take: impl FnMut(Result<RunRow, DamagedRow>) -> bool,
+        take: &mut dyn FnMut(Result<RunRow, DamagedRow>) -> bool,
     ) -> Result<(), StoreError> {
         let (open, sealed, class) = match filter {
             RunFilter::All => (true, true, None),
@@ -110,19 +81,7 @@ impl StoreReader {
         Ok(())
     }
 
-    /// The run of that name, or of that unique prefix; `last` is the newest. A run below another one, and a step of a workflow, is meant
-    /// only where its own name is given.
-    ///
-    /// # Errors
-    /// [`StoreError::NoSuchRun`], [`StoreError::Ambiguous`]; [`StoreError::Corrupt`] where the newest row does not read.
-    pub fn resolve(&self, asked: &str) -> Result<RunId, StoreError> {
-        let none = || StoreError::NoSuchRun {
-            asked: asked.chars().take(80).collect(),
-        };
-        if asked == NEWEST {
-            // No other run replaces it: a caller that asks for the newest must learn that its row was damaged.
-            return self.newest()?.ok_or_else(none);
-        }
+    fn names_from(&self, prefix: &str, most: usize) -> Result<Vec<RunId>, StoreError> {
         let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         // Names are made of characters below '~', so this range holds exactly the names with that prefix.
         let mut select = self
@@ -134,11 +93,11 @@ impl StoreReader {
                  ) ORDER BY run_id LIMIT ?2",
             )
             .map_err(sql)?;
-        let most = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
-        let mut rows = select.query(params![asked, most]).map_err(sql)?;
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut rows = select.query(params![prefix, most]).map_err(sql)?;
         let mut candidates = Vec::new();
         while let Some(row) = rows.next().map_err(sql)? {
-            let of = format!("a name that begins with {asked:?}");
+            let of = format!("a name that begins with {prefix:?}");
             let columns = Columns {
                 path: &self.path,
                 row,
@@ -149,46 +108,111 @@ impl StoreReader {
             candidates
                 .push(name.map_err(|fault| columns.refuse("run_id", "the name of a run", fault))?);
         }
-        match candidates.as_slice() {
-            [] => Err(none()),
-            _ if asked.is_empty() => Err(none()),
-            // The shortest comes first, so a name that is a prefix of others still names its run.
-            [first, ..] if first.as_str() == asked => Ok(first.clone()),
-            [only] => Ok(only.clone()),
-            _ => Err(StoreError::Ambiguous {
-                asked: asked.to_owned(),
-                candidates,
-            }),
-        }
+        Ok(candidates)
     }
 
-    /// The newest run that no other one has begun.
-    fn newest(&self) -> Result<Option<RunId>, StoreError> {
-        let mut newest = Ok(None);
-        self.each_row(RunFilter::All, |row| {
-            newest = match row {
-                Ok(row) => match self.lineage(&row.run_id) {
-                    Ok(Some(found)) if found.is_below() => return true,
-                    Ok(_) => Ok(Some(row.run_id)),
-                    Err(fault) => Err(fault),
-                },
-                Err(row) => Err(row.fault),
-            };
-            false
-        })?;
-        newest
+    fn names_below(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        // '/' comes next to '.', so this range holds exactly the names that begin so.
+        let mut select = self
+            .conn
+            .prepare_cached(
+                "SELECT run_id FROM runs WHERE run_id > ?1 || '.' AND run_id < ?1 || '/' ORDER BY id",
+            )
+            .map_err(|fault| StoreError::from_sql(&self.path, &fault))?;
+        select
+            .query_map([prefix], |row| row.get::<_, String>(0))
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|fault| StoreError::from_sql(&self.path, &fault))
     }
 
-    /// The bytes under that hash, as they are stored.
-    pub fn blob(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+    fn standing(&self, run_id: &RunId) -> Result<Option<Standing>, StoreError> {
+        self.standing(run_id)
+    }
+
+    fn read_run<'r>(&'r mut self, run_id: &RunId) -> Result<Box<dyn RunRows + 'r>, StoreError> {
+        let run = SqliteRun::open(&mut self.conn, &self.path, run_id)?;
+        Ok(Box::new(run))
+    }
+
+    fn blob(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
         blob(&self.conn, &self.path, hash)
     }
 
-    /// Opens a run as it stands now.
-    ///
-    /// # Errors
-    /// [`StoreError::NoSuchRun`] where there is none of that name.
-    pub fn read_run(&mut self, run_id: &RunId) -> Result<RunReader<'_>, StoreError> {
-        RunReader::open(&mut self.conn, &self.path, run_id)
+    fn first_entry(&self, run_id: &RunId) -> Result<Option<Digest>, StoreError> {
+        self.first_entry(run_id)
+    }
+
+    fn parent(&self, run_id: &RunId) -> Result<Option<ParentRun>, StoreError> {
+        self.parent(run_id)
+    }
+
+    fn find_entry(&self, run_id: &RunId, hash: Digest) -> Result<ParentFound, StoreError> {
+        self.find_entry(run_id, hash)
+    }
+
+    fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
+        self.invocation(run_id)
+    }
+
+    fn driver_of(&self, run_id: &RunId) -> Result<Option<RunDriver>, StoreError> {
+        driver_of(&self.path, run_id)
+    }
+
+    fn left_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
+        answer_files::left(&self.path, run_id)
+    }
+
+    fn leave_answer(
+        &self,
+        run_id: &RunId,
+        answer: &Answer,
+        found: (Option<&Answer>, u64),
+    ) -> Result<bool, StoreError> {
+        self.leave_answer(run_id, answer, found)
+    }
+
+    fn run_log(&self) -> Result<RunLog, StoreError> {
+        self.run_log()
+    }
+
+    fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {
+        self.log_leaf(run_id)
+    }
+
+    fn deleted(
+        &self,
+        name: &str,
+        keys: &[PublicKey],
+    ) -> Result<Option<(String, String)>, StoreError> {
+        self.deleted(name, keys)
+    }
+
+    fn deleted_below(&self, run_id: &RunId, above: &RunId) -> Result<Option<String>, StoreError> {
+        self.deleted_below(run_id, above)
+    }
+
+    fn deleted_leaf(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
+        self.deleted_leaf(name)
+    }
+
+    fn log_deletions(&self, size: u64, first: Option<u64>) -> Result<LogDeletions, StoreError> {
+        self.log_deletions(size, first)
+    }
+
+    fn holding(&self, texts: &AhoCorasick, except: Digest) -> Result<Vec<Elsewhere>, StoreError> {
+        self.holding(texts, except)
+    }
+
+    fn verify_run(
+        &self,
+        run_id: &RunId,
+        open: bool,
+        trust: &Arc<Trust>,
+    ) -> Result<Option<VerifyReport>, StoreError> {
+        self.verify_run(run_id, open, trust)
+    }
+
+    fn verify_log(&self, trust: &Trust) -> Result<LogReport, StoreError> {
+        self.verify_log(trust)
     }
 }

@@ -1,34 +1,19 @@
-//! The leaves of the log of runs. The tree over them is `transcript`'s.
+//! The rows of the log of runs.
 
 use rusqlite::{Connection, params};
 
 use super::column::Columns;
+use super::formats::STORE_FORMAT;
 use super::log_name::name;
+use super::reader::SqliteReader;
 use super::schema::refusal;
-use super::{STORE_FORMAT, StoreError, StoreReader};
+use crate::store::{RunLog, StoreError};
 use monolith_core::message::RunId;
-use monolith_core::transcript::{Flaw, FlawKind, TreeHash, TreeHead, leaf_hash};
+use monolith_core::transcript::{Flaw, FlawKind, TreeHash, leaf_hash};
 
-/// The log of runs as it stands: a leaf for every sealed run, in the order of the seals.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunLog {
-    /// Its name, random, for good.
-    pub name: String,
-    /// The hashes of its leaves.
-    pub leaves: Vec<TreeHash>,
-}
-
-impl RunLog {
-    /// Its head.
-    #[must_use]
-    pub fn head(&self) -> TreeHead {
-        TreeHead::over(&self.name, &self.leaves)
-    }
-}
-
-impl StoreReader {
+impl SqliteReader {
     /// The log of runs.
-    pub fn run_log(&self) -> Result<RunLog, StoreError> {
+    pub(super) fn run_log(&self) -> Result<RunLog, StoreError> {
         let read = || {
             // One snapshot for both.
             let tx = self.conn.unchecked_transaction()?;
@@ -46,7 +31,7 @@ impl StoreReader {
     }
 
     /// The number and the text of the leaf of that run; none before its seal.
-    pub fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {
+    pub(super) fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {
         let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         let mut select = self
             .conn

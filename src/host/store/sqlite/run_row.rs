@@ -1,14 +1,13 @@
-//! A run's row of the index.
+//! The rows of the table `runs`.
 
 use std::path::Path;
 
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-use super::StoreError;
 use super::column::Columns;
-use super::run::IMPORTED;
-use monolith_core::message::{Digest, MAX_EXACT, RunId};
+use crate::store::{DamagedRow, RunRow, StoreError};
+use monolith_core::message::{MAX_EXACT, RunId};
 
 /// The kinds of what has a row.
 pub(super) const RUN: &str = "run";
@@ -17,46 +16,6 @@ pub(super) const WORKFLOW: &str = "workflow";
 /// The columns that [`run_row`] reads.
 pub(super) const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id, kind \
                    FROM runs";
-
-/// What the store's index says of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunRow {
-    /// The name of the run.
-    pub run_id: RunId,
-    /// Whether it is a workflow: its contract is its definition.
-    pub workflow: bool,
-    /// The hash of its contract.
-    pub contract_hash: Digest,
-    /// When it was created, in milliseconds since 1970-01-01 UTC; outside the hash.
-    pub created_unix_ms: u64,
-    /// How often it has been claimed, its creation included; outside the hash.
-    pub epoch: i64,
-    /// Who claimed it last; outside the hash.
-    pub owner: String,
-    /// How many entries it has.
-    pub length: u64,
-    /// The hash of the last entry; `H_0` where there is none.
-    pub head: Digest,
-    /// Class and code as they are written in files, once the run is sealed.
-    pub outcome: Option<(String, String)>,
-}
-
-impl RunRow {
-    /// Whether the run was not driven here: it came as a file.
-    #[must_use]
-    pub fn is_imported(&self) -> bool {
-        self.owner == IMPORTED
-    }
-}
-
-/// A row of the index that cannot be read.
-#[derive(Debug)]
-pub struct DamagedRow {
-    /// The name of the run as it stands there, or the number of the row where it has none.
-    pub run: String,
-    /// What is wrong with it.
-    pub fault: StoreError,
-}
 
 /// The row that a [`ROW`] query stands at.
 pub(super) fn run_row(row: &Row<'_>, path: &Path) -> Result<RunRow, StoreError> {

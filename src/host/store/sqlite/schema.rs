@@ -5,7 +5,8 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
-use super::{StoreError, log_name};
+use super::log_name;
+use crate::store::StoreError;
 use monolith_core::message::escaped_line;
 
 /// `mono` in ASCII: distinguishes a store from other programs' databases.

@@ -7,11 +7,13 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use super::entry_text::{NoText, text_of};
-use super::lineage::find_parent;
-use super::run::IMPORTED;
+use super::parents::find_parent;
+use super::reader::SqliteReader;
 use super::run_row::{RUN, WORKFLOW};
 use super::schema::missing_table;
-use super::{StoreError, StoreReader, log_name, run_log};
+use super::{log_name, run_log};
+use crate::store::StoreError;
+use crate::store::run::IMPORTED;
 use monolith_core::message::{Digest, RunId, amount};
 use monolith_core::transcript::{
     BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims, Location,
@@ -27,31 +29,17 @@ const TOMBSTONES: Location = Location::Table("tombstones");
 const CHECKPOINTS: Location = Location::Table("checkpoints");
 pub(super) const LOG_LEAVES: Location = Location::Table("log_leaves");
 
-impl StoreReader {
-    /// Verifies a stored run row by row, from the bytes of each column; `open` accepts a run in progress.
-    ///
-    /// Every blob that an entry names must be there, withheld or not.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store cannot be read at all. What it holds is judged in the report.
-    pub fn verify_run(&mut self, run_id: &RunId, open: bool) -> Result<VerifyReport, StoreError> {
-        self.verify_run_trusting(run_id, open, &Arc::default())
-    }
-
-    /// [`Self::verify_run`], held against keys, heads and witnesses from outside the store.
-    pub fn verify_run_trusting(
-        &mut self,
+impl SqliteReader {
+    /// Verifies a run on one snapshot of all that is read.
+    pub(super) fn verify_run(
+        &self,
         run_id: &RunId,
         open: bool,
         trust: &Arc<Trust>,
-    ) -> Result<VerifyReport, StoreError> {
-        let Self { conn, path } = self;
-        // One snapshot for all that is read; nothing is written, so dropping it is enough.
-        let judge = || judge(&*conn.unchecked_transaction()?, run_id, open, trust);
-        let report = judge().map_err(|fault| StoreError::from_sql(path, &fault))?;
-        report.ok_or_else(|| StoreError::NoSuchRun {
-            asked: run_id.to_string(),
-        })
+    ) -> Result<Option<VerifyReport>, StoreError> {
+        // Nothing is written, so dropping the transaction is enough.
+        let judge = || judge(&*self.conn.unchecked_transaction()?, run_id, open, trust);
+        judge().map_err(|fault| StoreError::from_sql(&self.path, &fault))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The store as those who write see it: every method becomes a request to the writer thread.
+//! The connection that writes: every method becomes a request to the writer thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,68 +9,46 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::append::{Append, EntryRow, NewCheckpoint};
-use super::blob::insert_blob;
+use super::append::Append;
+use super::blob::{LARGE_BLOB_BYTES, insert_blob};
+use super::column::Columns;
 use super::connection::BUSY;
 use super::group_commit::{Job, Request, Writer};
 use super::lock::SharedStoreLock;
-use super::new_run::{Binding, NewRun};
+use super::new_run::insert_run;
 use super::open_writer::{Durability, open_writer};
-use super::run::{IMPORTED, this_process};
-use super::storable::{Storable, sealed_outcome};
+use super::reader::SqliteReader;
 use super::store_file::StoreFile;
-use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
-use monolith_core::contract::ExecutionContract;
+use super::{answer_files, delete, erase};
+use crate::store::StoreError;
+use crate::store::answer::Answer;
+use crate::store::batch::{Batch, NewBlob};
+use crate::store::database::{Database, DatabaseReader, Pending};
+use crate::store::erasure::{EraseError, Erased, Erasure};
+use crate::store::lock::RunLock;
+use crate::store::new_run::NewRun;
+use crate::store::removal::{Removal, RemoveError, Removed};
+use crate::store::run::{IMPORTED, RunHandle, this_process};
+use monolith_core::kernel::Approval;
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{SealedEntry, SecretKey};
 
 /// How many requests may wait for the writer; more make their callers wait.
 const QUEUE: usize = 1024;
 
-/// The store, opened for writing. Its one writer thread ends when it is dropped.
-///
-/// ```
-/// use monolith::{Durability, RunFilter, Store, StoreReader};
-///
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("runs.db");
-/// let store = Store::open(&path, Durability::Full)?;
-/// assert!(store.reader()?.list_runs(10, RunFilter::All)?.is_empty());
-/// drop(store);
-/// assert!(StoreReader::open(&path).is_ok());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Store {
+/// A store in a SQLite file, opened for writing. Its one writer thread ends when it is dropped.
+#[derive(Debug)]
+pub(in crate::store) struct SqliteWriter {
     commits: Arc<AtomicU64>,
-    pub(super) lock: Arc<SharedStoreLock>,
-    path: PathBuf,
+    pub(super) lock: SharedStoreLock,
+    pub(super) path: PathBuf,
     poison: Arc<OnceLock<String>>,
     queue: Option<mpsc::Sender<Job>>,
-    signer: Option<Arc<SecretKey>>,
-    /// Of all clones.
-    #[expect(
-        dead_code,
-        reason = "it is held, and joined when the last one drops it"
-    )]
-    thread: Arc<WriterThread>,
+    thread: Option<JoinHandle<()>>,
 }
 
-/// The thread that writes, waited for where the last clone of its store is dropped.
-#[derive(Debug)]
-struct WriterThread(Option<JoinHandle<()>>);
-
-impl Drop for WriterThread {
-    fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
-            drop(thread.join());
-        }
-    }
-}
-
-impl Store {
+impl SqliteWriter {
     /// Opens the store at `path`, and makes it where there is none. The folder must exist.
-    pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+    pub(in crate::store) fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         Self::open_with(path, durability, BUSY, |conn| conn.execute_batch("COMMIT"))
     }
 
@@ -104,197 +82,20 @@ impl Store {
             })?;
         Ok(Self {
             commits,
-            lock: Arc::default(),
+            lock: SharedStoreLock::default(),
             path: path.to_path_buf(),
             poison,
             queue: Some(queue),
-            signer: None,
-            thread: Arc::new(WriterThread(Some(thread))),
+            thread: Some(thread),
         })
     }
 
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// How many transactions were committed since it was opened.
-    #[must_use]
-    pub fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Relaxed)
-    }
-
-    /// The fault after which it writes nothing any more; `None` while it writes.
-    pub fn poison(&self) -> Option<&str> {
-        self.poison.get().map(String::as_str)
-    }
-
-    /// The key that signs the checkpoints of runs that are written here; `None` if they are not signed.
-    #[must_use]
-    pub fn signer(&self) -> Option<&SecretKey> {
-        self.signer.as_deref()
-    }
-
-    /// Sets the key that signs the checkpoints of runs that are written here.
-    #[must_use]
-    pub fn signed_by(mut self, signer: SecretKey) -> Self {
-        self.signer = Some(Arc::new(signer));
-        self
-    }
-
-    /// A reader on a connection of its own; it sees what is committed.
-    pub fn reader(&self) -> Result<StoreReader, StoreError> {
-        StoreReader::open(&self.path)
-    }
-
-    /// Creates a run with its first entries, and claims it: all of it is durable when this returns, or there is no such
-    /// run. The first entries name no blobs.
-    ///
-    /// # Errors
-    /// [`StoreError::RunExists`] where the name is taken, and those of [`Self::append`].
-    pub(crate) async fn begin_run<T: Storable>(
-        &self,
-        new: NewRun,
-        entries: Vec<T>,
-        checkpoint: Option<NewCheckpoint>,
-    ) -> Result<RunHandle, StoreError> {
-        let path = self.path.clone();
-        let outcome = sealed_outcome(&new.run_id, &entries)?;
-        let last = entries.last().map(Storable::hash);
-        let entries: Vec<EntryRow> = entries.into_iter().map(Storable::row).collect();
-        self.submit(false, move |conn| {
-            let mut run = new.insert(conn, &path)?;
-            let Some(head) = last else {
-                return Ok(run);
-            };
-            let length = u64::try_from(entries.len()).unwrap_or(u64::MAX);
-            let append = Append {
-                checkpoint,
-                entries,
-                epoch: run.epoch,
-                head,
-                key: run.key,
-                last: run.head,
-                leaf: run.leaf(outcome, length, head),
-                links: Vec::new(),
-                outcome,
-                path,
-                run_id: run.run_id.clone(),
-                seq: run.length,
-                small: Vec::new(),
-            };
-            append.perform(conn)?;
-            run.head = head;
-            run.length = length;
-            Ok(run)
-        })
-        .await
-    }
-
-    /// Creates a run without entries, and claims it.
-    ///
-    /// # Errors
-    /// [`StoreError::RunExists`] where the name is taken.
-    pub async fn create_run(
-        &self,
-        run_id: &RunId,
-        contract: &ExecutionContract,
-        created_unix_ms: u64,
-    ) -> Result<RunHandle, StoreError> {
-        let new = NewRun {
-            binding: Binding::Contract(Arc::new(contract.clone())),
-            created_unix_ms,
-            invocation: None,
-            run_id: run_id.clone(),
-        };
-        self.begin_run(new, Vec::<SealedEntry>::new(), None).await
-    }
-
-    /// Takes a run over: the handle that held it before is fenced from now on.
-    ///
-    /// # Errors
-    /// [`StoreError::NoSuchRun`] where there is none of that name, [`StoreError::Imported`] and [`StoreError::Erased`] where it
-    /// can be read, not driven.
-    pub async fn claim_run(&self, run_id: &RunId) -> Result<RunHandle, StoreError> {
-        let path = self.path.clone();
-        let run_id = run_id.clone();
-        self.submit(false, move |conn| {
-            let sql = |fault: rusqlite::Error| StoreError::from_sql(&path, &fault);
-            judge_drivable(conn, &run_id, &path)?;
-            let row = conn
-                .prepare_cached(
-                    "UPDATE runs SET epoch = epoch + 1, owner = ?2 WHERE run_id = ?1 \
-                     RETURNING id, epoch, head_seq, head_hash, contract_hash",
-                )
-                .map_err(sql)?
-                .query_row(params![run_id.as_str(), this_process()], |row| {
-                    let digests: ([u8; 32], [u8; 32]) = (row.get(3)?, row.get(4)?);
-                    Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, digests))
-                })
-                .optional()
-                .map_err(sql)?;
-            let Some((key, epoch, head_seq, (head, contract_hash))) = row else {
-                return Err(StoreError::NoSuchRun {
-                    asked: run_id.into(),
-                });
-            };
-            Ok(RunHandle {
-                contract_hash: Digest::from_bytes(contract_hash),
-                epoch,
-                head: Digest::from_bytes(head),
-                key,
-                length: u64::try_from(head_seq.saturating_add(1)).unwrap_or(0),
-                run_id,
-            })
-        })
-        .await
-    }
-
-    /// Appends entries to the run's head, with the blobs they name, as one batch: all of it is durable when this
-    /// returns, or none of it. A batch that ends with the seal also records the outcome in the row of the run.
-    ///
-    /// # Errors
-    /// [`StoreError::Fenced`] where somebody else has claimed the run, [`StoreError::OutOfOrder`] where the entries do
-    /// not continue it, and the faults of the file.
-    pub async fn append(
-        &self,
-        run: &mut RunHandle,
-        entries: Vec<SealedEntry>,
-        blobs: Vec<NewBlob>,
-    ) -> Result<(), StoreError> {
-        self.append_signed(run, entries, blobs, None).await
-    }
-
-    /// [`Self::append`] with a checkpoint of the entries so far, durable with them.
-    pub(crate) async fn append_signed<T: Storable>(
-        &self,
-        run: &mut RunHandle,
-        entries: Vec<T>,
-        blobs: Vec<NewBlob>,
-        checkpoint: Option<NewCheckpoint>,
-    ) -> Result<(), StoreError> {
-        let mut length = run.length;
-        for entry in &entries {
-            if entry.seq() != length {
-                return Err(StoreError::OutOfOrder {
-                    run_id: run.run_id.clone(),
-                    expected: length,
-                    got: entry.seq(),
-                });
-            }
-            length = length.saturating_add(1);
-        }
-        let Some(head) = entries.last().map(Storable::hash) else {
-            return Ok(());
-        };
-        let outcome = sealed_outcome(&run.run_id, &entries)?;
-        let mut links = Vec::with_capacity(blobs.len());
-        let mut small = Vec::new();
-        for blob in blobs {
+    async fn append_batch(&self, run: &RunHandle, batch: Batch) -> Result<(), StoreError> {
+        let (mut links, mut small) = (Vec::with_capacity(batch.blobs.len()), Vec::new());
+        for blob in batch.blobs {
             match blob {
                 NewBlob::Bytes(bytes) if bytes.len() > LARGE_BLOB_BYTES => {
-                    links.push(self.put_blob(bytes).await?);
+                    links.push(self.put(bytes).await?);
                 }
                 NewBlob::Bytes(bytes) => {
                     let hash = Digest::of(&bytes);
@@ -304,29 +105,18 @@ impl Store {
                 NewBlob::Stored(hash) => links.push(hash),
             }
         }
-        let append = Append {
-            checkpoint,
-            entries: entries.into_iter().map(Storable::row).collect(),
-            epoch: run.epoch,
-            head,
-            key: run.key,
-            last: run.head,
-            leaf: run.leaf(outcome, length, head),
-            links,
-            outcome,
-            path: self.path.clone(),
-            run_id: run.run_id.clone(),
-            seq: run.length,
-            small,
+        let batch = Batch {
+            blobs: Vec::new(),
+            ..batch
         };
-        self.submit(false, move |conn| append.perform(conn)).await?;
-        run.head = head;
-        run.length = length;
-        Ok(())
+        let Some(mut append) = Append::of(run, batch, self.path.clone()) else {
+            return Ok(());
+        };
+        (append.links, append.small) = (links, small);
+        self.submit(false, move |conn| append.perform(conn)).await
     }
 
-    /// Makes bytes durable under their hash. No entry names them yet.
-    pub async fn put_blob(&self, bytes: Vec<u8>) -> Result<Digest, StoreError> {
+    async fn put(&self, bytes: Vec<u8>) -> Result<Digest, StoreError> {
         let path = self.path.clone();
         let hash = Digest::of(&bytes);
         self.submit(bytes.len() > LARGE_BLOB_BYTES, move |conn| {
@@ -353,6 +143,136 @@ impl Store {
         sent.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
+}
+
+impl Database for SqliteWriter {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn reader(&self) -> Result<Box<dyn DatabaseReader>, StoreError> {
+        Ok(Box::new(SqliteReader::open(&self.path)?))
+    }
+
+    fn begin_run(&self, new: NewRun, first: Batch) -> Pending<'_, RunHandle> {
+        let path = self.path.clone();
+        Box::pin(self.submit(false, move |conn| {
+            let run = insert_run(new, conn, &path)?;
+            if let Some(append) = Append::of(&run, first, path) {
+                append.perform(conn)?;
+            }
+            Ok(run)
+        }))
+    }
+
+    fn claim_run(&self, run_id: RunId) -> Pending<'_, RunHandle> {
+        let path = self.path.clone();
+        Box::pin(self.submit(false, move |conn| claim(conn, run_id, &path)))
+    }
+
+    fn append<'a>(&'a self, run: &'a RunHandle, batch: Batch) -> Pending<'a, ()> {
+        Box::pin(self.append_batch(run, batch))
+    }
+
+    fn put_blob(&self, bytes: Vec<u8>) -> Pending<'_, Digest> {
+        Box::pin(self.put(bytes))
+    }
+
+    fn checkpoints<'a>(&'a self, run: &'a RunHandle) -> Pending<'a, Vec<String>> {
+        let path = self.path.clone();
+        let (key, of) = (run.key, format!("run {}", run.run_id));
+        Box::pin(self.submit(false, move |conn| {
+            let sql = |fault: rusqlite::Error| StoreError::from_sql(&path, &fault);
+            let mut select = conn
+                .prepare_cached("SELECT note FROM checkpoints WHERE run = ?1 ORDER BY entries")
+                .map_err(sql)?;
+            let mut rows = select.query([key]).map_err(sql)?;
+            let mut notes = Vec::new();
+            while let Some(row) = rows.next().map_err(sql)? {
+                let columns = Columns {
+                    path: &path,
+                    row,
+                    table: "checkpoints",
+                    of: &of,
+                };
+                notes.push(columns.text(0, "note")?);
+            }
+            Ok(notes)
+        }))
+    }
+
+    fn lock_run(&self, run_id: &RunId) -> Result<RunLock, StoreError> {
+        self.lock.lock_run(&self.path, run_id)
+    }
+
+    fn left_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
+        answer_files::left(&self.path, run_id)
+    }
+
+    fn drop_answer(&self, run_id: &RunId, approval: &Approval) -> Result<(), StoreError> {
+        answer_files::drop_answer(&self.path, run_id, approval)
+    }
+
+    fn drop_any_answer(&self, run_id: &RunId) -> Result<(), StoreError> {
+        answer_files::drop_any(&self.path, run_id)
+    }
+
+    fn remove(&self, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
+        delete::remove(&self.path, asked)
+    }
+
+    fn erase(&self, hash: Digest, asked: &Erasure<'_>) -> Result<Erased, EraseError> {
+        erase::erase(&self.path, hash, asked)
+    }
+
+    fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    fn poison(&self) -> Option<&str> {
+        self.poison.get().map(String::as_str)
+    }
+}
+
+impl Drop for SqliteWriter {
+    fn drop(&mut self) {
+        // Without a queue the writer ends once it has answered what it holds.
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// Takes the next epoch of a run.
+fn claim(conn: &Connection, run_id: RunId, path: &Path) -> Result<RunHandle, StoreError> {
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    judge_drivable(conn, &run_id, path)?;
+    let row = conn
+        .prepare_cached(
+            "UPDATE runs SET epoch = epoch + 1, owner = ?2 WHERE run_id = ?1 \
+             RETURNING id, epoch, head_seq, head_hash, contract_hash",
+        )
+        .map_err(sql)?
+        .query_row(params![run_id.as_str(), this_process()], |row| {
+            let digests: ([u8; 32], [u8; 32]) = (row.get(3)?, row.get(4)?);
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, digests))
+        })
+        .optional()
+        .map_err(sql)?;
+    let Some((key, epoch, head_seq, (head, contract_hash))) = row else {
+        return Err(StoreError::NoSuchRun {
+            asked: run_id.into(),
+        });
+    };
+    Ok(RunHandle {
+        contract_hash: Digest::from_bytes(contract_hash),
+        epoch,
+        head: Digest::from_bytes(head),
+        key,
+        length: u64::try_from(head_seq.saturating_add(1)).unwrap_or(0),
+        run_id,
+    })
 }
 
 /// Refuses to drive what is here to be read alone.
@@ -390,12 +310,5 @@ fn judge_drivable(conn: &Connection, run_id: &RunId, path: &Path) -> Result<(), 
             run_id: run_id.clone(),
             blobs,
         }),
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        // Without a queue the writer ends once it has answered what it holds. The last clone waits for that.
-        self.queue = None;
     }
 }

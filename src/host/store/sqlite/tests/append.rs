@@ -4,7 +4,7 @@ use std::future::Future;
 use std::task::{Context, Waker};
 
 use super::{create, folder, held, open, write};
-use crate::store::sqlite::LARGE_BLOB_BYTES;
+use crate::store::sqlite::blob::LARGE_BLOB_BYTES;
 use crate::store::{NewBlob, RunFilter, StoreError, wait};
 use monolith_core::kernel::AgentOutcome;
 use monolith_core::message::Digest;

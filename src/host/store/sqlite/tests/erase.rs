@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{folder, open, write};
-use crate::store::{EraseError, Erased, Erasure, StoreError, StoreReader, erase, wait};
+use crate::store::{EraseError, Erased, Erasure, StoreError, StoreReader, wait};
 use monolith_core::message::Digest;
 use monolith_core::transcript::{FlawKind, SecretKey, Trust, WithheldBlobs, verify_lines};
 use monolith_testkit::sample::SampleRun;
@@ -18,17 +18,14 @@ fn erase_from(
     blob: &str,
     all_runs: bool,
 ) -> Result<Erased, EraseError> {
-    erase(
-        path,
-        &Erasure {
-            run_id: run.run_id.clone(),
-            blob: blob.to_owned(),
-            reason: "asked for".to_owned(),
-            at_unix_ms: 5,
-            all_runs,
-            key: &key(),
-        },
-    )
+    open(path).erase(&Erasure {
+        run_id: run.run_id.clone(),
+        blob: blob.to_owned(),
+        reason: "asked for".to_owned(),
+        at_unix_ms: 5,
+        all_runs,
+        key: &key(),
+    })
 }
 
 /// Whether any file of the store holds those bytes.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use rusqlite::params;
 use rusqlite::types::Value;
-use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
-use super::{folder, open, signer, write, write_signed};
-use crate::store::{RunFilter, StoreReader};
+use super::{Attacked, folder, open, signer, write, write_signed};
+use crate::store::RunFilter;
 use monolith_core::message::Digest;
 use monolith_core::transcript::FlawKind::{self, Extended, MissingBlob, Tampered, Truncated};
 use monolith_core::transcript::Trust;
@@ -42,14 +42,11 @@ const EVIDENCE: [Column; 13] = {
 };
 
 /// A store with one finished run, open for the tests' own changes.
-fn attacked() -> (TempDir, StoreReader, SampleRun) {
+fn attacked() -> (TempDir, Attacked, SampleRun) {
     let (folder, path) = folder();
     let run = SampleRun::new("r-1");
     write(&open(&path), &run, 1);
-    let conn = Connection::open(&path).unwrap();
-    conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF")
-        .unwrap();
-    (folder, StoreReader { conn, path }, run)
+    (folder, Attacked::at(path), run)
 }
 
 #[test]
@@ -100,7 +97,7 @@ fn every_changed_byte_of_every_evidence_column_is_found_in_its_table() {
 }
 
 fn check_located(
-    reader: &mut StoreReader,
+    reader: &mut Attacked,
     run: &SampleRun,
     table: &str,
     name: &str,
@@ -245,7 +242,7 @@ fn two_runs_that_swap_rows_are_both_found() {
 }
 
 /// A store with one run that is signed at its seal, and trust in its key.
-fn signed() -> (TempDir, StoreReader, SampleRun, Arc<Trust>) {
+fn signed() -> (TempDir, Attacked, SampleRun, Arc<Trust>) {
     let (folder, path) = folder();
     let run = SampleRun::new("r-1");
     write_signed(&open(&path), &run, 1);
@@ -254,10 +251,7 @@ fn signed() -> (TempDir, StoreReader, SampleRun, Arc<Trust>) {
         signature_required: true,
         ..Trust::default()
     };
-    let conn = Connection::open(&path).unwrap();
-    conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF")
-        .unwrap();
-    (folder, StoreReader { conn, path }, run, Arc::new(trust))
+    (folder, Attacked::at(path), run, Arc::new(trust))
 }
 
 #[test]

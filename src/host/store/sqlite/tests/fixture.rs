@@ -1,13 +1,17 @@
 //! A store in a folder of its own, and what the tests write to it.
 
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::store::sqlite::format_0;
-use crate::store::{Durability, ImportTerms, NewBlob, NewCheckpoint, RunHandle, Store, wait};
+use crate::store::sqlite::{SqliteWriter, format_0};
+use crate::store::{
+    Durability, ImportTerms, NewBlob, NewCheckpoint, RunHandle, Store, StoreReader, wait,
+};
 use monolith_core::transcript::{Chain, Checkpoint, SecretKey};
 use monolith_testkit::sample::SampleRun;
 
@@ -31,6 +35,48 @@ pub(super) fn folder() -> (TempDir, PathBuf) {
 
 pub(super) fn open(path: &Path) -> Store {
     Store::open(path, Durability::Normal).unwrap()
+}
+
+/// A store whose writer waits so long for locks, and commits so.
+pub(super) fn open_with(
+    path: &Path,
+    durability: Durability,
+    busy: Duration,
+    commit: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+) -> Store {
+    let writer = SqliteWriter::open_with(path, durability, busy, commit);
+    Store::over(Arc::new(writer.unwrap()))
+}
+
+/// A store that is read, and changed by a connection that nothing holds back.
+pub(super) struct Attacked {
+    pub(super) conn: Connection,
+    pub(super) path: PathBuf,
+    reader: StoreReader,
+}
+
+impl Attacked {
+    pub(super) fn at(path: PathBuf) -> Self {
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF")
+            .unwrap();
+        let reader = StoreReader::open(&path).unwrap();
+        Self { conn, path, reader }
+    }
+}
+
+impl Deref for Attacked {
+    type Target = StoreReader;
+
+    fn deref(&self) -> &StoreReader {
+        &self.reader
+    }
+}
+
+impl DerefMut for Attacked {
+    fn deref_mut(&mut self) -> &mut StoreReader {
+        &mut self.reader
+    }
 }
 
 pub(super) fn create(store: &Store, run: &SampleRun, at: u64) -> RunHandle {
@@ -77,13 +123,13 @@ pub(super) fn write_signed(store: &Store, run: &SampleRun, at: u64) {
 /// A store whose writer waits at `BEGIN`, because another connection holds the write lock.
 pub(super) fn held(path: &Path, commits: std::sync::mpsc::Sender<()>) -> (Store, Connection) {
     let long = Duration::from_secs(60);
-    let store = Store::open_with(path, Durability::Normal, long, move |conn| {
+    let store = open_with(path, Durability::Normal, long, move |conn| {
         commits.send(()).unwrap();
         conn.execute_batch("COMMIT")
     });
     let lock = Connection::open(path).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
-    (store.unwrap(), lock)
+    (store, lock)
 }
 
 /// A store of the older format that tests have, in a folder of its own: three sealed runs, one of them signed, and one that is open.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{NOW, folder, open, terms, write};
 use crate::store::{
-    Change, Erasure, ImportError, Imported, RunFilter, StoreError, StoreReader, erase, import, wait,
+    Change, Erasure, ImportError, Imported, RunFilter, StoreError, StoreReader, import, wait,
 };
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{
@@ -47,7 +47,7 @@ fn scene() -> (tempfile::TempDir, std::path::PathBuf, SampleRun, Vec<u8>) {
         all_runs: false,
         key: &key(),
     };
-    erase(&from, &asked).unwrap();
+    open(&from).erase(&asked).unwrap();
     let file = exported(&from, &run.run_id);
     std::fs::write(folder.path().join("run.jsonl"), &file).unwrap();
     (folder, path, run, file)

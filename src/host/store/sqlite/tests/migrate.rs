@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{folder, older, open, signer};
 use crate::store::sqlite::migrate::migrate_watched;
-use crate::store::sqlite::schema;
+use crate::store::sqlite::{SqliteReader, schema};
 use crate::store::{Durability, MigrateError, RunFilter, Store, StoreError, StoreReader, migrate};
 use monolith_core::message::RunId;
 use monolith_core::transcript::{Trust, WithheldBlobs};
@@ -174,7 +174,7 @@ fn a_migration_that_is_killed_after_any_step_leaves_one_whole_store() {
     for (at, step) in steps.iter().enumerate() {
         let left = kept.path().join(step).join("runs.db");
         assert_eq!(exported(&left), held, "{step}: read as it was left");
-        let format = StoreReader::open(&left).unwrap();
+        let format = SqliteReader::open(&left).unwrap();
         let format = schema::format_of(&format.conn, &left).unwrap();
         let expect = i32::from(at >= 6);
         assert_eq!(format, Some(expect), "{step}");

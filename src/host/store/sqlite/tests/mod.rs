@@ -1,6 +1,7 @@
 //! What the store promises: durable, fenced, intact, and refusing by name.
 
 mod append;
+mod conformance;
 mod damage;
 mod erase;
 mod evidence;
@@ -15,5 +16,6 @@ mod refusals;
 mod schema;
 
 use fixture::{
-    NOW, bytes_of, create, folder, held, older, open, signer, terms, write, write_signed,
+    Attacked, NOW, bytes_of, create, folder, held, older, open, open_with, signer, terms, write,
+    write_signed,
 };

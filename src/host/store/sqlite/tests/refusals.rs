@@ -1,12 +1,15 @@
 //! What the store refuses: stale writers, foreign files, full disks, names that are taken.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
 
-use super::{bytes_of, create, folder, open};
+use super::{bytes_of, create, folder, open, open_with};
+use crate::store::sqlite::lock::lock_run;
+use crate::store::sqlite::{SqliteReader, SqliteWriter};
 use crate::store::{
     Durability, NewBlob, RunDriver, RunFilter, RunHandle, Store, StoreError, StoreReader, wait,
 };
@@ -118,7 +121,7 @@ fn a_lock_that_was_given_up_is_not_held_by_children() {
     let run = SampleRun::new("r-1");
     let store = open(&path);
     create(&store, &run, 1);
-    let lock = store.lock_run(&run.run_id).unwrap();
+    let lock = lock_run(&path, &run.run_id).unwrap();
     let inherited = lock.inherited();
     drop(lock);
     assert!(store.lock_run(&run.run_id).is_ok());
@@ -285,7 +288,7 @@ fn a_file_that_may_not_be_written_is_refused() {
     // Permission bits do not bind the superuser; then the file may be written, and is.
     let expect = bound.then(|| StoreError::ReadOnly { path: path.clone() });
     assert_eq!(opened, expect);
-    let reader = StoreReader::open(&path).unwrap();
+    let reader = SqliteReader::open(&path).unwrap();
     let refused = reader.conn.execute("DELETE FROM runs", []).unwrap_err();
     assert_eq!(
         StoreError::from_sql(&path, &refused),
@@ -298,7 +301,7 @@ fn a_lock_that_is_not_given_up_is_named_and_nothing_is_lost() {
     let (_folder, path) = folder();
     let run = SampleRun::new("r-1");
     let commit = |conn: &Connection| conn.execute_batch("COMMIT");
-    let store = Store::open_with(&path, Durability::Full, Duration::ZERO, commit).unwrap();
+    let store = open_with(&path, Durability::Full, Duration::ZERO, commit);
     let mut handle = create(&store, &run, 1);
     let lock = Connection::open(&path).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -316,7 +319,8 @@ fn a_lock_that_is_not_given_up_is_named_and_nothing_is_lost() {
 fn a_full_disk_is_named_and_leaves_no_half_batch() {
     let (_folder, path) = folder();
     let run = SampleRun::new("r-1");
-    let store = open(&path);
+    let writer = Arc::new(SqliteWriter::open(&path, Durability::Normal).unwrap());
+    let store = Store::over(Arc::<SqliteWriter>::clone(&writer));
     let mut handle = create(&store, &run, 1);
     let set = |most: i64| {
         let limit = move |conn: &Connection| {
@@ -325,7 +329,7 @@ fn a_full_disk_is_named_and_leaves_no_half_batch() {
                 .query_row(&pages, [], |row| row.get::<_, i64>(0))
                 .unwrap())
         };
-        wait(store.submit(false, limit)).unwrap()
+        wait(writer.submit(false, limit)).unwrap()
     };
     let now = set(1);
     let mut batch = run.entries[..2].to_vec();
@@ -345,17 +349,16 @@ fn a_failed_sync_stops_the_store_for_good() {
     let (_folder, path) = folder();
     let run = SampleRun::new("r-1");
     let failing = AtomicBool::new(false);
-    let failing = std::sync::Arc::new(failing);
-    let switch = std::sync::Arc::clone(&failing);
+    let failing = Arc::new(failing);
+    let switch = Arc::clone(&failing);
     let busy = Duration::from_secs(5);
-    let store = Store::open_with(&path, Durability::Full, busy, move |conn| {
+    let store = open_with(&path, Durability::Full, busy, move |conn| {
         if switch.load(Ordering::SeqCst) {
             let fault = ffi::Error::new(ffi::SQLITE_IOERR_FSYNC);
             return Err(rusqlite::Error::SqliteFailure(fault, None));
         }
         conn.execute_batch("COMMIT")
-    })
-    .unwrap();
+    });
     let mut handle = create(&store, &run, 1);
     let set = |on| failing.store(on, Ordering::SeqCst);
     set(true);

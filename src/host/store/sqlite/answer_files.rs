@@ -1,97 +1,30 @@
-//! Answers to calls that wait for approval: how they are left, found and taken. Whether an answer still counts is for the machine.
+//! Answers as files beside the database, `<database>.answers/<run>`.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use rusqlite::OptionalExtension as _;
-use serde::{Deserialize, Serialize};
-
 use super::lock::refused;
-use super::new_file::replace_own;
-use super::private::{open_own, own_folder, private_file, private_folder};
+use super::reader::SqliteReader;
 use super::schema::refusal;
 use super::store_file::answers_folder;
-use super::{Store, StoreError, StoreReader};
+use crate::store::StoreError;
+use crate::store::answer::Answer;
+use crate::store::new_file::replace_own;
+use crate::store::private::{open_own, own_folder, private_file, private_folder};
 use monolith_core::kernel::Approval;
-use monolith_core::message::{CallSeq, Digest, RunId};
+use monolith_core::message::RunId;
 
 /// The most bytes of an answer that are read.
 const ANSWER_BYTES: u64 = 64 << 10;
 
-/// A person's answer to a call that waits for one, left for the process that drives the run: a file of its own beside the
-/// database, `<database>.answers/<run>`. It counts for the run, the call and the arguments that it names and for no others, so an answer
-/// that comes too late changes nothing, and one that stayed behind answers no later run of that name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    /// Whether the call may be made.
-    pub approved: bool,
-    /// Which call of the run, by the hash of the exact text that the person saw, and what the person says to it.
-    pub approval: Approval,
-    /// The hash of the run's first entry: another run of that name has another.
-    pub first_entry: Digest,
-}
-
-impl Answer {
-    /// Whether it is to that call, with those arguments.
-    fn is_to(&self, call: CallSeq, arguments_hash: Digest) -> bool {
-        (self.approval.call, self.approval.arguments_hash) == (call, arguments_hash)
-    }
-
-    /// Whether it is to what the other is to, whatever it says.
-    pub fn is_to_the_same(&self, other: &Self) -> bool {
-        let of = |answer: &Self| {
-            let approval = &answer.approval;
-            (approval.arguments_hash, approval.call, answer.first_entry)
-        };
-        of(self) == of(other)
-    }
-
-    /// Whether the signature that it has does not hold.
-    pub fn is_forged(&self) -> bool {
-        let checked = self
-            .approval
-            .check_signature(self.first_entry, self.approved);
-        checked.is_err()
-    }
-}
-
-impl StoreReader {
-    /// The answer that was left for a run to that call; `None` if nothing there can be read as one. It stays until the run has
-    /// recorded it, or any other answer to the call: a process that ends before loses nothing.
-    ///
-    /// # Errors
-    /// [`StoreError::Lock`] where others can write what is there: it stays, and answers nothing. [`StoreError`] where the run cannot be
-    /// read.
-    pub fn answer_to(
-        &self,
-        run_id: &RunId,
-        (call, arguments_hash): (CallSeq, Digest),
-    ) -> Result<Option<Answer>, StoreError> {
-        let left = self.left_answer(run_id)?;
-        let Some(left) = left.filter(|left| left.is_to(call, arguments_hash)) else {
-            return Ok(None);
-        };
-        let is_of_run = self.first_entry(run_id)? == Some(left.first_entry);
-        Ok(is_of_run.then_some(left))
-    }
-
-    /// The answer that was left for a run and not taken yet; `None` if nothing there can be read as one.
-    ///
-    /// # Errors
-    /// [`StoreError::Lock`] where others can write what is there.
-    pub fn left_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
-        let path = path_of(&self.path, run_id);
-        read_own(&path).map_err(|fault| refused(&path, &fault))
-    }
-
+impl SqliteReader {
     /// Leaves an answer in place of the one that was found there, if any, when the run had that many entries. False if
     /// another one was left or taken since that look, or the run went on; nothing is changed then.
     ///
     /// # Errors
     /// [`StoreError`] where the file cannot be written, and [`StoreError::Lock`] where others can write what is there.
-    pub fn leave_answer(
+    pub(super) fn leave_answer(
         &self,
         run_id: &RunId,
         answer: &Answer,
@@ -129,76 +62,58 @@ impl StoreReader {
         let count = count.map(|count| u64::try_from(count).unwrap_or_default());
         count.map_err(|fault| refusal(&self.conn, &self.path, &fault))
     }
-
-    /// The hash of a run's first entry, which distinguishes it from another run of its name; `None` if there is no such run or entry.
-    fn first_entry(&self, run_id: &RunId) -> Result<Option<Digest>, StoreError> {
-        let found = self
-            .conn
-            .prepare_cached(
-                "SELECT hash FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
-            )
-            .and_then(|mut select| {
-                select
-                    .query_row([run_id.as_str()], |row| row.get(0))
-                    .optional()
-            });
-        let found = found.map_err(|fault| refusal(&self.conn, &self.path, &fault))?;
-        Ok(found.map(Digest::from_bytes))
-    }
 }
 
-impl Store {
-    /// As [`StoreReader::answer_to`]. Where nothing was left, the database is not opened.
-    pub fn answer_to(
-        &self,
-        run_id: &RunId,
-        call: (CallSeq, Digest),
-    ) -> Result<Option<Answer>, StoreError> {
-        if is_there(&path_of(self.path(), run_id)) {
-            return self.reader()?.answer_to(run_id, call);
-        }
-        Ok(None)
-    }
+/// The answer that was left for a run.
+///
+/// # Errors
+/// [`StoreError::Lock`] where others can write what is there.
+pub(super) fn left(database: &Path, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
+    let path = path_of(database, run_id);
+    read_own(&path).map_err(|fault| refused(&path, &fault))
+}
 
-    /// Removes what was left as an answer to what this one answers, now that it is recorded. Where a person is at it this moment, it stays.
-    ///
-    /// # Errors
-    /// [`StoreError::Lock`] where others can write what is there.
-    pub fn drop_answer(&self, run_id: &RunId, approval: &Approval) -> Result<(), StoreError> {
-        let path = path_of(self.path(), run_id);
-        let refuse = |fault: io::Error| refused(&path, &fault);
-        if !is_there(&path) {
-            return Ok(());
-        }
-        let folder = path.parent().unwrap_or(&path);
-        // Between this look and the removal no other answer may be put in its place. A run does not wait for that.
-        let turn = own_folder(folder).and_then(|()| turn_of(folder));
-        match turn.map_err(refuse)?.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(()),
-            Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
-        }
-        let left = read_answer(&path).map_err(refuse)?;
-        let is_to_it = |left: &Answer| left.is_to(approval.call, approval.arguments_hash);
-        if left.as_ref().is_some_and(is_to_it) {
-            fs::remove_file(&path).map_err(refuse)?;
-        }
-        Ok(())
+/// Removes what was left as an answer to what this one answers, now that it is recorded. Where a person is at it this moment, it stays.
+///
+/// # Errors
+/// [`StoreError::Lock`] where others can write what is there.
+pub(super) fn drop_answer(
+    database: &Path,
+    run_id: &RunId,
+    approval: &Approval,
+) -> Result<(), StoreError> {
+    let path = path_of(database, run_id);
+    let refuse = |fault: io::Error| refused(&path, &fault);
+    if !is_there(&path) {
+        return Ok(());
     }
+    let folder = path.parent().unwrap_or(&path);
+    // Between this look and the removal no other answer may be put in its place. A run does not wait for that.
+    let turn = own_folder(folder).and_then(|()| turn_of(folder));
+    match turn.map_err(refuse)?.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
+    }
+    let left = read_answer(&path).map_err(refuse)?;
+    let is_to_it = |left: &Answer| left.is_to(approval.call, approval.arguments_hash);
+    if left.as_ref().is_some_and(is_to_it) {
+        fs::remove_file(&path).map_err(refuse)?;
+    }
+    Ok(())
+}
 
-    /// Removes whatever was left for a run that is about to ask: no one can have answered that yet.
-    ///
-    /// # Errors
-    /// [`StoreError::Lock`] where others can write what is there.
-    pub(crate) fn drop_earlier_answer(&self, run_id: &RunId) -> Result<(), StoreError> {
-        let path = path_of(self.path(), run_id);
-        if !is_there(&path) {
-            return Ok(());
-        }
-        let dropped =
-            own_folder(path.parent().unwrap_or(&path)).and_then(|()| fs::remove_file(&path));
-        dropped.map_err(|fault| refused(&path, &fault))
+/// Removes whatever was left for a run.
+///
+/// # Errors
+/// [`StoreError::Lock`] where others can write what is there.
+pub(super) fn drop_any(database: &Path, run_id: &RunId) -> Result<(), StoreError> {
+    let path = path_of(database, run_id);
+    if !is_there(&path) {
+        return Ok(());
     }
+    let dropped = own_folder(path.parent().unwrap_or(&path)).and_then(|()| fs::remove_file(&path));
+    dropped.map_err(|fault| refused(&path, &fault))
 }
 
 fn is_there(path: &Path) -> bool {
@@ -241,7 +156,8 @@ pub(super) fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Durability, wait};
+    use crate::store::{Durability, Store, StoreReader, wait};
+    use monolith_core::message::{CallSeq, Digest};
     use monolith_testkit::sample::SampleRun;
 
     #[test]

@@ -1,0 +1,52 @@
+//! What a run is created from.
+
+use std::sync::Arc;
+
+use super::Invocation;
+use monolith_core::contract::{ExecutionContract, WorkflowDefinition};
+use monolith_core::message::{Digest, RunId};
+
+/// A run that is to be created.
+#[derive(Clone, Debug)]
+pub(crate) struct NewRun {
+    /// What it is bound to.
+    pub binding: Binding,
+    /// Now, in milliseconds since 1970-01-01 UTC.
+    pub created_unix_ms: u64,
+    /// What a resume needs beside the contract, where it is known.
+    pub invocation: Option<Invocation>,
+    /// Its name.
+    pub run_id: RunId,
+}
+
+/// What a run or a workflow is bound to for good.
+#[derive(Clone, Debug)]
+pub(crate) enum Binding {
+    /// The contract of a run.
+    Contract(Arc<ExecutionContract>),
+    /// The definition of a workflow.
+    Workflow(Arc<WorkflowDefinition>),
+}
+
+impl Binding {
+    /// The hash that the chain of the run begins with.
+    pub(super) fn hash(&self) -> Digest {
+        match self {
+            Self::Contract(contract) => contract.contract_hash(),
+            Self::Workflow(definition) => definition.definition_hash(),
+        }
+    }
+
+    /// The text of it.
+    pub(super) fn document(&self) -> String {
+        match self {
+            Self::Contract(contract) => contract.canonical_text(),
+            Self::Workflow(definition) => definition.canonical_text(),
+        }
+    }
+
+    /// True if it is the definition of a workflow.
+    pub(super) const fn is_workflow(&self) -> bool {
+        matches!(self, Self::Workflow(_))
+    }
+}
