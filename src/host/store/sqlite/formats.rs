@@ -6,9 +6,10 @@ use rusqlite::Connection;
 
 #[cfg(test)]
 use super::format_0;
+use super::format_1;
 
 /// The format that this build writes, kept as the database's `user_version`.
-pub const STORE_FORMAT: i32 = 1;
+pub const STORE_FORMAT: i32 = 2;
 /// The oldest format that is read. A store of an older format than [`STORE_FORMAT`] is written only by its migration.
 pub const OLDEST_STORE_FORMAT: i32 = match STEPS.first() {
     Some(step) => step.from,
@@ -25,14 +26,18 @@ pub(super) struct Step {
     pub(super) apply: fn(&Connection) -> rusqlite::Result<()>,
 }
 
-/// Every step, the oldest first and without a gap. No release has left an older format behind, so a build has none; tests
-/// have one, from a format that only they write.
+/// Every step, the oldest first and without a gap. Tests have one more, from a format that only they write.
 const STEPS: &[Step] = &[
     #[cfg(test)]
     Step {
         from: format_0::FORMAT,
         what: format_0::WHAT,
         apply: format_0::apply,
+    },
+    Step {
+        from: format_1::FORMAT,
+        what: format_1::WHAT,
+        apply: format_1::apply,
     },
 ];
 

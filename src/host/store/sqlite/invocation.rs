@@ -10,9 +10,6 @@ use super::schema::refusal;
 use crate::store::{Invocation, StoreError};
 use monolith_core::message::RunId;
 
-/// Prefix of the last text in the column `sets` if it holds the files of [`Invocation`]. No change of a value begins with it.
-const FILES: &str = "trust.files=";
-
 /// Writes the row. If a path is not UTF-8, nothing is written: the resume must then be given the file again.
 pub(super) fn insert_invocation(
     invocation: &Invocation,
@@ -30,17 +27,15 @@ pub(super) fn insert_invocation(
         Some(None) => return Ok(()),
         found => found.flatten(),
     };
-    let mut sets = invocation.sets.clone();
     // What has no JSON text is a path that is not UTF-8: a resume asks then.
     let files = invocation.files.as_ref();
     let files = files.and_then(|files| serde_json::to_string(files).ok());
-    sets.extend(files.map(|files| format!("{FILES}{files}")));
     // A list of strings always has a JSON text.
-    let sets = serde_json::to_string(&sets).unwrap_or_default();
+    let sets = serde_json::to_string(&invocation.sets).unwrap_or_default();
     conn.prepare_cached(
-        "INSERT INTO invocations(run, base_dir, contract_file, config, sets) VALUES(?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO invocations(run, base_dir, contract_file, config, sets, files) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
     )?
-    .execute(params![key, base_dir, contract_file, config, sets])?;
+    .execute(params![key, base_dir, contract_file, config, sets, files])?;
     Ok(())
 }
 
@@ -51,7 +46,7 @@ impl SqliteReader {
         let mut select = self
             .conn
             .prepare_cached(
-                "SELECT base_dir, contract_file, config, sets FROM invocations \
+                "SELECT base_dir, contract_file, config, sets, files FROM invocations \
                  WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
             )
             .map_err(sql)?;
@@ -66,13 +61,12 @@ impl SqliteReader {
             of: &format!("run {run_id}"),
         };
         let sets = columns.text(3, "sets")?;
-        let mut sets: Vec<String> = serde_json::from_str(&sets)
+        let sets = serde_json::from_str(&sets)
             .map_err(|fault| columns.refuse("sets", "a list of texts", fault))?;
-        let files = sets.pop_if(|last| last.starts_with(FILES));
-        let files = files.map(|files| serde_json::from_str(files.get(FILES.len()..).unwrap_or("")));
-        let files = files
-            .transpose()
-            .map_err(|fault| columns.refuse("sets", "a list of trusted files", fault))?;
+        let files = columns.text_or_null(4, "files")?;
+        let files = files.map(|files| serde_json::from_str(&files)).transpose();
+        let files =
+            files.map_err(|fault| columns.refuse("files", "a list of trusted files", fault))?;
         Ok(Some(Invocation {
             config: columns.text_or_null(2, "config")?.map(PathBuf::from),
             base_dir: columns.text(0, "base_dir")?.into(),

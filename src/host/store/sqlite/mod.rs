@@ -18,6 +18,7 @@ mod erase;
 mod fault;
 #[cfg(test)]
 mod format_0;
+mod format_1;
 mod formats;
 mod given_checkpoints;
 mod group_commit;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::connection::distrust;
+use super::format_1;
 use super::schema::format_of;
 use super::store_file::StoreFile;
 use crate::store::StoreError;
@@ -18,12 +19,14 @@ use crate::store::StoreError;
 pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
     let path = file.path();
     let conn = open_to_read(file, busy)?;
-    if format_of(&conn, path)?.is_none() {
-        return Err(StoreError::Empty {
-            path: path.to_path_buf(),
-        });
+    let format = format_of(&conn, path)?.ok_or_else(|| StoreError::Empty {
+        path: path.to_path_buf(),
+    })?;
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    take_as_runs(&conn).map_err(sql)?;
+    if format <= format_1::FORMAT {
+        format_1::read_as_next(&conn).map_err(sql)?;
     }
-    take_as_runs(&conn).map_err(|fault| StoreError::from_sql(path, &fault))?;
     Ok(conn)
 }
 

@@ -78,7 +78,8 @@ CREATE TABLE invocations(
     base_dir TEXT NOT NULL,
     contract_file TEXT NOT NULL,
     config TEXT,
-    sets TEXT NOT NULL
+    sets TEXT NOT NULL,
+    files TEXT
 ) STRICT;
 CREATE TABLE tombstones(
     run INTEGER NOT NULL REFERENCES runs(id),

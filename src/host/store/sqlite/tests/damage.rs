@@ -190,8 +190,12 @@ fn absurd_values_are_named_by_table_row_and_rule_and_cost_no_other_run() {
         "log_leaves, run bad: leaf: expected a text, got Null",
     );
     check(
-        "INSERT INTO invocations VALUES(1, '/', 'c.yaml', NULL, '{}')",
+        "INSERT INTO invocations VALUES(1, '/', 'c.yaml', NULL, '{}', NULL)",
         "invocations, run bad: sets: expected a list of texts, got invalid type: map, expected a sequence at line 1 column 0",
+    );
+    check(
+        "INSERT INTO invocations VALUES(1, '/', 'c.yaml', NULL, '[]', '{}')",
+        "invocations, run bad: files: expected a list of trusted files, got invalid type: map, expected a sequence at line 1 column 0",
     );
     check(
         "INSERT INTO checkpoints VALUES(1, 3, x'00')",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::store::sqlite::{SqliteWriter, format_0};
+use crate::store::sqlite::{SqliteWriter, format_0, format_1};
 use crate::store::{
     Durability, ImportTerms, NewBlob, NewCheckpoint, RunHandle, Store, StoreReader, wait,
 };
@@ -144,6 +144,8 @@ pub(super) fn older() -> (TempDir, PathBuf) {
     let entries = begun.entries[..2].to_vec();
     wait(store.append(&mut handle, entries, Vec::new())).unwrap();
     drop(store);
-    format_0::take_back(&Connection::open(&path).unwrap()).unwrap();
+    let conn = Connection::open(&path).unwrap();
+    format_1::take_back(&conn).unwrap();
+    format_0::take_back(&conn).unwrap();
     (folder, path)
 }

@@ -1,15 +1,21 @@
 //! Migrating: all of it or none of it, wherever it is cut off.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
 use super::{folder, older, open, signer};
 use crate::store::sqlite::migrate::migrate_watched;
-use crate::store::sqlite::{SqliteReader, schema};
-use crate::store::{Durability, MigrateError, RunFilter, Store, StoreError, StoreReader, migrate};
-use monolith_core::message::RunId;
+use crate::store::sqlite::{SqliteReader, format_1, schema};
+use crate::store::{
+    Binding, Durability, Invocation, MigrateError, NewRun, RunFilter, STORE_FORMAT, Store,
+    StoreError, StoreReader, migrate, wait,
+};
+use monolith_core::contract::FileTrust;
+use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{Trust, WithheldBlobs};
+use monolith_testkit::sample::SampleRun;
 
 fn run_id(name: &str) -> RunId {
     RunId::try_from(name.to_owned()).unwrap()
@@ -55,7 +61,7 @@ fn a_store_of_an_older_format_is_read_and_not_written() {
     let older = StoreError::OlderFormat {
         path: path.clone(),
         found: 0,
-        current: 1,
+        current: STORE_FORMAT,
     };
     assert_eq!(refused, Some(older));
     assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -69,11 +75,14 @@ fn a_migrated_store_holds_what_it_held_and_has_the_tables_of_a_new_one() {
     assert_ne!(tables(&path), tables(&new));
     let (held, bytes) = (exported(&path), std::fs::read(&path).unwrap());
     let planned = migrate(&path, None, true).unwrap();
-    assert_eq!((planned.from, planned.to, &planned.copy), (0, 1, &None));
+    assert_eq!(
+        (planned.from, planned.to, &planned.copy),
+        (0, STORE_FORMAT, &None)
+    );
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "a dry run");
     let done = migrate(&path, None, false).unwrap();
     assert_eq!((done.verified.runs, &done.verified.bad), (4, &Vec::new()));
-    assert_eq!((&done.steps, done.steps.len()), (&planned.steps, 1));
+    assert_eq!((&done.steps, done.steps.len()), (&planned.steps, 2));
     assert_eq!(tables(&path), tables(&new));
     assert_eq!(exported(&path), held);
     let copy = done.copy.unwrap();
@@ -93,7 +102,8 @@ fn a_migrated_store_holds_what_it_held_and_has_the_tables_of_a_new_one() {
         .unwrap();
     assert_eq!(report.first_bad, None);
     let again = migrate(&path, None, false).unwrap();
-    assert_eq!((again.from, again.to, again.copy), (1, 1, None));
+    let now = (again.from, again.to, again.copy);
+    assert_eq!(now, (STORE_FORMAT, STORE_FORMAT, None));
 }
 
 #[test]
@@ -112,6 +122,61 @@ fn a_migration_heals_nothing_and_hides_nothing() {
     let report = StoreReader::open(&path).unwrap();
     let report = { report }.verify_run(&run_id("chat-1"), false).unwrap();
     assert_eq!(report.first_bad.as_ref(), Some(&done.verified.bad[0].1));
+}
+
+/// Format 1 has the files of an invocation among its changes of values.
+#[test]
+fn trusted_files_are_read_from_an_older_store_and_migrated_into_their_column() {
+    let (_folder, path) = folder();
+    let store = open(&path);
+    let begun = |name: &str, files: Option<&[&str]>| {
+        let run = SampleRun::new(name);
+        let trusted = |path: &&str| FileTrust {
+            blake3: Digest::of(path.as_bytes()),
+            folder: None,
+            path: path.into(),
+        };
+        let asked = Invocation {
+            base_dir: "/base".into(),
+            config: None,
+            contract_file: "/base/c.yaml".into(),
+            files: files.map(|files| files.iter().map(trusted).collect()),
+            sets: vec!["task=say \"é\"".to_owned(), "max_turns=3".to_owned()],
+        };
+        let new = NewRun {
+            binding: Binding::Contract(Arc::new(run.contract)),
+            created_unix_ms: 1,
+            invocation: Some(asked.clone()),
+            run_id: run.run_id.clone(),
+        };
+        wait(store.begin_run(new, run.entries[..1].to_vec(), None)).unwrap();
+        (run.run_id, asked)
+    };
+    let begun = [
+        begun("none", None),
+        begun("no-files", Some(&[])),
+        begun("two", Some(&["/base/.ai-agent.json", "/base/\"x\".ai"])),
+    ];
+    drop(store);
+    let check = |when: &str| {
+        let reader = StoreReader::open(&path).unwrap();
+        for (run_id, asked) in &begun {
+            let found = reader.invocation(run_id).unwrap();
+            assert_eq!(found.as_ref(), Some(asked), "{when}");
+        }
+    };
+    check("format 2");
+    let conn = Connection::open(&path).unwrap();
+    format_1::take_back(&conn).unwrap();
+    let kept = "SELECT count(*) FROM invocations WHERE sets LIKE '%,\"trust.files=[%'";
+    let kept = conn.query_row(kept, [], |row| row.get::<_, i64>(0));
+    assert_eq!(kept, Ok(2));
+    check("format 1");
+    assert_eq!(migrate(&path, None, false).unwrap().from, 1);
+    check("migrated");
+    let kept = "SELECT count(files) FROM invocations WHERE sets NOT LIKE '%trust%'";
+    let kept = conn.query_row(kept, [], |row| row.get::<_, i64>(0));
+    assert_eq!(kept, Ok(2));
 }
 
 /// Whatever step is cut off: the old store stands, and the next migration goes through.
@@ -176,10 +241,11 @@ fn a_migration_that_is_killed_after_any_step_leaves_one_whole_store() {
         assert_eq!(exported(&left), held, "{step}: read as it was left");
         let format = SqliteReader::open(&left).unwrap();
         let format = schema::format_of(&format.conn, &left).unwrap();
-        let expect = i32::from(at >= 6);
+        let expect = if at >= 6 { STORE_FORMAT } else { 0 };
         assert_eq!(format, Some(expect), "{step}");
         let done = migrate(&left, None, false).unwrap();
-        assert_eq!((done.to, &done.verified.bad), (1, &Vec::new()), "{step}");
+        let now = (done.to, &done.verified.bad);
+        assert_eq!(now, (STORE_FORMAT, &Vec::new()), "{step}");
         assert_eq!(exported(&left), held, "{step}: migrated");
         let log = StoreReader::open(&left).unwrap();
         let log = log.verify_log(&Trust::default()).unwrap();
@@ -236,9 +302,9 @@ fn other_formats_are_refused_by_name() {
         assert_eq!(refused.map(|_| ()), Err(expect));
     };
     check(
-        Some(2),
+        Some(3),
         false,
-        "migrate PATH to format 2: this build knows up to 1",
+        "migrate PATH to format 3: this build knows up to 2",
     );
     let set = |version: i32| {
         let conn = Connection::open(&path).unwrap();
@@ -248,7 +314,7 @@ fn other_formats_are_refused_by_name() {
     check(
         None,
         true,
-        "open PATH: its format is 7, and this build reads up to 1",
+        "open PATH: its format is 7, and this build reads up to 2",
     );
     set(1);
     check(
@@ -290,5 +356,5 @@ fn a_store_whose_run_is_being_driven_is_not_migrated() {
         Ok(Some(0))
     );
     drop(lock);
-    assert_eq!(migrate(&path, None, false).unwrap().to, 1);
+    assert_eq!(migrate(&path, None, false).unwrap().to, STORE_FORMAT);
 }

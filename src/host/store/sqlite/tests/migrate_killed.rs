@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::migrate::exported;
 use super::older;
-use crate::store::{StoreReader, migrate};
+use crate::store::{STORE_FORMAT, StoreReader, migrate};
 use monolith_core::transcript::Trust;
 
 /// The store that the process of [`the_process`] migrates.
@@ -38,7 +38,7 @@ fn comes_through(path: &Path, held: &[String], when: &str) {
     migrate(path, None, false).unwrap();
     assert_eq!(exported(path), held, "{when}: migrated");
     let again = migrate(path, None, false).unwrap();
-    assert_eq!((again.from, again.copy), (1, None), "{when}");
+    assert_eq!((again.from, again.copy), (STORE_FORMAT, None), "{when}");
     assert_eq!(again.verified.bad, Vec::new(), "{when}");
     let log = StoreReader::open(path).unwrap();
     let log = log.verify_log(&Trust::default()).unwrap();

@@ -11,7 +11,8 @@ use super::{bytes_of, create, folder, open, open_with};
 use crate::store::sqlite::lock::lock_run;
 use crate::store::sqlite::{SqliteReader, SqliteWriter};
 use crate::store::{
-    Durability, NewBlob, RunDriver, RunFilter, RunHandle, Store, StoreError, StoreReader, wait,
+    Durability, NewBlob, RunDriver, RunFilter, RunHandle, STORE_FORMAT, Store, StoreError,
+    StoreReader, wait,
 };
 use monolith_core::message::Digest;
 use monolith_testkit::sample::SampleRun;
@@ -255,12 +256,12 @@ fn files_that_are_no_store_of_this_build_are_refused_by_name() {
     drop(open(&path));
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 2)
+        .pragma_update(None, "user_version", STORE_FORMAT + 1)
         .unwrap();
     let newer = StoreError::NewerFormat {
         path: path.clone(),
-        found: 2,
-        supported: 1,
+        found: STORE_FORMAT + 1,
+        supported: STORE_FORMAT,
     };
     assert_eq!(kind(&path), newer);
     assert_eq!(StoreReader::open(&path).err(), Some(newer));
