@@ -246,14 +246,8 @@ pub(crate) fn listed_whole(app: &App, own: &Reach, below: &[ReachedBelow]) -> St
 }
 
 fn reach_of(app: &App, spec: &ContractSpec, folder: &Path) -> Result<Reach, CliError> {
-    let request = RunRequest {
-        spec: spec.clone(),
-        contract_dir: folder.to_owned(),
-        environment: app.environment.clone(),
-        redaction_key: RedactionKey::new([0; 32]),
-        invocation: None,
-        run_id: None,
-    };
+    let key = RedactionKey::new([0; 32]);
+    let request = RunRequest::new(spec.clone(), folder, app.environment.clone(), key);
     let reach = || -> Result<Reach, CliError> {
         let cancel = CancellationToken::new();
         let preview = driver::preview(&request, ServersToStart::Builtin, &cancel);

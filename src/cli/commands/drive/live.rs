@@ -196,11 +196,8 @@ impl Live {
         let report = move |tool: &str, report: &str| live.report(tool, report);
         let live = self.clone();
         let note = move |text: &str| live.remark(text);
-        let environment = request.environment.with_server_watch(watch);
-        RunRequest {
-            environment: environment.with_call_watch(report).with_notes(note),
-            ..request
-        }
+        let environment = request.environment.clone().with_server_watch(watch);
+        request.in_environment(environment.with_call_watch(report).with_notes(note))
     }
 
     /// Removes secrets with `scrub` from everything that is shown of the run's files from now on.

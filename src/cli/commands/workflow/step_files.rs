@@ -44,18 +44,14 @@ impl Files {
                 let spec = file.with_abilities(&self.app, spec)?;
                 let files = spec.files.clone();
                 let request = file.request(&self.app, spec, key);
-                return Ok(RunRequest {
-                    environment: self.environment.clone(),
-                    invocation: Some(file.invocation(files)),
-                    ..request
-                });
+                let mut request = request.in_environment(self.environment.clone());
+                request.invocation = Some(file.invocation(files));
+                return Ok(request);
             }
         };
         self.file.is_as_begun(&self.app, &self.trusted)?;
-        Ok(RunRequest {
-            environment: self.environment.clone(),
-            ..self.file.request(&self.app, spec, key)
-        })
+        let request = self.file.request(&self.app, spec, key);
+        Ok(request.in_environment(self.environment.clone()))
     }
 }
 
