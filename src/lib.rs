@@ -36,7 +36,10 @@
 //!
 //! [`host::prepare`] brings up what a [`host::RunRequest`] needs in a [`host::Environment`]: tool servers, scripts, keys.
 //! [`host::drive`] brings the run to its end, with monolith's own clients, tools and [`host::Store`], while a [`host::Observer`]
-//! sees each entry. Both need a tokio runtime.
+//! sees each entry, [`host::EntryLines`] as lines of JSON. [`host::reopen`] and [`host::prepare_resume`] go on with a run that was left. All of them
+//! need a tokio runtime.
+//!
+//! A [`host::HostTool`] is a closure of the program as a tool. `examples/embed.rs` has all of this, and docs/recipes/embedding.md explains it.
 //!
 //! # Evidence
 //!
@@ -107,8 +110,9 @@ pub mod evidence {
 /// Driven runs: bring-up, the driver's loop, the store and the documents made of a run.
 pub mod host {
     pub use monolith_host::driver::{
-        DriverError, Environment, Finished, Job, Observer, Prepared, RunRequest, Runner,
-        RunnerLimits, Unobserved, Worker, drive, prepare,
+        DriverError, EntryLines, Environment, Finished, Job, Observer, Prepared, Reopened,
+        RunRequest, Runner, RunnerLimits, Unobserved, Worker, drive, prepare, prepare_resume,
+        reopen,
     };
     pub use monolith_host::store::{
         Durability, RunFilter, RunReader, RunRow, Store, StoreError, StoreReader,
@@ -118,4 +122,5 @@ pub mod host {
         CostSource, ExitTag, FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage,
         ToolLine,
     };
+    pub use monolith_host::tools::HostTool;
 }

@@ -129,7 +129,7 @@ class Transcript:
         for name, server in contract["servers"].items():  # a pin is that of what the contract says of the tool, and of the tools of a server
             bare, pins = name.removeprefix("rest__"), []
             origin, prefix = {"agents": ("agent", "agent__"), "builtin": ("builtin", ""), "openapi": ("openapi:" + bare, name + "_"),
-                              "rest": ("rest:" + bare, "rest__")}.get(server["kind"], ("mcp:" + name, name + "__"))
+                              "rest": ("rest:" + bare, "rest__"), "host": ("host", "host__")}.get(server["kind"], ("mcp:" + name, name + "__"))
             for tool in contract["tools"]:
                 if tool["origin"] == origin:
                     own = {"name": tool["name"].removeprefix(prefix), "inputSchema": tool["input_schema"]}

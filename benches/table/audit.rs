@@ -63,7 +63,7 @@ pub fn rows(turns: u64) -> Vec<Row> {
 }
 
 /// What packed texts of entries are packed against.
-const DICTIONARY: &[u8] = include_bytes!("../../src/host/store/entry_dictionary.txt");
+const DICTIONARY: &[u8] = include_bytes!("../../src/host/store/sqlite/entry_dictionary.txt");
 /// The bytes before the LZ4 block: a check, the way of packing, and the length of the text.
 const HEAD_BYTES: usize = 9;
 

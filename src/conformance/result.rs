@@ -235,14 +235,9 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
                 format!("strict_mode={strict}"),
                 format!("max_cost_micro_usd={cost}"),
             ];
-            let request = RunRequest {
-                spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).unwrap(),
-                contract_dir: folder.path().to_path_buf(),
-                environment: Environment::new(|_| None),
-                redaction_key: RedactionKey::new([7; 32]),
-                invocation: None,
-                run_id: None,
-            };
+            let spec = ContractSpec::parse("c.yaml", CONTRACT, &sets).unwrap();
+            let key = RedactionKey::new([7; 32]);
+            let request = RunRequest::new(spec, folder.path(), Environment::new(|_| None), key);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let (broken, end) = runtime.block_on(async {
                 let store = Store::open(&folder.path().join("runs.db"), Durability::Normal).unwrap();

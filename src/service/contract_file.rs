@@ -350,14 +350,7 @@ impl ContractFile {
 
     /// What a driver is to make of it; `key` is what the salt of a run comes from.
     pub fn request(&self, service: &Service, spec: ContractSpec, key: RedactionKey) -> RunRequest {
-        RunRequest {
-            spec,
-            contract_dir: self.folder().to_owned(),
-            environment: service.environment.clone(),
-            redaction_key: key,
-            invocation: None,
-            run_id: None,
-        }
+        RunRequest::new(spec, self.folder(), service.environment.clone(), key)
     }
 
     /// A contract is a program. One that was found and not named is judged as it was opened.

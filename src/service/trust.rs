@@ -174,14 +174,8 @@ pub fn reached_below(
 }
 
 fn reach_of(service: &Service, spec: &ContractSpec, folder: &Path) -> Result<Reach, ServiceError> {
-    let request = RunRequest {
-        spec: spec.clone(),
-        contract_dir: folder.to_owned(),
-        environment: service.environment.clone(),
-        redaction_key: RedactionKey::new([0; 32]),
-        invocation: None,
-        run_id: None,
-    };
+    let key = RedactionKey::new([0; 32]);
+    let request = RunRequest::new(spec.clone(), folder, service.environment.clone(), key);
     let reach = || -> Result<Reach, ServiceError> {
         let cancel = CancellationToken::new();
         let preview = driver::preview(&request, ServersToStart::Builtin, &cancel);

@@ -105,7 +105,7 @@ fn a_full_disk_ends_the_run_by_name_and_leaves_no_half_entry() {
         conn.query_row("PRAGMA user_version", [], |row| row.get(0))
             .unwrap()
     };
-    assert_eq!(version(&conn), 1);
+    assert_eq!(version(&conn), monolith_host::store::STORE_FORMAT);
 }
 
 #[test]

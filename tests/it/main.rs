@@ -57,6 +57,8 @@ mod deletion;
 #[cfg(test)]
 mod display;
 #[cfg(test)]
+mod embed;
+#[cfg(test)]
 mod evidence;
 #[cfg(test)]
 mod failed_steps;

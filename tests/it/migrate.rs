@@ -1,5 +1,5 @@
 //! `migrate`, and what every command says of versions that it does not know. That a store of an older format is migrated, and that
-//! nothing is lost where that is killed, is shown beside the store: no release has left such a store behind.
+//! nothing is lost where that is killed, is shown beside the store.
 
 use std::path::PathBuf;
 
@@ -57,11 +57,11 @@ fn a_store_of_the_current_format_is_left_as_it_is() {
     for args in [
         &["migrate"][..],
         &["migrate", "--dry-run"],
-        &["migrate", "--to", "1"],
+        &["migrate", "--to", "2"],
     ] {
         scene.ends(args, 0, "nothing to do: ");
     }
-    scene.ends(&["migrate", "--to", "2"], 4, "this build knows up to 1");
+    scene.ends(&["migrate", "--to", "3"], 4, "this build knows up to 2");
     let older = "nothing is migrated to an older format";
     scene.ends(&["migrate", "--to", "0"], 4, older);
     assert!(runs() == before);
@@ -153,7 +153,7 @@ fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
         assert!(listed.contains(format), "{listed}");
     }
     let store = listed.lines().last().unwrap().split_whitespace();
-    assert_eq!(store.collect::<Vec<_>>(), ["store", "1", "1"]);
+    assert_eq!(store.collect::<Vec<_>>(), ["store", "1", "to", "2", "2"]);
     std::fs::write(scene.path("ok.jsonl"), &file).unwrap();
     scene.ends(
         &["migrate", "ok.jsonl"],
@@ -189,7 +189,7 @@ fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
         }
     }
     for (format, expect) in [
-        (9, "its format is 9, and this build reads up to 1"),
+        (9, "its format is 9, and this build reads up to 2"),
         (0, "no build knows its format 0"),
     ] {
         scene.claim_format(format);
@@ -201,12 +201,12 @@ fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
             &["resume", "chat-1"],
             &["import", "ok.jsonl"],
             &["migrate"],
-            &["migrate", "--to", "1"],
+            &["migrate", "--to", "2"],
         ] {
             scene.ends(args, 1, expect);
         }
     }
-    scene.claim_format(1);
+    scene.claim_format(2);
     scene.ends(&["verify", "chat-1"], 0, "verified");
 }
 

@@ -129,14 +129,9 @@ struct Ended {
 }
 
 async fn run(spec: ContractSpec, run_id: String, folder: Arc<Path>, store: Arc<Store>) -> Ended {
-    let request = RunRequest {
-        spec,
-        contract_dir: folder.to_path_buf(),
-        environment: Environment::new(|_| None),
-        invocation: None,
-        redaction_key: RedactionKey::new([7; 32]),
-        run_id: Some(RunId::try_from(run_id).unwrap()),
-    };
+    let key = RedactionKey::new([7; 32]);
+    let request = RunRequest::new(spec, &*folder, Environment::new(|_| None), key)
+        .named(RunId::try_from(run_id).unwrap());
     let prepared = prepare(request, &CancellationToken::new()).await.unwrap();
     let (_control, asked) = mpsc::channel(1);
     let finished = drive(prepared, &store, asked, &mut Unwatched)

@@ -54,14 +54,9 @@ pub async fn run_live(
     for case in &cases.cases {
         let spec = cases.spec(case, target)?;
         for round in 0..runs {
-            let request = RunRequest {
-                spec: spec.clone(),
-                contract_dir: workspace.to_owned(),
-                environment: environment.clone(),
-                invocation: None,
-                redaction_key: target.redaction_key.clone(),
-                run_id: Some(random_run_id(&label(&case.case))?),
-            };
+            let key = target.redaction_key.clone();
+            let request = RunRequest::new(spec.clone(), workspace, environment.clone(), key)
+                .named(random_run_id(&label(&case.case))?);
             let prepared = prepare(request, &CancellationToken::new()).await?;
             let required = prepared.contract().tool_policy == ToolPolicy::Required;
             let (_nobody, asked) = mpsc::channel(1);

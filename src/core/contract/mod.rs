@@ -163,7 +163,7 @@ pub use secret_names::{
 pub use server_name::check_server_name;
 pub use server_terms::ServerKind;
 pub use server_terms::{
-    Beside, Elicitation, HealthProbe, McpTerms, REST_PREFIX, Remote, ServerTerms, own_name,
+    Beside, Elicitation, HOST, HealthProbe, McpTerms, REST_PREFIX, Remote, ServerTerms, own_name,
 };
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::masking::masked_argument;
 use super::queues::queue_of;
 use super::redaction::{SECRET_MARKER, recorded_url, variables_of};
-use super::server_terms::BUILTIN;
+use super::server_terms::{BUILTIN, HOST};
 use super::{
-    AGENTS, ContractSpec, McpTransport, OAuthSpec, OAuthTerms, OpenapiTerms, RestTerms,
+    AGENTS, ContractSpec, McpTransport, OAuthSpec, OAuthTerms, OpenapiTerms, RestTerms, ServerKind,
     ServerTerms, recorded_template, server_sandbox, shell_sandbox,
 };
 
@@ -66,6 +66,15 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             ..ServerTerms::builtin()
         };
         servers.insert(BUILTIN.to_owned(), terms);
+    }
+    if !spec.tools.host.is_empty() {
+        let terms = ServerTerms {
+            kind: ServerKind::Host,
+            queue: queue_of(spec, None),
+            tools_allowed: Some(spec.tools.host.clone()),
+            ..ServerTerms::builtin()
+        };
+        servers.insert(HOST.to_owned(), terms);
     }
     if !spec.agents.is_empty() {
         let terms = ServerTerms {

@@ -19,6 +19,8 @@ pub enum ServerKind {
     Agents,
     /// Inside monolith.
     Builtin,
+    /// The program that embeds monolith: its tools are closures.
+    Host,
     /// A web service whose operations, as a description has them, are tools.
     Openapi,
     /// A web service, a request of which is one tool.
@@ -36,6 +38,9 @@ pub enum ServerKind {
 /// The origin of tools inside monolith, and the name of their server.
 pub(super) const BUILTIN: &str = "builtin";
 
+/// The origin of tools of the program that embeds monolith, and the name of their server.
+pub const HOST: &str = "host";
+
 /// What the names of tools of web services begin with (001 §6), and so those of their servers.
 pub const REST_PREFIX: &str = "rest__";
 
@@ -46,6 +51,7 @@ impl ServerKind {
         match self {
             Self::Agents => AGENTS.to_owned(),
             Self::Builtin => BUILTIN.to_owned(),
+            Self::Host => HOST.to_owned(),
             Self::Openapi => format!("openapi:{}", own_name(server)),
             Self::Rest => format!("rest:{}", own_name(server)),
             Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("mcp:{server}"),
@@ -58,6 +64,7 @@ impl ServerKind {
         match self {
             Self::Agents => "agents".to_owned(),
             Self::Builtin => "tools.builtin".to_owned(),
+            Self::Host => "tools.host".to_owned(),
             Self::Openapi => format!("tools.openapi.{}", own_name(server)),
             Self::Rest => format!("tools.rest.{}", own_name(server)),
             Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("tools.mcp.{server}"),
@@ -72,7 +79,9 @@ impl ServerKind {
             Self::Builtin => String::new(),
             Self::Openapi => format!("{server}_"),
             Self::Rest => REST_PREFIX.to_owned(),
-            Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("{server}__"),
+            Self::Host | Self::Stdio | Self::Http | Self::Sse | Self::Websocket => {
+                format!("{server}__")
+            }
         }
     }
 

@@ -31,7 +31,9 @@ pub fn way_without_tools(terms: &Terms) -> Option<String> {
             ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
                 "mcpServers"
             }
-            ServerKind::Agents | ServerKind::Builtin | ServerKind::Rest => return None,
+            ServerKind::Agents | ServerKind::Builtin | ServerKind::Host | ServerKind::Rest => {
+                return None;
+            }
         };
         let quoted = serde_json::json!(tools);
         let (own, place) = (own_name(name), kind.place(name));

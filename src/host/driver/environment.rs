@@ -13,8 +13,8 @@ use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
 use crate::tools::{
-    CallWatch, GrantedFolders, ProbeReport, SandboxKind, SandboxProbe, ServerKeeper, ServerWatch,
-    TokenKeeper, Withheld,
+    CallWatch, GrantedFolders, HostTool, HostTools, ProbeReport, SandboxKind, SandboxProbe,
+    ServerKeeper, ServerWatch, TokenKeeper, Withheld,
 };
 use monolith_core::contract::{ContractSpec, LayerValue, ValueOrigin};
 
@@ -44,6 +44,8 @@ pub struct Environment {
     files: Arc<Mutex<DecidedFiles>>,
     /// The host's own keys: what they look like is secret in every run.
     keys: Option<KeyFolder>,
+    /// The tools of the program that embeds monolith.
+    host_tools: HostTools,
     /// Whether it is for a run below another one, which goes on meanwhile.
     is_below: bool,
     lookup: Arc<Lookup>,
@@ -82,6 +84,7 @@ impl Environment {
             call_watch: None,
             file_watch: None,
             files: Arc::default(),
+            host_tools: HostTools::default(),
             keys: None,
             is_below: false,
             lookup: Arc::new(lookup),
@@ -108,6 +111,18 @@ impl Environment {
             withheld: Arc::new(withheld),
             ..self
         }
+    }
+
+    /// Registers a tool of this program, which a contract takes by its name in `tools.host`.
+    #[must_use]
+    pub fn with_tool(mut self, tool: HostTool) -> Self {
+        self.host_tools.insert(tool);
+        self
+    }
+
+    /// The tools of this program.
+    pub(super) const fn host_tools(&self) -> &HostTools {
+        &self.host_tools
     }
 
     /// The same on a host that can read the files of agents.

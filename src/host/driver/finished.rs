@@ -4,6 +4,7 @@ use monolith_core::kernel::Run;
 use monolith_core::message::{Digest, RunId};
 
 /// A run that has ended, or was suspended: then its machine has no outcome yet.
+#[non_exhaustive]
 pub struct Finished {
     /// The machine in TERMINATE, or where it rests.
     pub run: Run,

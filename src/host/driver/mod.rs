@@ -111,7 +111,7 @@ pub use error::DriverError;
 pub use finished::Finished;
 pub use key_file_error::KeyFileError;
 pub use key_files::KeyFolder;
-pub use observer::{Observer, Unobserved};
+pub use observer::{EntryLines, Observer, Unobserved};
 pub use reissue::Recording;
 pub use reissue::reissue;
 pub use runner::{Job, Runner, RunnerLimits, Worker};

@@ -8,7 +8,7 @@ use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{EntryDraft, Run};
 use monolith_core::message::{InferenceSeq, RunId};
 use monolith_core::session::Control;
-use monolith_core::transcript::SealedEntry;
+use monolith_core::transcript::{SealedEntry, entry_line};
 
 /// Sees a run's entries, each once, after it has become durable.
 ///
@@ -57,5 +57,39 @@ impl Observer for Unobserved {
 
     fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
         Box::new(Self)
+    }
+}
+
+/// Hands each entry on as a line of JSON, with the bytes that an export of the run has. Entries of runs below it come under their own names.
+///
+/// ```
+/// use monolith::host::EntryLines;
+/// use monolith::session::RunId;
+///
+/// let run_id = RunId::try_from("r-1".to_owned())?;
+/// let printed = EntryLines::new(run_id, |run_id: &RunId, line: &str| print!("{run_id} {line}"));
+/// # drop(printed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct EntryLines<F> {
+    run_id: RunId,
+    take: F,
+}
+
+impl<F: FnMut(&RunId, &str) + Clone + Send + 'static> EntryLines<F> {
+    /// Hands the lines of that run to `take`, each with its line feed.
+    pub const fn new(run_id: RunId, take: F) -> Self {
+        Self { run_id, take }
+    }
+}
+
+impl<F: FnMut(&RunId, &str) + Clone + Send + 'static> Observer for EntryLines<F> {
+    fn entry(&mut self, _: &EntryDraft, sealed: &SealedEntry, _: &Run) {
+        (self.take)(&self.run_id, &entry_line(sealed));
+    }
+
+    fn below(&mut self, run_id: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(Self::new(run_id.clone(), self.take.clone()))
     }
 }

@@ -1,7 +1,7 @@
 //! Makes entries durable and signs checkpoints. Does not know what an entry decides.
 
 use super::DriverError;
-use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store, StoreReader};
+use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
 use monolith_core::kernel::State;
 use monolith_core::message::Digest;
 use monolith_core::session::Append;
@@ -55,8 +55,8 @@ impl<'s> Recorder<'s> {
 
     /// The bytes of a blob that an entry names, also of an earlier process; `None` if they cannot be read.
     pub(super) async fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
-        let path = self.store.path().to_path_buf();
-        let read = tokio::task::spawn_blocking(move || StoreReader::open(&path)?.blob(hash));
+        let store = self.store.clone();
+        let read = tokio::task::spawn_blocking(move || store.reader()?.blob(hash));
         read.await.ok()?.ok().flatten()
     }
 

@@ -134,18 +134,7 @@ impl StoreReader {
 
     /// The names of runs that consist of that, a point, and numbers with points between them.
     fn names_behind(&self, prefix: &str) -> Result<Vec<RunId>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        // '/' comes next to '.', so this range holds exactly the names that begin so.
-        let mut select = self
-            .conn
-            .prepare_cached(
-                "SELECT run_id FROM runs WHERE run_id > ?1 || '.' AND run_id < ?1 || '/' ORDER BY id",
-            )
-            .map_err(sql)?;
-        let names = select
-            .query_map([prefix], |row| row.get::<_, String>(0))
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(sql)?;
+        let names = self.database.names_below(prefix)?;
         let begins = prefix.len().saturating_add(1);
         let is_number = |name: &String| {
             let number = name.get(begins..).unwrap_or_default();

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-use super::entry_text::text_of;
 use super::{StoreError, StoreReader};
 use monolith_core::message::{Digest, RunId};
 
@@ -16,7 +15,7 @@ const MOST_BYTES: usize = 120;
 /// The most texts that are looked for.
 const MOST_TEXTS: usize = 4096;
 /// The most places that are named.
-const MOST_PLACES: usize = 1000;
+pub(super) const MOST_PLACES: usize = 1000;
 
 /// A place that holds a part of the text of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,41 +46,7 @@ impl StoreReader {
         let Ok(search) = AhoCorasick::new(&texts) else {
             return Ok(Vec::new());
         };
-        let read = || -> rusqlite::Result<Vec<Elsewhere>> {
-            let mut found = Vec::new();
-            let mut entries = self.conn.prepare(
-                "SELECT r.run_id, e.seq, e.event, e.action FROM entries e \
-                 JOIN runs r ON r.id = e.run ORDER BY r.id, e.seq",
-            )?;
-            let mut rows = entries.query([])?;
-            while let (Some(row), true) = (rows.next()?, found.len() < MOST_PLACES) {
-                // What does not read back holds nothing that can be read.
-                let holds =
-                    |value| text_of(value).is_ok_and(|text| search.is_match(text.as_bytes()));
-                if holds(row.get_ref(2)?) || holds(row.get_ref(3)?) {
-                    let seq = row.get::<_, i64>(1)?;
-                    found.push(Elsewhere {
-                        run_id: row.get(0)?,
-                        place: HeldIn::Entry(u64::try_from(seq).unwrap_or_default()),
-                    });
-                }
-            }
-            let mut blobs = self.conn.prepare(
-                "SELECT r.run_id, b.hash, b.bytes FROM blobs b JOIN run_blobs l ON l.hash = b.hash \
-                 JOIN runs r ON r.id = l.run WHERE b.hash <> ?1 ORDER BY r.id, b.hash",
-            )?;
-            let mut rows = blobs.query([hash.as_bytes()])?;
-            while let (Some(row), true) = (rows.next()?, found.len() < MOST_PLACES) {
-                if search.is_match(&row.get::<_, Vec<u8>>(2)?) {
-                    found.push(Elsewhere {
-                        run_id: row.get(0)?,
-                        place: HeldIn::Blob(Digest::from_bytes(row.get(1)?)),
-                    });
-                }
-            }
-            Ok(found)
-        };
-        let mut found = read().map_err(|fault| StoreError::from_sql(&self.path, &fault))?;
+        let mut found = self.database.holding(&search, hash)?;
         found.retain(|place| RunId::try_from(place.run_id.clone()).is_ok());
         Ok(found)
     }

@@ -2,17 +2,7 @@
 
 use std::path::PathBuf;
 
-use rusqlite::{Connection, params};
-
-use super::StoreError;
-use super::column::Columns;
-use super::reader::StoreReader;
-use super::schema::refusal;
 use monolith_core::contract::FileTrust;
-use monolith_core::message::RunId;
-
-/// Prefix of the last text in the column `sets` if it holds the files of [`Invocation`]. No change of a value begins with it.
-const FILES: &str = "trust.files=";
 
 /// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,69 +18,4 @@ pub struct Invocation {
     pub files: Option<Vec<FileTrust>>,
     /// What was changed of the file's values, as `KEY=VALUE`.
     pub sets: Vec<String>,
-}
-
-impl Invocation {
-    /// Writes the row. If a path is not UTF-8, nothing is written: the resume must then be given the file again.
-    pub(super) fn insert(&self, conn: &Connection, key: i64) -> rusqlite::Result<()> {
-        let paths = self.base_dir.to_str().zip(self.contract_file.to_str());
-        let Some((base_dir, contract_file)) = paths else {
-            return Ok(());
-        };
-        let config = match self.config.as_ref().map(|path| path.to_str()) {
-            Some(None) => return Ok(()),
-            found => found.flatten(),
-        };
-        let mut sets = self.sets.clone();
-        // What has no JSON text is a path that is not UTF-8: a resume asks then.
-        let files = self.files.as_ref();
-        let files = files.and_then(|files| serde_json::to_string(files).ok());
-        sets.extend(files.map(|files| format!("{FILES}{files}")));
-        // A list of strings always has a JSON text.
-        let sets = serde_json::to_string(&sets).unwrap_or_default();
-        conn.prepare_cached(
-            "INSERT INTO invocations(run, base_dir, contract_file, config, sets) VALUES(?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![key, base_dir, contract_file, config, sets])?;
-        Ok(())
-    }
-}
-
-impl StoreReader {
-    /// How that run was asked for, where that was recorded.
-    pub fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
-        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
-        let mut select = self
-            .conn
-            .prepare_cached(
-                "SELECT base_dir, contract_file, config, sets FROM invocations \
-                 WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
-            )
-            .map_err(sql)?;
-        let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
-        let Some(row) = rows.next().map_err(sql)? else {
-            return Ok(None);
-        };
-        let columns = Columns {
-            path: &self.path,
-            row,
-            table: "invocations",
-            of: &format!("run {run_id}"),
-        };
-        let sets = columns.text(3, "sets")?;
-        let mut sets: Vec<String> = serde_json::from_str(&sets)
-            .map_err(|fault| columns.refuse("sets", "a list of texts", fault))?;
-        let files = sets.pop_if(|last| last.starts_with(FILES));
-        let files = files.map(|files| serde_json::from_str(files.get(FILES.len()..).unwrap_or("")));
-        let files = files
-            .transpose()
-            .map_err(|fault| columns.refuse("sets", "a list of trusted files", fault))?;
-        Ok(Some(Invocation {
-            config: columns.text_or_null(2, "config")?.map(PathBuf::from),
-            base_dir: columns.text(0, "base_dir")?.into(),
-            contract_file: columns.text(1, "contract_file")?.into(),
-            files,
-            sets,
-        }))
-    }
 }

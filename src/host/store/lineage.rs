@@ -1,12 +1,8 @@
 //! The parent of a run, and whether this store has it.
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension as _, params};
-
-use super::entry_text::text_of;
 use super::{StoreError, StoreReader};
-use monolith_core::kernel::{Event, EventKind, ParentRun};
-use monolith_core::message::{CallSeq, Digest, RunId};
+use monolith_core::kernel::ParentRun;
+use monolith_core::message::{CallSeq, RunId};
 use monolith_core::transcript::ParentFound;
 
 /// Where a run comes from, and whether that is in the same store.
@@ -175,22 +171,8 @@ impl StoreReader {
     /// # Errors
     /// The faults of the file.
     pub fn is_open(&self, run_id: &RunId) -> Result<bool, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        self.conn
-            .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND class IS NULL")
-            .and_then(|mut select| select.exists([run_id.as_str()]))
-            .map_err(sql)
-    }
-
-    /// Whether that run has ended, and with the entry of that number.
-    fn has_ended_with(&self, run_id: &RunId, seq: u64) -> Result<bool, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        self.conn
-            .prepare_cached(
-                "SELECT 1 FROM runs WHERE run_id = ?1 AND head_seq = ?2 AND class IS NOT NULL",
-            )
-            .and_then(|mut select| select.exists(params![run_id.as_str(), seq.cast_signed()]))
-            .map_err(sql)
+        let standing = self.database.standing(run_id)?;
+        Ok(standing.is_some_and(|found| found.is_open))
     }
 
     /// Whether the store has that run, as a workflow.
@@ -198,24 +180,21 @@ impl StoreReader {
     /// # Errors
     /// The faults of the file.
     pub fn is_workflow(&self, run_id: &RunId) -> Result<bool, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        self.conn
-            .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND kind = 'workflow'")
-            .and_then(|mut select| select.exists([run_id.as_str()]))
-            .map_err(sql)
+        let standing = self.database.standing(run_id)?;
+        Ok(standing.is_some_and(|found| found.is_workflow))
     }
 
     /// The parent of a run; none if it has none.
     pub fn lineage(&self, run_id: &RunId) -> Result<Option<Lineage>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        let Some(parent) = parent_of(&self.conn, run_id).map_err(sql)? else {
+        let Some(parent) = self.database.parent(run_id)? else {
             return Ok(None);
         };
-        let found = find_parent(&self.conn, &parent).map_err(sql)?;
-        let is_workflow = self.is_workflow(&parent.run_id)?;
-        let is_continued = match found {
-            ParentFound::Entry(seq) if parent.call.is_none() && !is_workflow => {
-                self.has_ended_with(&parent.run_id, seq)?
+        let found = self.database.find_entry(&parent.run_id, parent.head)?;
+        let standing = self.database.standing(&parent.run_id)?;
+        let is_workflow = standing.is_some_and(|found| found.is_workflow);
+        let is_continued = match (found, standing) {
+            (ParentFound::Entry(seq), Some(there)) if parent.call.is_none() && !is_workflow => {
+                !there.is_open && there.last == Some(seq)
             }
             _ => false,
         };
@@ -228,54 +207,10 @@ impl StoreReader {
     }
 }
 
-/// The parent that entry 0 of a run names; none if it names none, or does not read back.
-pub(super) fn parent_of(conn: &Connection, run_id: &RunId) -> rusqlite::Result<Option<ParentRun>> {
-    let event: Option<Option<Event>> = conn
-        .prepare_cached(
-            "SELECT event FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
-        )?
-        .query_row([run_id.as_str()], |row| Ok(event_of(row.get_ref(0)?)))
-        .optional()?;
-    Ok(event.flatten().and_then(|event| match event.event {
-        EventKind::RunStarted(started) => started.parent,
-        _ => None,
-    }))
-}
-
-/// The event of an entry. What does not read back is for the verification.
-fn event_of(value: ValueRef<'_>) -> Option<Event> {
-    serde_json::from_str(&text_of(value).ok()?).ok()
-}
-
-/// Looks for the entry of the parent that is named as its head.
-pub(super) fn find_parent(conn: &Connection, parent: &ParentRun) -> rusqlite::Result<ParentFound> {
-    find_entry(conn, &parent.run_id, &parent.head)
-}
-
-/// Looks for the entry of a run that has this hash.
-pub(super) fn find_entry(
-    conn: &Connection,
-    run_id: &RunId,
-    hash: &Digest,
-) -> rusqlite::Result<ParentFound> {
-    let run: Option<i64> = conn
-        .prepare_cached("SELECT id FROM runs WHERE run_id = ?1")?
-        .query_row([run_id.as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(run) = run else {
-        return Ok(ParentFound::NotHere);
-    };
-    let seq: Option<i64> = conn
-        .prepare_cached("SELECT seq FROM entries WHERE run = ?1 AND hash = ?2")?
-        .query_row(params![run, hash.as_bytes()], |row| row.get(0))
-        .optional()?;
-    let seq = seq.and_then(|seq| u64::try_from(seq).ok());
-    Ok(seq.map_or(ParentFound::NoSuchEntry, ParentFound::Entry))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use monolith_core::message::Digest;
 
     #[test]
     fn a_run_below_has_the_name_that_its_call_or_its_step_gives() {

@@ -1,18 +1,14 @@
-//! Reading a store: which runs there are, and one of them by its name. `run_reader.rs` reads the content of a run.
+//! The store as those who read see it: which runs there are, and one of them by its name. `run_reader.rs` reads the content of a run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-use rusqlite::{Connection, params};
-
-use super::blob::blob;
-use super::column::Columns;
-use super::connection::BUSY;
-use super::open_reader::open_reader;
-use super::run_row::{ROW, damaged, run_row};
-use super::schema::refusal;
-use super::store_file::StoreFile;
-use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError};
+use super::database::DatabaseReader;
+use super::lock::RunDriver;
+use super::sqlite::SqliteReader;
+use super::{DamagedRow, Invocation, LogReport, RunFilter, RunLog, RunReader, RunRow, StoreError};
 use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{LogDeletions, PublicKey, Trust, VerifyReport};
 
 /// What names the newest run.
 pub const NEWEST: &str = "last";
@@ -34,23 +30,23 @@ const CANDIDATES: usize = 10;
 /// ```
 #[derive(Debug)]
 pub struct StoreReader {
-    pub(super) conn: Connection,
-    pub(super) path: PathBuf,
+    pub(super) database: Box<dyn DatabaseReader>,
 }
 
 impl StoreReader {
     /// Opens an existing store.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = StoreFile::of(path)?;
-        Ok(Self {
-            conn: open_reader(&file, BUSY)?,
-            path: file.path().to_path_buf(),
-        })
+        Ok(Self::over(Box::new(SqliteReader::open(path)?)))
+    }
+
+    /// The store in that database.
+    pub(super) fn over(database: Box<dyn DatabaseReader>) -> Self {
+        Self { database }
     }
 
     /// Another reader of the same store.
     pub fn again(&self) -> Result<Self, StoreError> {
-        Self::open(&self.path)
+        Ok(Self::over(self.database.again()?))
     }
 
     /// The newest runs first, at most `limit`. Rows that do not read as runs are left out; [`Self::list_rows`] names them.
@@ -87,27 +83,7 @@ impl StoreReader {
         filter: RunFilter,
         mut take: impl FnMut(Result<RunRow, DamagedRow>) -> bool,
     ) -> Result<(), StoreError> {
-        let (open, sealed, class) = match filter {
-            RunFilter::All => (true, true, None),
-            RunFilter::Open => (true, false, None),
-            RunFilter::Sealed => (false, true, None),
-            RunFilter::Class(class) => (false, true, Some(class.as_str())),
-        };
-        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
-        let mut select = self
-            .conn
-            .prepare_cached(&format!(
-                "{ROW} WHERE CASE WHEN class IS NULL THEN ?1 ELSE ?2 AND (?3 IS NULL OR class = ?3) END \
-                 ORDER BY created_unix_ms DESC, id DESC"
-            ))
-            .map_err(sql)?;
-        let mut rows = select.query(params![open, sealed, class]).map_err(sql)?;
-        while let Some(row) = rows.next().map_err(sql)? {
-            if !take(run_row(row, &self.path).map_err(|fault| damaged(row, fault))) {
-                break;
-            }
-        }
-        Ok(())
+        self.database.each_row(filter, &mut take)
     }
 
     /// The run of that name, or of that unique prefix; `last` is the newest. A run below another one, and a step of a workflow, is meant
@@ -123,32 +99,7 @@ impl StoreReader {
             // No other run replaces it: a caller that asks for the newest must learn that its row was damaged.
             return self.newest()?.ok_or_else(none);
         }
-        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
-        // Names are made of characters below '~', so this range holds exactly the names with that prefix.
-        let mut select = self
-            .conn
-            .prepare_cached(
-                "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || '~' AND NOT ( \
-                     instr(substr(run_id, length(?1) + 1), '.') > 0 AND EXISTS(SELECT 1 FROM runs AS above WHERE \
-                     above.run_id = substr(runs.run_id, 1, length(?1) + instr(substr(runs.run_id, length(?1) + 1), '.') - 1)) \
-                 ) ORDER BY run_id LIMIT ?2",
-            )
-            .map_err(sql)?;
-        let most = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
-        let mut rows = select.query(params![asked, most]).map_err(sql)?;
-        let mut candidates = Vec::new();
-        while let Some(row) = rows.next().map_err(sql)? {
-            let of = format!("a name that begins with {asked:?}");
-            let columns = Columns {
-                path: &self.path,
-                row,
-                table: "runs",
-                of: &of,
-            };
-            let name = RunId::try_from(columns.text(0, "run_id")?);
-            candidates
-                .push(name.map_err(|fault| columns.refuse("run_id", "the name of a run", fault))?);
-        }
+        let candidates = self.database.names_from(asked, CANDIDATES)?;
         match candidates.as_slice() {
             [] => Err(none()),
             _ if asked.is_empty() => Err(none()),
@@ -181,7 +132,7 @@ impl StoreReader {
 
     /// The bytes under that hash, as they are stored.
     pub fn blob(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        blob(&self.conn, &self.path, hash)
+        self.database.blob(hash)
     }
 
     /// Opens a run as it stands now.
@@ -189,6 +140,90 @@ impl StoreReader {
     /// # Errors
     /// [`StoreError::NoSuchRun`] where there is none of that name.
     pub fn read_run(&mut self, run_id: &RunId) -> Result<RunReader<'_>, StoreError> {
-        RunReader::open(&mut self.conn, &self.path, run_id)
+        let path = self.database.path().to_path_buf();
+        Ok(RunReader::over(self.database.read_run(run_id)?, path))
+    }
+
+    /// How that run was asked for, where that was recorded.
+    pub fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
+        self.database.invocation(run_id)
+    }
+
+    /// Who drives a run now; `None` if no process does. Takes no lock away: a process that asks for it meanwhile gets it.
+    ///
+    /// # Errors
+    /// [`StoreError::Lock`] where the lock file cannot be read.
+    pub fn driver_of(&self, run_id: &RunId) -> Result<Option<RunDriver>, StoreError> {
+        self.database.driver_of(run_id)
+    }
+
+    /// The log of runs.
+    pub fn run_log(&self) -> Result<RunLog, StoreError> {
+        self.database.run_log()
+    }
+
+    /// The number and the text of the leaf of that run; none before its seal.
+    pub fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {
+        self.database.log_leaf(run_id)
+    }
+
+    /// Who deleted the run of that name, and why; `None` if none of that name was deleted.
+    pub fn deleted(
+        &self,
+        name: &str,
+        keys: &[PublicKey],
+    ) -> Result<Option<(String, String)>, StoreError> {
+        self.database.deleted(name, keys)
+    }
+
+    /// Why a run that the run above it had begun was deleted, which may be empty; none if none was. The note names the entry of the run
+    /// above, so that an earlier run of that name explains nothing, and no clock decides. Who signed the note is not judged.
+    pub(crate) fn deleted_below(
+        &self,
+        run_id: &RunId,
+        above: &RunId,
+    ) -> Result<Option<String>, StoreError> {
+        self.database.deleted_below(run_id, above)
+    }
+
+    /// The number of the leaf that stays of a deleted run, and its text.
+    pub fn deleted_leaf(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
+        self.database.deleted_leaf(name)
+    }
+
+    /// The deleted runs among the first `size` leaves of the log; the note of leaf `first` comes before the others.
+    pub fn log_deletions(&self, size: u64, first: Option<u64>) -> Result<LogDeletions, StoreError> {
+        self.database.log_deletions(size, first)
+    }
+
+    /// Verifies a stored run row by row, from the bytes of each column; `open` accepts a run in progress.
+    ///
+    /// Every blob that an entry names must be there, withheld or not.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read at all. What it holds is judged in the report.
+    pub fn verify_run(&mut self, run_id: &RunId, open: bool) -> Result<VerifyReport, StoreError> {
+        self.verify_run_trusting(run_id, open, &Arc::default())
+    }
+
+    /// [`Self::verify_run`], held against keys, heads and witnesses from outside the store.
+    pub fn verify_run_trusting(
+        &mut self,
+        run_id: &RunId,
+        open: bool,
+        trust: &Arc<Trust>,
+    ) -> Result<VerifyReport, StoreError> {
+        let report = self.database.verify_run(run_id, open, trust)?;
+        report.ok_or_else(|| StoreError::NoSuchRun {
+            asked: run_id.to_string(),
+        })
+    }
+
+    /// Holds the log of runs against the runs of the store, and against heads that were noted earlier.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read at all. What it holds is judged in the report.
+    pub fn verify_log(&self, trust: &Trust) -> Result<LogReport, StoreError> {
+        self.database.verify_log(trust)
     }
 }

@@ -31,6 +31,14 @@ impl RunHandle {
         &self.run_id
     }
 
+    /// Moves the handle to what was appended.
+    pub(super) const fn move_to(&mut self, end: Option<(Digest, u64)>) {
+        if let Some((head, length)) = end {
+            self.head = head;
+            self.length = length;
+        }
+    }
+
     /// The leaf of the run in the log, where it ends so.
     pub(super) fn leaf(
         &self,
@@ -66,11 +74,6 @@ pub enum RunFilter {
     Sealed,
     /// Those that ended in this class.
     Class(AgentOutcome),
-}
-
-/// SQLite's integers are signed; nothing here comes near their end.
-pub(super) fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// The owner of a run that this process drives.

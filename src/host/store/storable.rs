@@ -1,11 +1,9 @@
 //! What can be appended to a chain in the store: entries of runs and of workflows. Knows which of them is the seal.
 
 use super::StoreError;
-use super::append::EntryRow;
-use super::entry_text::Kept;
-use super::run::stored;
+use super::batch::{Batch, NewBlob, NewCheckpoint};
 use monolith_core::kernel::{EntryKind, State};
-use monolith_core::message::{Digest, RunId};
+use monolith_core::message::RunId;
 use monolith_core::transcript::{SealedEntry, SealedOutcome, SealedWorkflowEntry, WorkflowHead};
 
 /// A sealed entry, of a run or of a workflow.
@@ -13,26 +11,19 @@ pub(crate) trait Storable: Sized {
     /// Its number.
     fn seq(&self) -> u64;
 
-    /// The head of the chain after it.
-    fn hash(&self) -> Digest;
-
     /// What the run has ended with, where it is the seal.
     ///
     /// # Errors
     /// Why the entry can be none of the kind that it says it is.
     fn sealed(&self) -> Result<Option<SealedOutcome>, String>;
 
-    /// Its row.
-    fn row(self) -> EntryRow;
+    /// Its texts as they are stored.
+    fn stored(self) -> SealedWorkflowEntry;
 }
 
 impl Storable for SealedEntry {
     fn seq(&self) -> u64 {
         self.seq
-    }
-
-    fn hash(&self) -> Digest {
-        self.hash
     }
 
     fn sealed(&self) -> Result<Option<SealedOutcome>, String> {
@@ -47,13 +38,13 @@ impl Storable for SealedEntry {
         }
     }
 
-    fn row(self) -> EntryRow {
-        EntryRow {
-            action: Kept::of(self.action),
-            event: Kept::of(self.event),
-            hash: self.hash,
-            seq: stored(self.seq),
+    fn stored(self) -> SealedWorkflowEntry {
+        SealedWorkflowEntry {
+            seq: self.seq,
             state: self.state.as_str().to_owned(),
+            event: self.event,
+            action: self.action,
+            hash: self.hash,
         }
     }
 }
@@ -61,10 +52,6 @@ impl Storable for SealedEntry {
 impl Storable for SealedWorkflowEntry {
     fn seq(&self) -> u64 {
         self.seq
-    }
-
-    fn hash(&self) -> Digest {
-        self.hash
     }
 
     fn sealed(&self) -> Result<Option<SealedOutcome>, String> {
@@ -78,28 +65,41 @@ impl Storable for SealedWorkflowEntry {
         }
     }
 
-    fn row(self) -> EntryRow {
-        EntryRow {
-            action: Kept::of(self.action),
-            event: Kept::of(self.event),
-            hash: self.hash,
-            seq: stored(self.seq),
-            state: self.state,
-        }
+    fn stored(self) -> SealedWorkflowEntry {
+        self
     }
 }
 
-/// The outcome that a batch seals, where its last entry is the seal.
-pub(super) fn sealed_outcome<T: Storable>(
-    run_id: &RunId,
-    entries: &[T],
-) -> Result<Option<SealedOutcome>, StoreError> {
-    let Some(last) = entries.last() else {
-        return Ok(None);
-    };
-    last.sealed().map_err(|reason| StoreError::BadEntry {
-        run_id: run_id.clone(),
-        seq: last.seq(),
-        reason,
+/// The batch of these entries, which come behind `length` others.
+///
+/// # Errors
+/// [`StoreError::OutOfOrder`] where they do not, [`StoreError::BadEntry`] where the last one is no seal and says that it is.
+pub(super) fn batch<T: Storable>(
+    (run_id, length): (&RunId, u64),
+    entries: Vec<T>,
+    blobs: Vec<NewBlob>,
+    checkpoint: Option<NewCheckpoint>,
+) -> Result<Batch, StoreError> {
+    for (entry, expected) in entries.iter().zip(length..) {
+        if entry.seq() != expected {
+            return Err(StoreError::OutOfOrder {
+                run_id: run_id.clone(),
+                expected,
+                got: entry.seq(),
+            });
+        }
+    }
+    let sealed = entries.last().map(|last| {
+        last.sealed().map_err(|reason| StoreError::BadEntry {
+            run_id: run_id.clone(),
+            seq: last.seq(),
+            reason,
+        })
+    });
+    Ok(Batch {
+        blobs,
+        checkpoint,
+        outcome: sealed.transpose()?.flatten(),
+        entries: entries.into_iter().map(Storable::stored).collect(),
     })
 }

@@ -1,33 +1,19 @@
-//! The store as those who write see it: every method becomes a request to the writer thread.
+//! The store as those who write see it. Which database is behind it, and how, is for `Database`.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::path::Path;
+use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
-use tokio::sync::{mpsc, oneshot};
-
-use super::append::{Append, EntryRow, NewCheckpoint};
-use super::blob::insert_blob;
-use super::connection::BUSY;
-use super::group_commit::{Job, Request, Writer};
-use super::lock::SharedStoreLock;
+use super::database::Database;
+use super::lock::RunLock;
 use super::new_run::{Binding, NewRun};
-use super::open_writer::{Durability, open_writer};
-use super::run::{IMPORTED, this_process};
-use super::storable::{Storable, sealed_outcome};
-use super::store_file::StoreFile;
-use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
+use super::sqlite::{Durability, SqliteWriter};
+use super::storable::{Storable, batch};
+use super::{NewBlob, NewCheckpoint, RunHandle, StoreError, StoreReader};
 use monolith_core::contract::ExecutionContract;
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{SealedEntry, SecretKey};
+use monolith_core::transcript::{EarlierCheckpoints, Note, SealedEntry, SecretKey};
 
-/// How many requests may wait for the writer; more make their callers wait.
-const QUEUE: usize = 1024;
-
-/// The store, opened for writing. Its one writer thread ends when it is dropped.
+/// The store, opened for writing. It is closed when the last clone is dropped.
 ///
 /// ```
 /// use monolith::{Durability, RunFilter, Store, StoreReader};
@@ -42,92 +28,39 @@ const QUEUE: usize = 1024;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Store {
-    commits: Arc<AtomicU64>,
-    pub(super) lock: Arc<SharedStoreLock>,
-    path: PathBuf,
-    poison: Arc<OnceLock<String>>,
-    queue: Option<mpsc::Sender<Job>>,
+    pub(super) database: Arc<dyn Database>,
     signer: Option<Arc<SecretKey>>,
-    /// Of all clones.
-    #[expect(
-        dead_code,
-        reason = "it is held, and joined when the last one drops it"
-    )]
-    thread: Arc<WriterThread>,
-}
-
-/// The thread that writes, waited for where the last clone of its store is dropped.
-#[derive(Debug)]
-struct WriterThread(Option<JoinHandle<()>>);
-
-impl Drop for WriterThread {
-    fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
-            drop(thread.join());
-        }
-    }
 }
 
 impl Store {
     /// Opens the store at `path`, and makes it where there is none. The folder must exist.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
-        Self::open_with(path, durability, BUSY, |conn| conn.execute_batch("COMMIT"))
+        Ok(Self::over(Arc::new(SqliteWriter::open(path, durability)?)))
     }
 
-    /// [`Self::open`] with the wait for locks and the commit itself in the caller's hands.
-    pub(super) fn open_with(
-        path: &Path,
-        durability: Durability,
-        busy: Duration,
-        commit: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
-    ) -> Result<Self, StoreError> {
-        let file = StoreFile::of(path)?;
-        let conn = open_writer(&file, durability, busy)?;
-        let path = file.path();
-        let (queue, requests) = mpsc::channel(QUEUE);
-        let commits = Arc::<AtomicU64>::default();
-        let poison = Arc::<OnceLock<String>>::default();
-        let mut writer = Writer {
-            commit,
-            commits: Arc::clone(&commits),
-            conn,
-            path: path.to_path_buf(),
-            poison: Arc::clone(&poison),
-            requests,
-        };
-        let thread = std::thread::Builder::new()
-            .name("store".to_owned())
-            .spawn(move || writer.run())
-            .map_err(|fault| StoreError::Io {
-                path: path.to_path_buf(),
-                reason: format!("starting the writer thread: {fault}"),
-            })?;
-        Ok(Self {
-            commits,
-            lock: Arc::default(),
-            path: path.to_path_buf(),
-            poison,
-            queue: Some(queue),
+    /// The store in that database.
+    pub(super) fn over(database: Arc<dyn Database>) -> Self {
+        Self {
+            database,
             signer: None,
-            thread: Arc::new(WriterThread(Some(thread))),
-        })
+        }
     }
 
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.database.path()
     }
 
     /// How many transactions were committed since it was opened.
     #[must_use]
     pub fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Relaxed)
+        self.database.commits()
     }
 
     /// The fault after which it writes nothing any more; `None` while it writes.
     pub fn poison(&self) -> Option<&str> {
-        self.poison.get().map(String::as_str)
+        self.database.poison()
     }
 
     /// The key that signs the checkpoints of runs that are written here; `None` if they are not signed.
@@ -145,7 +78,15 @@ impl Store {
 
     /// A reader on a connection of its own; it sees what is committed.
     pub fn reader(&self) -> Result<StoreReader, StoreError> {
-        StoreReader::open(&self.path)
+        Ok(StoreReader::over(self.database.reader()?))
+    }
+
+    /// Locks a run for this process; there need not be a run of that name yet.
+    ///
+    /// # Errors
+    /// [`StoreError::RunLocked`] where another process drives it, [`StoreError::Lock`] where the file cannot be had.
+    pub fn lock_run(&self, run_id: &RunId) -> Result<RunLock, StoreError> {
+        self.database.lock_run(run_id)
     }
 
     /// Creates a run with its first entries, and claims it: all of it is durable when this returns, or there is no such
@@ -159,37 +100,11 @@ impl Store {
         entries: Vec<T>,
         checkpoint: Option<NewCheckpoint>,
     ) -> Result<RunHandle, StoreError> {
-        let path = self.path.clone();
-        let outcome = sealed_outcome(&new.run_id, &entries)?;
-        let last = entries.last().map(Storable::hash);
-        let entries: Vec<EntryRow> = entries.into_iter().map(Storable::row).collect();
-        self.submit(false, move |conn| {
-            let mut run = new.insert(conn, &path)?;
-            let Some(head) = last else {
-                return Ok(run);
-            };
-            let length = u64::try_from(entries.len()).unwrap_or(u64::MAX);
-            let append = Append {
-                checkpoint,
-                entries,
-                epoch: run.epoch,
-                head,
-                key: run.key,
-                last: run.head,
-                leaf: run.leaf(outcome, length, head),
-                links: Vec::new(),
-                outcome,
-                path,
-                run_id: run.run_id.clone(),
-                seq: run.length,
-                small: Vec::new(),
-            };
-            append.perform(conn)?;
-            run.head = head;
-            run.length = length;
-            Ok(run)
-        })
-        .await
+        let first = batch((&new.run_id, 0), entries, Vec::new(), checkpoint)?;
+        let end = first.end(0);
+        let mut run = self.database.begin_run(new, first).await?;
+        run.move_to(end);
+        Ok(run)
     }
 
     /// Creates a run without entries, and claims it.
@@ -217,38 +132,7 @@ impl Store {
     /// [`StoreError::NoSuchRun`] where there is none of that name, [`StoreError::Imported`] and [`StoreError::Erased`] where it
     /// can be read, not driven.
     pub async fn claim_run(&self, run_id: &RunId) -> Result<RunHandle, StoreError> {
-        let path = self.path.clone();
-        let run_id = run_id.clone();
-        self.submit(false, move |conn| {
-            let sql = |fault: rusqlite::Error| StoreError::from_sql(&path, &fault);
-            judge_drivable(conn, &run_id, &path)?;
-            let row = conn
-                .prepare_cached(
-                    "UPDATE runs SET epoch = epoch + 1, owner = ?2 WHERE run_id = ?1 \
-                     RETURNING id, epoch, head_seq, head_hash, contract_hash",
-                )
-                .map_err(sql)?
-                .query_row(params![run_id.as_str(), this_process()], |row| {
-                    let digests: ([u8; 32], [u8; 32]) = (row.get(3)?, row.get(4)?);
-                    Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, digests))
-                })
-                .optional()
-                .map_err(sql)?;
-            let Some((key, epoch, head_seq, (head, contract_hash))) = row else {
-                return Err(StoreError::NoSuchRun {
-                    asked: run_id.into(),
-                });
-            };
-            Ok(RunHandle {
-                contract_hash: Digest::from_bytes(contract_hash),
-                epoch,
-                head: Digest::from_bytes(head),
-                key,
-                length: u64::try_from(head_seq.saturating_add(1)).unwrap_or(0),
-                run_id,
-            })
-        })
-        .await
+        self.database.claim_run(run_id.clone()).await
     }
 
     /// Appends entries to the run's head, with the blobs they name, as one batch: all of it is durable when this
@@ -274,128 +158,39 @@ impl Store {
         blobs: Vec<NewBlob>,
         checkpoint: Option<NewCheckpoint>,
     ) -> Result<(), StoreError> {
-        let mut length = run.length;
-        for entry in &entries {
-            if entry.seq() != length {
-                return Err(StoreError::OutOfOrder {
-                    run_id: run.run_id.clone(),
-                    expected: length,
-                    got: entry.seq(),
-                });
-            }
-            length = length.saturating_add(1);
-        }
-        let Some(head) = entries.last().map(Storable::hash) else {
+        let batch = batch((&run.run_id, run.length), entries, blobs, checkpoint)?;
+        let Some(end) = batch.end(run.length) else {
             return Ok(());
         };
-        let outcome = sealed_outcome(&run.run_id, &entries)?;
-        let mut links = Vec::with_capacity(blobs.len());
-        let mut small = Vec::new();
-        for blob in blobs {
-            match blob {
-                NewBlob::Bytes(bytes) if bytes.len() > LARGE_BLOB_BYTES => {
-                    links.push(self.put_blob(bytes).await?);
-                }
-                NewBlob::Bytes(bytes) => {
-                    let hash = Digest::of(&bytes);
-                    small.push((hash, bytes));
-                    links.push(hash);
-                }
-                NewBlob::Stored(hash) => links.push(hash),
-            }
-        }
-        let append = Append {
-            checkpoint,
-            entries: entries.into_iter().map(Storable::row).collect(),
-            epoch: run.epoch,
-            head,
-            key: run.key,
-            last: run.head,
-            leaf: run.leaf(outcome, length, head),
-            links,
-            outcome,
-            path: self.path.clone(),
-            run_id: run.run_id.clone(),
-            seq: run.length,
-            small,
-        };
-        self.submit(false, move |conn| append.perform(conn)).await?;
-        run.head = head;
-        run.length = length;
+        self.database.append(run, batch).await?;
+        run.move_to(Some(end));
         Ok(())
     }
 
     /// Makes bytes durable under their hash. No entry names them yet.
     pub async fn put_blob(&self, bytes: Vec<u8>) -> Result<Digest, StoreError> {
-        let path = self.path.clone();
-        let hash = Digest::of(&bytes);
-        self.submit(bytes.len() > LARGE_BLOB_BYTES, move |conn| {
-            insert_blob(conn, hash, &bytes).map_err(|fault| StoreError::from_sql(&path, &fault))?;
-            Ok(hash)
-        })
-        .await
+        self.database.put_blob(bytes).await
     }
 
-    /// Puts a request into the queue, and waits for its commit.
-    pub(super) async fn submit<T: Send + 'static>(
+    /// What the checkpoints that are kept of a run amount to, as the checkpoint of its seal has to state it.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where one of them is no note, and the faults of the file.
+    pub(crate) async fn earlier_checkpoints(
         &self,
-        alone: bool,
-        perform: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let work = Box::new(Request {
-            answer: None,
-            perform: Some(perform),
-            reply,
-        });
-        let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
-        let sent = queue.send(Job { alone, work }).await;
-        sent.map_err(|_| StoreError::Closed)?;
-        answer.await.map_err(|_| StoreError::Closed)?
-    }
-}
-
-/// Refuses to drive what is here to be read alone.
-fn judge_drivable(conn: &Connection, run_id: &RunId, path: &Path) -> Result<(), StoreError> {
-    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let (imported, erased, epoch): (bool, i64, i64) = conn
-        .prepare_cached(
-            "SELECT owner = ?2, (SELECT count(*) FROM tombstones WHERE run = id), epoch FROM runs WHERE run_id = ?1",
-        )
-        .map_err(sql)?
-        .query_row([run_id.as_str(), IMPORTED], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })
-        .optional()
-        .map_err(sql)?
-        .unwrap_or_default();
-    // No store counts that far, and the next writer would have no epoch.
-    if epoch == i64::MAX {
-        return Err(StoreError::Corrupt {
-            path: path.to_owned(),
-            reason: format!(
-                "run {run_id}: epoch: expected at most {}, got {epoch}",
-                i64::MAX - 1
-            ),
-        });
-    }
-    if imported {
-        return Err(StoreError::Imported {
-            run_id: run_id.clone(),
-        });
-    }
-    match u64::try_from(erased).unwrap_or(0) {
-        0 => Ok(()),
-        blobs => Err(StoreError::Erased {
-            run_id: run_id.clone(),
-            blobs,
-        }),
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        // Without a queue the writer ends once it has answered what it holds. The last clone waits for that.
-        self.queue = None;
+        run: &RunHandle,
+    ) -> Result<EarlierCheckpoints, StoreError> {
+        let mut earlier = EarlierCheckpoints::default();
+        for stored in self.database.checkpoints(run).await? {
+            let note: Note = stored.parse().map_err(|fault| StoreError::Corrupt {
+                path: self.path().to_owned(),
+                reason: format!(
+                    "checkpoints, run {}: note: expected a signed note, got {fault}",
+                    run.run_id
+                ),
+            })?;
+            earlier.add(note.text());
+        }
+        Ok(earlier)
     }
 }

@@ -25,6 +25,7 @@ mod envelope;
 mod error;
 mod exchange_log;
 mod file_keeper;
+mod host_tools;
 mod http_client;
 mod kept_server;
 mod mcp;
@@ -61,6 +62,8 @@ pub(crate) use envelope::delegated_envelope;
 pub(crate) use error::ToolServerError;
 pub(crate) use exchange_log::{AwaitedInput, ExchangeLog, ModelPrompt};
 pub(crate) use file_keeper::FileKeeper;
+pub use host_tools::HostTool;
+pub(crate) use host_tools::HostTools;
 pub use mcp_login::LoginFault;
 pub(crate) use mcp_login::begin_login;
 pub(crate) use named_files::{

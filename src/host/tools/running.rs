@@ -17,7 +17,7 @@ use super::offer::{self, BUILTIN, Offer, changed};
 use super::process::Program;
 use super::restarts::Restarts;
 use super::web::{WebFault, WebTools};
-use super::{CallTerms, ServerSpec, ToolServerError, trace};
+use super::{CallTerms, HostTools, ServerSpec, ToolServerError, trace};
 use monolith_core::contract::{ServerKind, ToolCapability, ToolPin, check_server_name, own_name};
 use monolith_core::kernel::CallOrder;
 use monolith_core::message::{Scrubber, ToolOutcome, ToolServerStatement};
@@ -29,6 +29,11 @@ pub(super) enum RunningServer {
         offer: Arc<Offer>,
         pins: BTreeMap<String, ToolPin>,
         tools: Box<Builtins>,
+    },
+    Host {
+        offer: Arc<Offer>,
+        pins: BTreeMap<String, ToolPin>,
+        tools: HostTools,
     },
     Web {
         kind: ServerKind,
@@ -96,6 +101,18 @@ impl RunningServer {
                 });
                 let tools = Box::new(tools);
                 return Ok(Self::Builtin { offer, pins, tools });
+            }
+            ServerSpec::Host { tools } => {
+                let kind = spec.kind();
+                let mut offer = Offer::default();
+                for tool in tools.described() {
+                    offer.add(&kind.prefix(name), tool);
+                }
+                return Ok(Self::Host {
+                    pins: offer::pins(&kind.origin(name), &offer.tools),
+                    offer: Arc::new(offer),
+                    tools: tools.clone(),
+                });
             }
             ServerSpec::Openapi {
                 folder,
@@ -205,7 +222,7 @@ impl RunningServer {
     /// The same; it keeps that until it is closed.
     pub(super) fn keeping(self, alive: Alive) -> Self {
         match self {
-            Self::Builtin { .. } | Self::Web { .. } => self,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => self,
             Self::Mcp {
                 restarts, server, ..
             } => Self::Mcp {
@@ -225,7 +242,9 @@ impl RunningServer {
         cancel: &CancellationToken,
     ) -> Result<Arc<Offer>, ToolServerError> {
         match self {
-            Self::Builtin { offer, .. } | Self::Web { offer, .. } => Ok(Arc::clone(offer)),
+            Self::Builtin { offer, .. } | Self::Host { offer, .. } | Self::Web { offer, .. } => {
+                Ok(Arc::clone(offer))
+            }
             Self::Mcp { server, .. } => server.offer(cancel).await,
         }
     }
@@ -233,7 +252,7 @@ impl RunningServer {
     /// What it said of itself, under that name in the contract.
     pub(super) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
         match self {
-            Self::Builtin { .. } | Self::Web { .. } => None,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => None,
             Self::Mcp { server, .. } => server.statement(name),
         }
     }
@@ -241,7 +260,7 @@ impl RunningServer {
     /// Whether a call may be sent to it without another look: it is up, and its last response came in time.
     pub(super) fn is_sound(&self) -> bool {
         match self {
-            Self::Builtin { .. } | Self::Web { .. } => true,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => true,
             Self::Mcp { server, .. } => server.is_sound(),
         }
     }
@@ -256,7 +275,7 @@ impl RunningServer {
     /// The starts that were tried in its place; `None` if it cannot be down.
     pub(super) const fn restarts(&self) -> Option<&Mutex<Restarts>> {
         match self {
-            Self::Builtin { .. } | Self::Web { .. } => None,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => None,
             Self::Mcp { restarts, .. } => Some(restarts),
         }
     }
@@ -264,7 +283,7 @@ impl RunningServer {
     /// Whether no call can reach it any more.
     pub(super) fn is_closed(&self) -> bool {
         match self {
-            Self::Builtin { .. } | Self::Web { .. } => false,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => false,
             Self::Mcp { server, .. } => server.is_closed(),
         }
     }
@@ -272,7 +291,7 @@ impl RunningServer {
     /// Whether it answers: it is asked where a response was overdue.
     pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
         match self {
-            Self::Builtin { .. } | Self::Web { .. } => true,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => true,
             Self::Mcp { server, .. } => server.answers(cancel).await,
         }
     }
@@ -280,6 +299,7 @@ impl RunningServer {
     pub(super) fn origin(&self, server: &str) -> String {
         match self {
             Self::Builtin { .. } => BUILTIN.to_owned(),
+            Self::Host { .. } => ServerKind::Host.origin(server),
             Self::Web { kind, .. } => kind.origin(server),
             Self::Mcp { .. } => format!("mcp:{server}"),
         }
@@ -288,6 +308,7 @@ impl RunningServer {
     pub(super) fn exposed(&self, server: &str, tool: &str) -> String {
         match self {
             Self::Builtin { .. } => tool.to_owned(),
+            Self::Host { .. } => format!("{}{tool}", ServerKind::Host.prefix(server)),
             Self::Web { kind, .. } => format!("{}{tool}", kind.prefix(server)),
             Self::Mcp { .. } => format!("{server}__{tool}"),
         }
@@ -296,7 +317,9 @@ impl RunningServer {
     /// A tool as it was last described.
     pub(super) fn tool(&self, tool: &str) -> Option<ToolCapability> {
         let offer = match self {
-            Self::Builtin { offer, .. } | Self::Web { offer, .. } => Arc::clone(offer),
+            Self::Builtin { offer, .. } | Self::Host { offer, .. } | Self::Web { offer, .. } => {
+                Arc::clone(offer)
+            }
             Self::Mcp { server, .. } => server.last_offer(),
         };
         let mut tools = offer.tools.iter();
@@ -306,7 +329,9 @@ impl RunningServer {
     /// The pin of a tool as it was last described.
     pub(super) fn pin(&self, tool: &str) -> Option<ToolPin> {
         match self {
-            Self::Builtin { pins, .. } | Self::Web { pins, .. } => pins.get(tool).copied(),
+            Self::Builtin { pins, .. } | Self::Host { pins, .. } | Self::Web { pins, .. } => {
+                pins.get(tool).copied()
+            }
             Self::Mcp { server, .. } => server.pin(tool),
         }
     }
@@ -320,13 +345,17 @@ impl RunningServer {
         terms: &CallTerms<'_>,
     ) -> ToolOutcome {
         match self {
-            Self::Builtin { pins, .. } | Self::Web { pins, .. }
+            Self::Builtin { pins, .. } | Self::Host { pins, .. } | Self::Web { pins, .. }
                 if pins.get(tool) != Some(&expected) =>
             {
                 changed()
             }
             Self::Builtin { tools, .. } => {
                 let call = tools.call(tool, &order.invocation.arguments, terms);
+                bounded(call, order, terms).await
+            }
+            Self::Host { tools, .. } => {
+                let call = tools.call(tool, &order.invocation.arguments);
                 bounded(call, order, terms).await
             }
             Self::Web { tools, .. } => {
@@ -344,7 +373,7 @@ impl RunningServer {
     /// Stops it: closes its input, waits shortly, then ends its process group. Returns what its sandbox threw away, in words.
     pub(super) async fn close(self) -> Option<String> {
         match self {
-            Self::Builtin { .. } | Self::Web { .. } => None,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => None,
             Self::Mcp { server, _alive, .. } => server.close().await,
         }
     }
@@ -367,7 +396,9 @@ fn check_name(name: &str, spec: &ServerSpec) -> Result<(), ToolServerError> {
     match (spec, name) {
         // The file's reader has judged the name of a web service; what it exposes is judged with its tools.
         (ServerSpec::Builtin { .. }, BUILTIN)
-        | (ServerSpec::Openapi { .. } | ServerSpec::Rest { .. }, _) => Ok(()),
+        | (ServerSpec::Host { .. } | ServerSpec::Openapi { .. } | ServerSpec::Rest { .. }, _) => {
+            Ok(())
+        }
         (ServerSpec::Builtin { .. }, _) => refuse("the built-in tools are called builtin"),
         (_, name) => check_server_name(name).or_else(refuse),
     }

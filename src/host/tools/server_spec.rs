@@ -8,7 +8,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::oauth::{Authorization, OAuthFault};
-use super::{ClientTerms, SandboxProfile, ShellSpec, StartFiles, TokenKeeper, Withheld};
+use super::{ClientTerms, HostTools, SandboxProfile, ShellSpec, StartFiles, TokenKeeper, Withheld};
 use monolith_core::contract::{
     Elicitation, HttpGetTerms, McpTerms, OpenapiTerms, Remote, RestTool, ServerKind, WebLimits,
 };
@@ -26,6 +26,11 @@ pub(crate) enum ServerSpec {
         shell: Option<ShellSpec>,
         /// What none of them reads.
         withheld: Withheld,
+    },
+    /// Closures of the program that embeds monolith; its server name is `host`.
+    Host {
+        /// Those that the contract takes.
+        tools: HostTools,
     },
     /// The operations of a web service.
     Openapi {
@@ -91,6 +96,7 @@ impl ServerSpec {
     pub(crate) const fn kind(&self) -> ServerKind {
         match self {
             Self::Builtin { .. } => ServerKind::Builtin,
+            Self::Host { .. } => ServerKind::Host,
             Self::Openapi { .. } => ServerKind::Openapi,
             Self::Rest { .. } => ServerKind::Rest,
             Self::Stdio { .. } => ServerKind::Stdio,
@@ -131,7 +137,9 @@ impl ServerSpec {
     /// Whether it is a process or a connection of its own, which takes open files.
     pub(super) const fn is_outside(&self) -> bool {
         match self {
-            Self::Builtin { .. } | Self::Openapi { .. } | Self::Rest { .. } => false,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Openapi { .. } | Self::Rest { .. } => {
+                false
+            }
             Self::Stdio { .. } | Self::Remote { .. } => true,
         }
     }
@@ -139,7 +147,9 @@ impl ServerSpec {
     /// Whether runs that reach it in the same way share it.
     pub(super) fn is_shared(&self) -> bool {
         match self {
-            Self::Builtin { .. } | Self::Openapi { .. } | Self::Rest { .. } => true,
+            Self::Builtin { .. } | Self::Host { .. } | Self::Openapi { .. } | Self::Rest { .. } => {
+                true
+            }
             // What a server asks for is put to the run that called it, so it must be known which one that is.
             Self::Stdio { shared, terms, .. } | Self::Remote { shared, terms, .. } => {
                 *shared && terms.elicitation == Elicitation::Denied && terms.sampling.is_none()
@@ -152,6 +162,7 @@ impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Builtin { names, .. } => f.debug_struct("Builtin").field("names", names).finish(),
+            Self::Host { tools } => f.debug_struct("Host").field("tools", tools).finish(),
             Self::Openapi { headers, terms, .. } => f
                 .debug_struct("Openapi")
                 .field("headers", &headers.keys())

@@ -167,11 +167,8 @@ impl Follower {
         let report = move |tool: &str, report: &str| of_tool.lock().display.progress(tool, report);
         let of_note = self.clone();
         let note = move |text: &str| of_note.lock().display.remark(text);
-        let environment = request.environment.with_server_watch(watch);
-        RunRequest {
-            environment: environment.with_call_watch(report).with_notes(note),
-            ..request
-        }
+        let environment = request.environment.clone().with_server_watch(watch);
+        request.in_environment(environment.with_call_watch(report).with_notes(note))
     }
 
     /// Removes secrets with `scrub` from everything that is shown of the run's files from now on.

@@ -49,18 +49,14 @@ impl Files {
                 let spec = file.with_abilities(&self.service, spec)?;
                 let files = spec.files.clone();
                 let request = file.request(&self.service, spec, key);
-                return Ok(RunRequest {
-                    environment: self.environment.clone(),
-                    invocation: Some(file.invocation(files)),
-                    ..request
-                });
+                let mut request = request.in_environment(self.environment.clone());
+                request.invocation = Some(file.invocation(files));
+                return Ok(request);
             }
         };
         self.file.is_as_begun(&self.service, &self.trusted)?;
-        Ok(RunRequest {
-            environment: self.environment.clone(),
-            ..self.file.request(&self.service, spec, key)
-        })
+        let request = self.file.request(&self.service, spec, key);
+        Ok(request.in_environment(self.environment.clone()))
     }
 }
 

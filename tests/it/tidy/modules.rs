@@ -61,8 +61,8 @@ struct Confined {
 const CONFINED: [Confined; 6] = [
     Confined {
         names: &[Path("rusqlite")],
-        places: &["store/"],
-        why: "only store knows SQL",
+        places: &["store/sqlite/"],
+        why: "only store/sqlite knows SQL",
     },
     Confined {
         names: &[Path("rmcp")],
@@ -467,10 +467,10 @@ mod tests {
     #[test]
     fn confined_names_are_found_outside_their_places() {
         for (bad, home) in [
-            ("use rusqlite::Connection;", "src/store/a.rs"),
+            ("use rusqlite::Connection;", "src/store/sqlite/a.rs"),
             (
                 "fn f() { matches!(x, rusqlite::Error::A) }",
-                "src/store/a.rs",
+                "src/store/sqlite/a.rs",
             ),
             ("use rmcp::model;", "src/tools/mcp/a.rs"),
             ("use statig::blocking;", "src/kernel/a.rs"),

@@ -10,7 +10,7 @@ use crate::context::ask::confirm;
 use monolith_core::message::{RunId, utc};
 use monolith_core::transcript::ParentFound;
 use monolith_host::store::{
-    Removal, RemoveError, RunFilter, RunRow, StoreReader, remove, remove_kept,
+    Durability, Removal, RemoveError, RunFilter, RunRow, Store, StoreReader, remove_kept,
 };
 use monolith_service::clock::unix_ms;
 use monolith_service::delete::needed::NeededRuns;
@@ -150,16 +150,13 @@ fn unneeded(
 fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, ServiceError> {
     let path = app.store_path()?;
     let key = app.signer()?;
-    let done = remove(
-        &path,
-        &Removal {
-            runs,
-            reason,
-            at_unix_ms: unix_ms(),
-            force,
-            key: &key,
-        },
-    )?;
+    let done = Store::open(&path, Durability::Full)?.remove(&Removal {
+        runs,
+        reason,
+        at_unix_ms: unix_ms(),
+        force,
+        key: &key,
+    })?;
     let mut runs: Vec<&str> = done.runs.iter().map(RunId::as_str).collect();
     runs.sort_unstable();
     app.screen.out(&format!("deleted: {}\n", runs.join(", ")))?;

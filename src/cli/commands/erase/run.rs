@@ -8,7 +8,7 @@ use crate::context::app::App;
 use crate::context::ask::confirm;
 use monolith_core::message::{Digest, RunId};
 use monolith_host::store::{
-    Elsewhere, Erasure, HeldIn, erase as erase_blob, erase_kept, kept_content, named_blob,
+    Durability, Elsewhere, Erasure, HeldIn, Store, erase_kept, kept_content,
 };
 use monolith_service::clock::unix_ms;
 use monolith_service::error::ServiceError;
@@ -18,12 +18,12 @@ use monolith_service::text::numbers::counted;
 
 /// `monolith erase`.
 pub(crate) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, ServiceError> {
-    let Source::Run(run_id, reader) = app.run(&args.run)? else {
+    let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
     let path = app.store_path()?;
     let asked = args.blob.to_ascii_lowercase();
-    let hash = match named_blob(&path, &run_id, &asked) {
+    let hash = match reader.named_blob(&run_id, &asked) {
         Ok(hash) => hash,
         // What a file held before the run changed it is no blob of the run.
         Err(fault) => {
@@ -39,17 +39,14 @@ pub(crate) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, ServiceError> {
         confirm(app, "erase", &question)?;
     }
     let key = app.signer()?;
-    let erased = erase_blob(
-        &path,
-        &Erasure {
-            run_id: run_id.clone(),
-            blob: hash.to_string(),
-            reason: args.reason.clone(),
-            at_unix_ms: unix_ms(),
-            all_runs: args.all_runs,
-            key: &key,
-        },
-    )?;
+    let erased = Store::open(&path, Durability::Full)?.erase(&Erasure {
+        run_id: run_id.clone(),
+        blob: hash.to_string(),
+        reason: args.reason.clone(),
+        at_unix_ms: unix_ms(),
+        all_runs: args.all_runs,
+        key: &key,
+    })?;
     erase_kept(&path, &run_id, hash)?;
     let runs: Vec<&str> = erased.runs.iter().map(RunId::as_str).collect();
     let hash = erased.hash;

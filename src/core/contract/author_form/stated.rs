@@ -134,6 +134,11 @@ fn state_server(
         }
         return;
     }
+    if terms.kind == ServerKind::Host {
+        let names = json!(terms.tools_allowed.iter().flatten().collect::<Vec<_>>());
+        file.state(&[FILE.tools.name, TOOLS.host.name], names);
+        return;
+    }
     let path = [FILE.tools.name, TOOLS.mcp.name, name];
     file.state(&path, json!({}));
     let mut state = |key: &str, value: Value| {

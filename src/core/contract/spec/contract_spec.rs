@@ -333,6 +333,8 @@ pub struct ToolsSpec {
     pub builtin: Vec<String>,
     /// Variables of commands of the shell, as written.
     pub env: BTreeMap<String, String>,
+    /// Tools of the program that embeds monolith, by the names that it registers them under.
+    pub host: Vec<String>,
     /// Where `http_get` may ask; there exactly when that is one of them.
     pub http_get: Option<HttpGetTerms>,
     /// Tool servers by name: those that speak MCP, and web services under the name that their tools begin with.

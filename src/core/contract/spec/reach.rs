@@ -1,5 +1,7 @@
 //! Reads providers and tool servers. Reaches nothing.
 
+use std::collections::BTreeSet;
+
 use super::builtin_terms::refuse_unused_terms;
 use super::contract_spec::{ProviderSpec, ReasoningMap, ToolsSpec};
 use super::foreign::ProviderOptions;
@@ -14,7 +16,7 @@ use super::tree::Node;
 use super::web_tools::{OpenapiImports, RestTools};
 use super::words::Builtin;
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
-use crate::contract::{McpTerms, OAuthGrant, Remote, ToolFilter, masked_words, own_name};
+use crate::contract::{HOST, McpTerms, OAuthGrant, Remote, ToolFilter, masked_words, own_name};
 use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
@@ -132,12 +134,22 @@ impl Read for ToolsSpec {
                     names.push(name.to_owned());
                 }
             }
+            let host = section.get(&TOOLS.host).unwrap_or_default();
+            let mut known = BTreeSet::new();
+            if let Some(name) = host.iter().find(|name| !known.insert(*name)) {
+                let rule = format!("`{name}` occurs twice");
+                section.refuse_key(TOOLS.host.name, rule, None);
+            }
             let Servers(mut servers) = section.get(&TOOLS.mcp).unwrap_or_default();
             let RestTools(rest) = section.get(&TOOLS.rest).unwrap_or_default();
             let OpenapiImports(imports) = section.get(&TOOLS.openapi).unwrap_or_default();
             if let Some(name) = imports.keys().find(|name| rest.contains_key(*name)) {
                 let rule = format!("`{}` is the name of a REST tool, too", own_name(name));
                 section.refuse_key(TOOLS.openapi.name, rule, None);
+            }
+            if !host.is_empty() && servers.contains_key(HOST) {
+                let rule = "a tool server has the name `host`, too; call that otherwise";
+                section.refuse_key(TOOLS.host.name, rule, None);
             }
             servers.extend(rest);
             servers.extend(imports);
@@ -156,6 +168,7 @@ impl Read for ToolsSpec {
             Self {
                 builtin: names,
                 env,
+                host,
                 http_get,
                 sandbox,
                 servers,

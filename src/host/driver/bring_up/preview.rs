@@ -214,7 +214,8 @@ fn not_there(spec: &ContractSpec, name: &str) -> ServerCapability {
     let transport = spec.tools.servers.get(name).map(|server| &server.transport);
     ServerCapability {
         available: false,
-        kind: transport.map_or(ServerKind::Stdio, McpTransport::kind),
+        // Only the tools of an embedding program are a server without one.
+        kind: transport.map_or(ServerKind::Host, McpTransport::kind),
         tools: Vec::new(),
     }
 }

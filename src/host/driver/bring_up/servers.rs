@@ -13,7 +13,7 @@ use crate::tools::{
     is_out_of_reach, named_paths, paths_at_home,
 };
 use monolith_core::contract::{
-    ContractSpec, ExecutionContract, McpSpec, McpTransport, OAuthSpec, ServerCapability,
+    ContractSpec, ExecutionContract, HOST, McpSpec, McpTransport, OAuthSpec, ServerCapability,
     ServerKind, server_sandbox,
 };
 use monolith_core::kernel::BringUpFault;
@@ -66,6 +66,23 @@ pub(super) fn server_specs(
                     .guarding(environment.guarded_names()),
             },
         );
+    }
+    if !spec.tools.host.is_empty() {
+        match environment.host_tools().named(&spec.tools.host) {
+            Ok(tools) => {
+                servers.insert(HOST.to_owned(), ServerSpec::Host { tools });
+            }
+            Err(tool) if which == ServersToStart::All => {
+                return Err(DriverError::ToolNotOffered {
+                    offered: environment.host_tools().in_words(),
+                    place: "tools.host".to_owned(),
+                    server: HOST.to_owned(),
+                    tool: tool.to_owned(),
+                });
+            }
+            // What is not there is not offered.
+            Err(_) => {}
+        }
     }
     let outside = spec.tools.servers.iter();
     let outside =

@@ -25,6 +25,8 @@ form! {
         "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, `apply_patch`, which change it; `shell`, which runs commands in it ([sandbox.md](sandbox.md)); `http_get`, which asks hosts.";
         env: Env, DefaultText = DefaultText("none"),
         "Variables that commands of `shell` see beside [the usual ones](sandbox.md#variables). Values may hold `${NAME}`.";
+        host: Vec<String>, DefaultText = DefaultText("none"),
+        "Tools of the program that embeds monolith, by the names that it registers them under; the model sees `host__<name>` ([embedding](recipes/embedding.md)). The command line has none.";
         http_get: HttpGetTerms, DefaultText = DefaultText("none"),
         "Where the tool `http_get` may ask; needed with it, and only with it." => nullable;
         mcp: Servers, DefaultText = DefaultText("none"),

@@ -1,0 +1,155 @@
+//! Erasing bytes for good, with a signed tombstone in their place: what is asked for, and what became of it.
+
+use std::collections::BTreeSet;
+
+use super::{Store, StoreError, StoreReader};
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{Flaw, SecretKey, blob_references};
+
+/// What is to be erased, and who says so.
+#[derive(Clone, Debug)]
+pub struct Erasure<'k> {
+    /// The run that names the blob.
+    pub run_id: RunId,
+    /// The hash of the blob, or the beginning of it.
+    pub blob: String,
+    /// The reason; may be empty. At most [`MAX_REASON_BYTES`](monolith_core::transcript::MAX_REASON_BYTES).
+    pub reason: String,
+    /// Now, in milliseconds since 1970-01-01 UTC.
+    pub at_unix_ms: u64,
+    /// Whether the blob is erased from every run that uses it.
+    pub all_runs: bool,
+    /// Who signs the tombstones.
+    pub key: &'k SecretKey,
+}
+
+/// What was erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Erased {
+    /// The hash of the bytes that are gone.
+    pub hash: Digest,
+    /// How many there were; `None` if they had been erased before.
+    pub bytes: Option<u64>,
+    /// The runs that have a tombstone in their place.
+    pub runs: Vec<RunId>,
+}
+
+/// Why nothing was erased, or not for good.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EraseError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The caller: no entry of the run names such a blob.
+    #[error("erase {asked:?} of run {run_id}: no entry of the run names such a blob")]
+    NotNamed {
+        /// The run.
+        run_id: RunId,
+        /// What was asked for.
+        asked: String,
+    },
+    /// The caller: the prefix is that of more than one blob of the run.
+    #[error("erase {asked:?} of run {run_id}: it could be {}", list(candidates))]
+    Ambiguous {
+        /// The run.
+        run_id: RunId,
+        /// What was asked for.
+        asked: String,
+        /// The blobs that it could be.
+        candidates: Vec<Digest>,
+    },
+    /// The caller: the run names the blob, and its bytes were never here.
+    #[error("erase {hash} of run {run_id}: its bytes are not in this store")]
+    NotHere {
+        /// The run.
+        run_id: RunId,
+        /// The blob.
+        hash: Digest,
+    },
+    /// The caller: other runs use the same bytes.
+    #[error(
+        "erase {hash} of run {run_id}: runs that use the same bytes: {}",
+        list(others)
+    )]
+    Shared {
+        /// The run.
+        run_id: RunId,
+        /// The blob.
+        hash: Digest,
+        /// The other runs.
+        others: Vec<RunId>,
+    },
+    /// A change of the store: an entry cannot be read.
+    #[error("read entry {seq} of run {run_id}: {flaw}")]
+    Entry {
+        /// The run.
+        run_id: RunId,
+        /// The entry.
+        seq: u64,
+        /// What is wrong with it.
+        flaw: Box<Flaw>,
+    },
+    /// The operator: the tombstone stands, and old copies of the bytes may be left in the files of the store.
+    #[error("clear {hash} out of the files of the store: {reason}")]
+    Unfinished {
+        /// The blob.
+        hash: Digest,
+        /// What prevents it.
+        reason: String,
+    },
+}
+
+impl Store {
+    /// Erases a blob of a run for good, and leaves a signed tombstone in its place.
+    ///
+    /// The tombstone is durable before the files are rewritten without the bytes. Where that is cut off, doing it again finishes it.
+    ///
+    /// # Errors
+    /// [`EraseError`]; nothing is changed but under [`EraseError::Unfinished`].
+    pub fn erase(&self, asked: &Erasure<'_>) -> Result<Erased, EraseError> {
+        let hash = self.reader()?.named_blob(&asked.run_id, &asked.blob)?;
+        self.database.erase(hash, asked)
+    }
+}
+
+impl StoreReader {
+    /// The one blob that the run names so.
+    ///
+    /// # Errors
+    /// [`EraseError`] where there is none, or more than one.
+    pub fn named_blob(&mut self, run_id: &RunId, blob: &str) -> Result<Digest, EraseError> {
+        let mut named = BTreeSet::new();
+        for entry in self.read_run(run_id)? {
+            let entry = entry?;
+            let seq = entry.seq;
+            let event = entry.decode_event().map_err(|flaw| EraseError::Entry {
+                run_id: run_id.clone(),
+                seq,
+                flaw: Box::new(flaw),
+            })?;
+            let references = event.iter().flat_map(blob_references);
+            named.extend(references.map(|named| named.hash));
+        }
+        let fits = |hash: &Digest| !blob.is_empty() && hash.to_string().starts_with(blob);
+        let found: Vec<Digest> = named.into_iter().filter(fits).collect();
+        let run_id = run_id.clone();
+        let given = blob.chars().take(80).collect();
+        match found.as_slice() {
+            [hash] => Ok(*hash),
+            [] => Err(EraseError::NotNamed {
+                run_id,
+                asked: given,
+            }),
+            _ => Err(EraseError::Ambiguous {
+                run_id,
+                asked: given,
+                candidates: found,
+            }),
+        }
+    }
+}
+
+fn list(names: &[impl ToString]) -> String {
+    let names: Vec<String> = names.iter().take(10).map(ToString::to_string).collect();
+    names.join(", ")
+}

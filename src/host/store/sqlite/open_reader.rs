@@ -1,0 +1,165 @@
+//! How a store is opened for reading only, whatever state its files were left in.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, ffi};
+
+use super::connection::distrust;
+use super::format_1;
+use super::schema::format_of;
+use super::store_file::StoreFile;
+use crate::store::StoreError;
+
+/// Opens a connection that only reads, and makes nothing.
+///
+/// A log of writes that was cut off is taken in first, where this process may write the file. Where it can write neither the file nor
+/// anything beside it, it reads the file as it is: no process changes it meanwhile.
+pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
+    let path = file.path();
+    let conn = open_to_read(file, busy)?;
+    let format = format_of(&conn, path)?.ok_or_else(|| StoreError::Empty {
+        path: path.to_path_buf(),
+    })?;
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    take_as_runs(&conn).map_err(sql)?;
+    if format <= format_1::FORMAT {
+        format_1::read_as_next(&conn).map_err(sql)?;
+    }
+    Ok(conn)
+}
+
+/// A store of a build before workflows has runs alone, and no column that says so: it is read as what it is. Writing to it is refused.
+fn take_as_runs(conn: &Connection) -> rusqlite::Result<()> {
+    let (runs, kinds): (bool, bool) = conn.query_row(
+        "SELECT count(*) > 0, count(*) FILTER (WHERE name = 'kind') > 0 FROM pragma_table_info('runs')",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    if runs && !kinds {
+        // A name of this connection alone, which comes before that of the file.
+        conn.execute_batch(
+            "CREATE TEMP VIEW runs AS SELECT all_runs.*, 'run' AS kind FROM main.runs AS all_runs",
+        )?;
+    }
+    Ok(())
+}
+
+/// [`open_reader`] for whatever database it is, an empty one included.
+pub(super) fn open_to_read(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
+    let path = file.path();
+    file.judge_beside()?;
+    let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let fault = match connect(path, read_only, busy) {
+        Ok(conn) => return Ok(conn),
+        Err(fault) => fault,
+    };
+    let refused = |fault| StoreError::from_sql(path, &fault);
+    match code_of(&fault) {
+        Some(ffi::SQLITE_READONLY_RECOVERY) => {
+            // The log replaces pages of the store, so it must be as much our own as a store that is written.
+            file.judge()?;
+            // A connection that may write takes the log in as soon as it reads.
+            drop(
+                connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy)
+                    .map_err(|fault| cut_off(path).unwrap_or_else(|| refused(fault)))?,
+            );
+            connect(path, read_only, busy)
+                .map_err(|fault| cut_off(path).unwrap_or_else(|| refused(fault)))
+        }
+        Some(code) if may_be_frozen(code) && path.is_file() && is_frozen(path) => {
+            if let Some(fault) = cut_off(path) {
+                return Err(fault);
+            }
+            let flags = read_only | OpenFlags::SQLITE_OPEN_URI;
+            connect(Path::new(&immutable(path)), flags, busy).map_err(refused)
+        }
+        _ => Err(refused(fault)),
+    }
+}
+
+fn connect(path: &Path, access: OpenFlags, busy: Duration) -> rusqlite::Result<Connection> {
+    let always = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let conn = Connection::open_with_flags(path, access | always)?;
+    distrust(&conn)?;
+    conn.busy_timeout(busy)?;
+    // Only a read finds out whether the file can be read.
+    conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(conn)
+}
+
+fn code_of(fault: &rusqlite::Error) -> Option<i32> {
+    fault.sqlite_error().map(|error| error.extended_code)
+}
+
+/// What SQLite says where it cannot make the files beside a database that it would need.
+const fn may_be_frozen(code: i32) -> bool {
+    matches!(
+        code & 0xff,
+        ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY | ffi::SQLITE_IOERR | ffi::SQLITE_PROTOCOL
+    )
+}
+
+/// Reports writes that are not in the file yet: they are still in its log.
+fn cut_off(path: &Path) -> Option<StoreError> {
+    let mut left = OsString::from(path);
+    left.push("-wal");
+    let left = PathBuf::from(left);
+    let holds = std::fs::metadata(&left).is_ok_and(|file| file.len() > 0);
+    holds.then(|| StoreError::CutOff {
+        path: path.to_path_buf(),
+        left,
+    })
+}
+
+/// Whether no process with the rights of this one can write to the file: its file system is mounted read-only, or nothing can be made in its folder.
+#[cfg(unix)]
+fn is_frozen(path: &Path) -> bool {
+    use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
+    let mounted = statvfs(path);
+    let read_only = mounted.is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY));
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    read_only || access(folder.unwrap_or(Path::new(".")), Access::WRITE_OK).is_err()
+}
+
+#[cfg(not(unix))]
+fn is_frozen(_path: &Path) -> bool {
+    false
+}
+
+/// The file as an address of SQLite: one that no process writes, so that no lock and no other file is needed.
+fn immutable(path: &Path) -> String {
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                address.push(char::from(*byte));
+            }
+            _ => {
+                use std::fmt::Write as _;
+                // Writing to a string does not fail.
+                let _ = write!(address, "%{byte:02X}");
+            }
+        }
+    }
+    address.push_str("?immutable=1");
+    address
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_the_file_whatever_its_name() {
+        let check = |path: &str, expect: &str| {
+            assert_eq!(immutable(Path::new(path)), expect);
+        };
+        check("/a/runs.db", "file:/a/runs.db?immutable=1");
+        check(
+            "/a b/50%?#é.db",
+            "file:/a%20b/50%25%3F%23%C3%A9.db?immutable=1",
+        );
+    }
+}
