@@ -11,7 +11,7 @@ use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
+    CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
     FactoryError, GrammarLanguage, IntentPolicyResolver, ModelProfile, ProviderSpec, ProviderTerms,
     ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
     TextProfile, ToolOutputBudget, ToolTransport, wire_version,
@@ -107,93 +107,34 @@ impl ContractFactory {
         let total_timeout_ms = spec
             .total_timeout_ms
             .unwrap_or(FILE.total_timeout_ms.default_value);
-        let terms = Terms {
-            adapter_version: String::new(),
+        let mut terms = Terms {
             agent: spec.agent.clone(),
             agents: delegates(spec, total_timeout_ms)?,
-            allowed_tools: spec.allowed_tools.clone(),
-            approval: spec.approval.clone(),
-            approval_timeout_ms: spec
-                .approval_timeout_ms
-                .unwrap_or(FILE.approval_timeout_ms.default_value),
-            approvers: spec.approvers.clone(),
-            checkpoint_every: spec
-                .checkpoint_every
-                .unwrap_or(FILE.checkpoint_every.default_value),
-            completion,
             context_budget: context_budget(spec, &targets),
-            cycle_forbid: spec.cycle_forbid.clone(),
             delegation: delegation(spec),
             final_report,
-            flow: spec.flow.clone(),
             format: CONTRACT_FORMAT.to_owned(),
-            grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
-            idempotent: spec.idempotent.clone(),
-            labels: spec.labels.clone(),
-            llm_timeout_ms: spec
-                .llm_timeout_ms
-                .unwrap_or(FILE.llm_timeout_ms.default_value),
-            logits_mask: spec.logits_mask.clone(),
-            max_attempts_per_turn,
-            max_calls: spec.max_calls.clone(),
-            max_cost_micro_usd: spec.max_cost_micro_usd.map(BigCount),
             max_format_retries,
-            max_identical_calls: spec.max_identical_calls,
             max_inferences: spec.max_inferences.unwrap_or(exact(
                 all_attempts.saturating_add(max_format_retries.into()),
             )),
-            max_invalid_turns: spec
-                .max_invalid_turns
-                .unwrap_or(FILE.max_invalid_turns.default_value),
-            max_resumes: spec.max_resumes.unwrap_or(FILE.max_resumes.default_value),
-            max_tokens_consumed: BigCount(
-                spec.max_tokens_consumed
-                    .unwrap_or(FILE.max_tokens_consumed.default_value),
-            ),
-            max_tool_calls_per_turn: spec
-                .max_tool_calls_per_turn
-                .unwrap_or(FILE.max_tool_calls_per_turn.default_value),
-            max_turns,
-            metadata: spec.metadata.clone(),
             model_profile_id,
-            model_profiles: spec.model_profiles.clone(),
-            page: spec.page,
-            parallel_tool_calls: spec
-                .parallel_tool_calls
-                .unwrap_or(FILE.parallel_tool_calls.default_value),
-            parallel_safe: spec.parallel_safe.clone(),
-            parent_contract_hash: None,
             policy_decision: resolution.decision.clone(),
-            prices: spec.prices.clone(),
             providers: providers(spec),
             queues: queues(spec),
-            redact: spec.redact.clone(),
-            require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec),
             session_tools,
-            speculative_exec: spec
-                .speculative_exec
-                .unwrap_or(FILE.speculative_exec.default_value),
-            step_timeout_ms: spec
-                .step_timeout_ms
-                .unwrap_or(FILE.step_timeout_ms.default_value),
             strict_mode,
-            system: spec.system.clone().unwrap_or_default(),
             targets,
-            token_gate: false,
             tokenizer: spec.tokenizer_id(),
             tool_output_budget: tool_output_budget(spec),
             tool_policy: resolution.decision.policy,
-            tool_proof: spec.tool_proof.unwrap_or(FILE.tool_proof.default_value),
-            tool_timeout_ms: spec
-                .tool_timeout_ms
-                .unwrap_or(FILE.tool_timeout_ms.default_value),
             tool_transport,
-            tools: Vec::new(),
-            total_timeout_ms,
+            ..Terms::default()
         };
+        spec.record(&mut terms);
         let mut draft = ContractDraft {
             agents: spec.agents_offer(),
             adapters,
@@ -412,8 +353,8 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
             header_variables: variables_of(&given.headers),
             provider_options: given.provider_options.clone(),
             provider_type,
-            tools_allowed: given.tools.allowed.clone(),
-            tools_denied: given.tools.denied.clone(),
+            tools_allowed: given.tools_allowed.clone(),
+            tools_denied: given.tools_denied.clone(),
         };
         (name.clone(), terms)
     };

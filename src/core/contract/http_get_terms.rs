@@ -9,7 +9,7 @@ pub(crate) const MOST_HOSTS: usize = 64;
 /// The most bytes of a body, whatever the author writes.
 pub(crate) const MOST_BODY_BYTES: u64 = 16 * 1024 * 1024;
 /// The most redirects that are followed, whatever the author writes.
-pub(crate) const MOST_REDIRECTS: u32 = 20;
+pub(crate) const MOST_REDIRECTS: u64 = 20;
 /// Any host.
 const ANY: &str = "*";
 

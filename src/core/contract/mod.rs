@@ -138,6 +138,7 @@ pub(crate) use oauth_terms::OAuthTerms;
 pub use offer_difference::change_of_tool;
 pub use pinned_offers::{PinnedOffers, changed_offers};
 pub use pins_schema::pins_schema;
+pub(crate) use prices::RunPrices;
 pub use prices::{ModelPrice, PriceTable};
 pub(crate) use private_network::MOST_NETWORKS;
 pub use private_network::PrivateNetwork;
@@ -181,6 +182,7 @@ pub use spec::{
 };
 pub(crate) use spec::{AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec};
 pub use spec::{ContractSpec, SpecErrors};
+pub use spec::{FromLayer, LayerKey, LayerMapping, layer_term, parameter_term};
 pub use targets::ProviderType;
 pub use targets::{PromptLayout, ProviderTerms, ReasoningValue};
 pub(crate) use targets::{Sampling, TargetTerms};

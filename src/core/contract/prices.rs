@@ -21,6 +21,15 @@ pub struct PriceTable {
     pub version: String,
 }
 
+/// Prices of a run of a line of delegated ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPrices {
+    /// Whether it has a limit of cost, so that what is below it makes none of them cheaper; false before it delegates.
+    pub limited: bool,
+    /// What it states itself, also of models that the runs below it have not.
+    pub stated: Option<PriceTable>,
+}
+
 /// What one model costs, in trillionths of a US dollar per token: the same number as millionths per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,11 +10,12 @@ use super::BigCount;
 
 /// The wire protocol of a provider.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderType {
     /// OpenAI chat completions, and every server that speaks them.
+    #[default]
     Openai,
     /// OpenAI responses.
     OpenaiResponses,

@@ -13,11 +13,13 @@ use super::fault::{ConfigFault, DefinitionFault, made, rendered};
 use super::layer::{Layer, variables_of};
 use super::layer_files::LayerFiles;
 use super::merged::Merged;
-use super::names::{DEFAULTS_SECTION, SECTIONS, default_term, term};
+use super::names::{DEFAULTS_SECTION, SECTIONS, default_term};
 use super::shown::{ShownValue, values};
 use super::trust_hash::place;
 use crate::driver::Environment;
-use monolith_core::contract::{Definition, DefinitionKind, Definitions, FileTrust, placeholders};
+use monolith_core::contract::{
+    Definition, DefinitionKind, Definitions, FileTrust, layer_term, placeholders,
+};
 
 /// The file of a folder where people work.
 pub const HERE: &str = ".ai-agent.json";
@@ -216,7 +218,7 @@ impl Layers {
             };
             let lower = Merged::of(index, value);
             match &mut found {
-                Some(higher) => higher.over(lower, term),
+                Some(higher) => higher.over(lower, layer_term),
                 None => found = Some(lower),
             }
         }

@@ -7,13 +7,12 @@ use super::agent_file::{
     knob_before, narrowed, place_in, shown_path, split, translated,
 };
 use super::agent_spec::OfferedAs;
-use super::contract_spec::ContractSpec;
 use super::definitions::{Definition, DefinitionKind, Definitions};
 use super::error::{Findings, IncludedPlace, Origin, SourceRange, SpecErrors};
 use super::file::NO_PROVIDER;
 use super::fill::{child, fill, no_targets, target};
 use super::form::Choice;
-use super::keys::{FILE, FINAL_REPORT, TARGET, TOOLS};
+use super::keys::{ContractSpec, FILE, FINAL_REPORT, TARGET, TOOLS};
 use super::parse::{Whole, file_stem};
 use super::reporter::Reporter;
 use super::suggest::suggest;

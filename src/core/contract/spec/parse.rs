@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::agent_spec::OfferedAs;
-use super::contract_spec::ContractSpec;
 use super::definitions::{Definitions, NoDefinitions};
 use super::error::{Findings, Origin, SourceRange, SpecErrors};
-use super::file::read_file;
 use super::fill::fill;
+use super::form::Read as _;
+use super::keys::ContractSpec;
 use super::origin::ValueOrigin;
 use super::reporter::Reporter;
 use super::tree::Node;
@@ -123,7 +123,7 @@ impl Whole<'_> {
                 findings,
                 path: String::new(),
             };
-            let mut spec = read_file(root, &reporter)?;
+            let mut spec = ContractSpec::read(root, &reporter)?;
             spec.read_agents(root, known, findings);
             Some(spec)
         });

@@ -1,6 +1,11 @@
 //! The closed lists of words that a file chooses from.
 
-use super::form::Choice;
+use serde_json::{Value, json};
+
+use super::form::{Choice, Read, Schemas, Setting};
+use super::reader::choose;
+use super::reporter::Reporter;
+use super::tree::Node;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
     ApprovalAction, Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, Network,
@@ -105,19 +110,6 @@ impl Choice for ToolTransport {
     ];
 }
 
-/// A text profile, or `none` where the author wants no calls in text.
-#[derive(Clone, Copy)]
-pub(in crate::contract) struct TextForm(pub(super) Option<TextProfile>);
-
-impl Choice for TextForm {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("hermes", Self(Some(TextProfile::Hermes))),
-        ("llama3", Self(Some(TextProfile::Llama3))),
-        ("qwen", Self(Some(TextProfile::Qwen))),
-        ("none", Self(None)),
-    ];
-}
-
 impl Choice for ReportFormat {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("json", Self::Json),
@@ -152,50 +144,60 @@ impl Choice for ProviderType {
     ];
 }
 
-/// Whether prompts are cached.
-#[derive(Clone, Copy)]
-pub(in crate::contract) struct Caching(pub(super) &'static str);
-
-impl Choice for Caching {
-    // The second is one of the words for off, too.
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("full", Self("full")), ("none", Self("none"))];
-}
-
-/// How much a model reasons.
-#[derive(Clone, Copy)]
-pub(in crate::contract) struct Level(pub(super) &'static str);
-
-impl Choice for Level {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("minimal", Self("minimal")),
-        ("low", Self("low")),
-        ("medium", Self("medium")),
-        ("high", Self("high")),
-    ];
-}
-
 impl Choice for PriceUnit {
     const WORDS: &'static [(&'static str, Self)] =
         &[("per_1m", Self::PerMillion), ("per_1k", Self::PerThousand)];
 }
 
-/// A tool inside monolith.
-#[derive(Clone, Copy)]
-pub(in crate::contract) struct Builtin(pub(super) &'static str);
+/// A text profile, or `none` where the author wants no calls in text.
+pub(in crate::contract) struct TextForm;
 
-impl Choice for Builtin {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("apply_patch", Self("apply_patch")),
-        ("clock", Self("clock")),
-        ("edit_file", Self("edit_file")),
-        ("echo", Self("echo")),
-        ("glob", Self("glob")),
-        ("grep", Self("grep")),
-        ("http_get", Self("http_get")),
-        ("list_directory", Self("list_directory")),
-        ("read_file", Self("read_file")),
-        ("shell", Self("shell")),
-        ("write_file", Self("write_file")),
+impl TextForm {
+    const WORDS: [(&'static str, Setting<TextProfile>); 4] = [
+        ("hermes", Setting::Value(TextProfile::Hermes)),
+        ("llama3", Setting::Value(TextProfile::Llama3)),
+        ("qwen", Setting::Value(TextProfile::Qwen)),
+        ("none", Setting::Off),
     ];
+}
+
+impl Read for TextForm {
+    type Output = Setting<TextProfile>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+        choose(node, reporter, &Self::WORDS)
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"enum": Self::WORDS.map(|(word, _)| word)})
+    }
+}
+
+/// Declares lists of words that stay text.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident: $($word:literal)+;)+) => {
+        $($(#[$doc])*
+        pub(in crate::contract) struct $name;
+
+        impl Read for $name {
+            type Output = String;
+
+            fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+                choose(node, reporter, &[$(($word, $word)),+]).map(str::to_owned)
+            }
+
+            fn schema(_: &mut Schemas) -> Value {
+                json!({"enum": [$($word),+]})
+            }
+        })+
+    };
+}
+
+words! {
+    /// The caching of prompts. The second is one of the words for off, too.
+    Caching: "full" "none";
+    /// How much a model reasons.
+    Level: "minimal" "low" "medium" "high";
+    /// A tool inside monolith.
+    Builtin: "apply_patch" "clock" "edit_file" "echo" "glob" "grep" "http_get" "list_directory" "read_file" "shell" "write_file";
 }

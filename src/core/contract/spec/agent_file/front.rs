@@ -3,8 +3,7 @@
 use super::include::AgentFiles;
 use super::keys::{KNOBS, OWN, contract_path};
 use super::profile::{AGENT_PROFILE, AgentForm, AgentProfileKeys, MOST_CHARS, read_profile};
-use crate::contract::spec::agent_spec::{OfferedAs, tool_name_fault};
-use crate::contract::spec::contract_spec::InputSpec;
+use crate::contract::spec::agent_spec::{InputSpec, OfferedAs, tool_name_fault};
 use crate::contract::spec::definitions::{DefinitionKind, Definitions};
 use crate::contract::spec::error::{Findings, SourceRange};
 use crate::contract::spec::fill::{child, target};
@@ -122,7 +121,7 @@ impl Translator<'_, '_> {
 
     fn unknown(&self, key: &Key) {
         let known = || {
-            let of_contract = KNOBS.map(|(name, _)| name);
+            let of_contract = KNOBS.iter().map(|(name, _)| *name);
             let own = OWN.into_iter().chain(of_contract);
             own.chain(AgentProfileKeys::in_front_matter())
         };

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::kinds::kind;
 use crate::contract::spec::agent_file::ContractDefaults;
-use crate::contract::spec::form::{Choice, DefaultText, NEEDED, Read, Schemas, form};
+use crate::contract::spec::declare::form;
+use crate::contract::spec::form::{Choice, DefaultText, NEEDED, Read, Schemas};
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::section::Section;
 use crate::contract::spec::tree::{Kind, Node};
@@ -37,7 +38,7 @@ form! {
 
 form! {
     /// The limits of a workflow.
-    WORKFLOW_LIMITS: WorkflowLimitKeys, "workflow-limits", "Limits of a workflow";
+    WORKFLOW_LIMITS: WorkflowLimitKeys, "workflow-limits", "Limits of a workflow" [#[derive(Default)] pub(in crate::contract) struct Limits];
     "limits": {
         max_steps: u64, u64 = WorkflowDefinition::MAX_STEPS,
         "How many step runs it begins at most, compensations left out.";
@@ -111,17 +112,10 @@ form! {
 }
 
 /// A step.
-pub(in crate::contract) struct AnyStep(pub(super) Step);
+pub(in crate::contract) struct AnyStep;
 
 /// The arguments of a tool.
-pub(in crate::contract) struct Arguments(Value);
-
-/// The limits that a file states.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::contract) struct Limits {
-    pub(super) max_steps: Option<u64>,
-    pub(super) total_timeout_ms: Option<u64>,
-}
+pub(in crate::contract) struct Arguments;
 
 impl Choice for FailureStrategy {
     const WORDS: &'static [(&'static str, Self)] = &[
@@ -131,20 +125,9 @@ impl Choice for FailureStrategy {
     ];
 }
 
-impl Read for Limits {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &WORKFLOW_LIMITS, |section| Self {
-            max_steps: section.get(&WORKFLOW_LIMITS.max_steps),
-            total_timeout_ms: section.get(&WORKFLOW_LIMITS.total_timeout_ms),
-        })
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&WORKFLOW_LIMITS)
-    }
-}
-
 impl Read for Condition {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let keys = &WORKFLOW_CONDITION;
         Section::read(node, reporter, keys, |section| {
@@ -180,9 +163,11 @@ impl Read for Condition {
 }
 
 impl Read for Arguments {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Value;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         if matches!(node.kind, Kind::Map(_)) {
-            return Value::read(node, reporter).map(Self);
+            return Value::read(node, reporter);
         }
         reporter.expected(node, "a mapping");
         None
@@ -194,7 +179,9 @@ impl Read for Arguments {
 }
 
 impl Read for AnyStep {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Step;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Step> {
         let keys = &WORKFLOW_STEP;
         Section::read(node, reporter, keys, |section| {
             // Every key is read, so that every fault is found.
@@ -205,13 +192,13 @@ impl Read for AnyStep {
             let delegate = section.get(&keys.delegate);
             let task = section.get(&keys.task);
             let if_ = section.get(&keys.if_);
-            let then = steps(section.get(&keys.then));
-            let otherwise = steps(section.get(&keys.else_));
+            let then = section.get(&keys.then);
+            let otherwise = section.get(&keys.else_);
             let for_each = section.get(&keys.for_each);
             let while_ = section.get(&keys.while_);
-            let inside = steps(section.get(&keys.steps));
+            let inside = section.get(&keys.steps);
             let max_iterations = section.get(&keys.max_iterations);
-            let parallel = steps(section.get(&keys.parallel));
+            let parallel = section.get(&keys.parallel);
             let max_concurrency = section.get(&keys.max_concurrency);
             let on_failure = section.get(&keys.on_failure);
             let depends_on = section.get(&keys.depends_on).unwrap_or_default();
@@ -220,7 +207,7 @@ impl Read for AnyStep {
             let work = match kind {
                 "prompt" => Work::Prompt(prompt?),
                 "tool" => Work::Tool(ToolUse {
-                    arguments: arguments.map_or_else(|| serde_json::json!({}), |Arguments(a)| a),
+                    arguments: arguments.unwrap_or_else(|| json!({})),
                     tool: tool?,
                 }),
                 "delegate" => Work::Delegate(Delegate {
@@ -250,20 +237,16 @@ impl Read for AnyStep {
                     steps: parallel?,
                 }),
             };
-            Some(Self(Step {
+            Some(Step {
                 compensate,
                 depends_on,
                 id: id?,
                 work,
-            }))
+            })
         })?
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
         definitions.form(&WORKFLOW_STEP)
     }
-}
-
-fn steps(read: Option<Vec<AnyStep>>) -> Option<Vec<Step>> {
-    Some(read?.into_iter().map(|AnyStep(step)| step).collect())
 }
