@@ -79,9 +79,9 @@ pub use delegated::{Delegator, task_of};
 pub use error::SpecErrors;
 pub use form::{FromLayer, Setting};
 pub(in crate::contract) use keys::{
-    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, OPENAPI, PRICE, PRICES, PROFILE,
-    PROVIDER, REST_TOOL, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET,
-    TOOLS,
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, MODEL, OPENAPI, OpenapiKeys, PRICE, PRICES,
+    PROFILE, PROVIDER, ProviderKeys, REST_TOOL, RestToolKeys, SAMPLING, SANDBOX, SERVER,
+    SamplingKeys, SandboxKeys, ServerKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub use keys::{ContractSpec, OAuthSpec, ProviderSpec, TargetSpec};
 pub(crate) use keys::{FinalReportSpec, ModelSpec, SamplingSpec};

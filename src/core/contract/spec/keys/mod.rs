@@ -18,7 +18,7 @@ pub(super) use models::PriceEntry;
 #[cfg(test)]
 use models::{MATCH, PROFILE_SAMPLING};
 pub(in crate::contract) use models::{
-    MODEL, PRICE, PRICES, PROFILE, PROVIDER, SAMPLING, SamplingKeys, TARGET,
+    MODEL, PRICE, PRICES, PROFILE, PROVIDER, ProviderKeys, SAMPLING, SamplingKeys, TARGET,
 };
 pub(crate) use models::{ModelSpec, SamplingSpec};
 pub use models::{ProviderSpec, TargetSpec};
@@ -29,10 +29,10 @@ pub(crate) use tools::FinalReportSpec;
 use tools::{APPROVAL_RULE, CYCLE_EXCEPTION, FLOW_RULE, LABEL_RULE, METADATA};
 pub(in crate::contract) use tools::{
     CONTEXT_BUDGET, FINAL_REPORT, HTTP_GET, MAX_CALLS, QUEUE, REDACT, SANDBOX, SERVER, SandboxKeys,
-    TOOL_OUTPUT_BUDGET, TOOLS,
+    ServerKeys, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(super) use tools::{ContextBudgetSpec, ServerEntry, ToolOutputBudgetSpec, ToolsEntry};
-pub(in crate::contract) use web::{OPENAPI, REST_TOOL, STREAMING};
+pub(in crate::contract) use web::{OPENAPI, OpenapiKeys, REST_TOOL, RestToolKeys, STREAMING};
 pub(super) use web::{OpenapiEntry, RestEntry};
 
 /// Every mapping of the file.
