@@ -39,16 +39,7 @@ pub enum WebScheme {
     Https,
 }
 
-impl WebScheme {
-    /// How an address names it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-}
+impl WebScheme {}
 
 /// Hosts, as an author writes them: `host`, `host:port`, `*.host` for what lies below it, `*` for any. Without a port it is the scheme's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -46,21 +46,6 @@ impl ProviderType {
         Self::Scripted,
     ];
 
-    /// The type as it is written in files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::OpenaiResponses => "openai_responses",
-            Self::Anthropic => "anthropic",
-            Self::Google => "google",
-            Self::Openrouter => "openrouter",
-            Self::Ollama => "ollama",
-            Self::Local => "local",
-            Self::Scripted => "scripted",
-        }
-    }
-
     /// The environment variable that usually holds its key; none if no key is needed.
     #[must_use]
     pub const fn usual_key_env(self) -> Option<&'static str> {

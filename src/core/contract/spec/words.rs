@@ -13,140 +13,48 @@ use crate::contract::{
     ToolTransport, WebScheme,
 };
 
-impl Choice for ApprovalAction {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("allow", Self::Allow),
-        ("ask", Self::Ask),
-        ("deny", Self::Deny),
-    ];
+/// Declares the words of closed lists: a value for each. With `as_str`, the value knows its word.
+macro_rules! choices {
+    (@as_str [] $($rest:tt)+) => {};
+    (@as_str [as_str] $name:ident $($word:literal $value:ident),+) => {
+        impl $name {
+            /// The word of a contract file.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $word),+
+                }
+            }
+        }
+    };
+    ($($name:ident $($as_str:ident)?: $($word:literal $value:ident),+;)+) => {
+        $(impl Choice for $name {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
+        }
+        choices!(@as_str [$($as_str)?] $name $($word $value),+);)+
+    };
 }
 
-impl Choice for Page {
-    const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
-}
-
-impl Choice for Label {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("trusted", Self::Trusted),
-        ("untrusted", Self::Untrusted),
-        ("private", Self::Private),
-    ];
-}
-
-impl Choice for FlowAction {
-    const WORDS: &'static [(&'static str, Self)] = &[("deny", Self::Deny), ("ask", Self::Ask)];
-}
-
-impl Choice for Elicitation {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("denied", Self::Denied),
-        ("defaults", Self::Defaults),
-        ("ask", Self::Ask),
-    ];
-}
-
-impl Choice for Network {
-    const WORDS: &'static [(&'static str, Self)] = &[("off", Self::Off), ("on", Self::On)];
-}
-
-impl Choice for OAuthGrant {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("authorization_code", Self::AuthorizationCode),
-        ("client_credentials", Self::ClientCredentials),
-        ("cross_app_access", Self::CrossAppAccess),
-    ];
-}
-
-impl Choice for HealthProbe {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("ping", Self::Ping), ("list_tools", Self::ListTools)];
-}
-
-impl Choice for Remote {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("http", Self::Http),
-        ("sse", Self::Sse),
-        ("websocket", Self::Websocket),
-    ];
-}
-
-impl Choice for WebScheme {
-    const WORDS: &'static [(&'static str, Self)] = &[("http", Self::Http), ("https", Self::Https)];
-}
-
-impl Choice for Beside {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("resources", Self::Resources), ("prompts", Self::Prompts)];
-}
-
-impl Choice for ToolPolicy {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("required", Self::Required),
-        ("optional", Self::Optional),
-        ("forbidden", Self::Forbidden),
-    ];
-}
-
-impl Choice for Completion {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("message", Self::Message),
-        ("final_report", Self::FinalReport),
-    ];
-}
-
-impl Choice for ToolProof {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("executed", Self::Executed),
-        ("succeeded", Self::Succeeded),
-        ("lineage", Self::Lineage),
-    ];
-}
-
-impl Choice for ToolTransport {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("native", Self::Native),
-        ("xml-final", Self::XmlFinal),
-        ("xml", Self::Xml),
-    ];
-}
-
-impl Choice for ReportFormat {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("json", Self::Json),
-        ("markdown", Self::Markdown),
-        ("markdown+mermaid", Self::MarkdownMermaid),
-        ("pipe", Self::Pipe),
-        ("slack-block-kit", Self::SlackBlockKit),
-        ("sub-agent", Self::SubAgent),
-        ("text", Self::Text),
-        ("tty", Self::Tty),
-    ];
-}
-
-impl Choice for TextProfile {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("hermes", Self::Hermes),
-        ("llama3", Self::Llama3),
-        ("qwen", Self::Qwen),
-    ];
-}
-
-impl Choice for ProviderType {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("openai", Self::Openai),
-        ("openai_responses", Self::OpenaiResponses),
-        ("anthropic", Self::Anthropic),
-        ("google", Self::Google),
-        ("openrouter", Self::Openrouter),
-        ("ollama", Self::Ollama),
-        ("local", Self::Local),
-        ("scripted", Self::Scripted),
-    ];
-}
-
-impl Choice for PriceUnit {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("per_1m", Self::PerMillion), ("per_1k", Self::PerThousand)];
+choices! {
+    ApprovalAction: "allow" Allow, "ask" Ask, "deny" Deny;
+    Page: "chat" Chat, "code" Code;
+    Label: "trusted" Trusted, "untrusted" Untrusted, "private" Private;
+    FlowAction: "deny" Deny, "ask" Ask;
+    Elicitation: "denied" Denied, "defaults" Defaults, "ask" Ask;
+    Network: "off" Off, "on" On;
+    OAuthGrant: "authorization_code" AuthorizationCode, "client_credentials" ClientCredentials, "cross_app_access" CrossAppAccess;
+    HealthProbe: "ping" Ping, "list_tools" ListTools;
+    Remote: "http" Http, "sse" Sse, "websocket" Websocket;
+    WebScheme as_str: "http" Http, "https" Https;
+    Beside: "resources" Resources, "prompts" Prompts;
+    ToolPolicy: "required" Required, "optional" Optional, "forbidden" Forbidden;
+    Completion: "message" Message, "final_report" FinalReport;
+    ToolProof: "executed" Executed, "succeeded" Succeeded, "lineage" Lineage;
+    ToolTransport: "native" Native, "xml-final" XmlFinal, "xml" Xml;
+    ReportFormat as_str: "json" Json, "markdown" Markdown, "markdown+mermaid" MarkdownMermaid, "pipe" Pipe, "slack-block-kit" SlackBlockKit, "sub-agent" SubAgent, "text" Text, "tty" Tty;
+    TextProfile as_str: "hermes" Hermes, "llama3" Llama3, "qwen" Qwen;
+    ProviderType as_str: "openai" Openai, "openai_responses" OpenaiResponses, "anthropic" Anthropic, "google" Google, "openrouter" Openrouter, "ollama" Ollama, "local" Local, "scripted" Scripted;
+    PriceUnit: "per_1m" PerMillion, "per_1k" PerThousand;
 }
 
 /// A text profile, or `none` where the author wants no calls in text.
