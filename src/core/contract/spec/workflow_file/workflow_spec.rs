@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::keys::WORKFLOW_FILE;
+use super::keys::{WORKFLOW_FILE, WorkflowEntry};
 use super::tool_spec::{STEP_MODEL, STEP_PROVIDER};
 use crate::contract::spec::agent_file::AGENT_PROFILE;
 use crate::contract::spec::definitions::Definitions;
@@ -162,29 +162,24 @@ fn read(
     reporter: &Reporter<'_>,
     file_digest: Digest,
 ) -> Option<(WorkflowDefinition, Option<String>)> {
-    let keys = &WORKFLOW_FILE;
-    Section::read(root, reporter, keys, |file| {
-        let id = file.get(&keys.workflow);
-        let input = file.get(&keys.input);
-        let _ = file.get(&keys.contract);
-        let limits = file.get(&keys.limits).unwrap_or_default();
-        let on_failure = file.get(&keys.on_failure);
-        let steps = file.get(&keys.steps);
-        let compensations = file.get(&keys.compensations).unwrap_or_default();
-        let definition = WorkflowDefinition {
-            compensations,
-            file_digest,
-            format: WORKFLOW_FORMAT.to_owned(),
-            id: id?,
-            max_steps: limits.max_steps.unwrap_or(WorkflowDefinition::MAX_STEPS),
-            on_failure: on_failure.unwrap_or(FailureStrategy::FailFast),
-            steps: steps?,
-            total_timeout_ms: limits
-                .total_timeout_ms
-                .unwrap_or(WorkflowDefinition::TOTAL_TIMEOUT_MS),
-        };
-        Some((definition, input))
-    })?
+    let entry: WorkflowEntry = Section::of(root, reporter, &WORKFLOW_FILE)?;
+    let definition = WorkflowDefinition {
+        compensations: entry.compensations,
+        file_digest,
+        format: WORKFLOW_FORMAT.to_owned(),
+        id: entry.workflow,
+        max_steps: entry
+            .limits
+            .max_steps
+            .unwrap_or(WorkflowDefinition::MAX_STEPS),
+        on_failure: entry.on_failure.unwrap_or(FailureStrategy::FailFast),
+        steps: entry.steps,
+        total_timeout_ms: entry
+            .limits
+            .total_timeout_ms
+            .unwrap_or(WorkflowDefinition::TOTAL_TIMEOUT_MS),
+    };
+    Some((definition, entry.input))
 }
 
 /// Shows a fault of the definition where the file has what it is about.
