@@ -33,8 +33,6 @@ mod layer_keys;
 mod names;
 mod origin;
 mod overrides;
-#[cfg(test)]
-mod page;
 mod parse;
 mod pin_edit;
 mod prices;
@@ -50,6 +48,8 @@ mod section;
 mod suggest;
 #[cfg(test)]
 pub(in crate::contract) mod tests;
+#[cfg(test)]
+mod tests_page;
 #[cfg(test)]
 mod tests_profile;
 #[cfg(test)]
