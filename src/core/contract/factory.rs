@@ -9,12 +9,12 @@ use super::reached_servers::servers;
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
-use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
+use super::spec::{CONTEXT_BUDGET, FILE, PROFILE};
 use super::{
     CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
     FactoryError, GrammarLanguage, IntentPolicyResolver, ModelProfile, ProviderSpec, ProviderTerms,
     ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    TextProfile, ToolOutputBudget, ToolTransport, wire_version,
+    TextProfile, ToolTransport, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -129,12 +129,13 @@ impl ContractFactory {
             strict_mode,
             targets,
             tokenizer: spec.tokenizer_id(),
-            tool_output_budget: tool_output_budget(spec),
             tool_policy: resolution.decision.policy,
             tool_transport,
             ..Terms::default()
         };
         spec.record(&mut terms);
+        spec.tool_output_budget
+            .record(&mut terms.tool_output_budget);
         let mut draft = ContractDraft {
             agents: spec.agents_offer(),
             adapters,
@@ -284,20 +285,14 @@ fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget
     let first_window = targets.first().map_or(0, |t| t.context_window);
     let attempted = targets.iter().filter(|target| !target.summarizer);
     let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
-    ContextBudget {
+    let mut budget = ContextBudget {
         buffer: buffer(spec).unwrap_or(CONTEXT_BUDGET.buffer.default_value),
         context_window: given.context_window.unwrap_or(first_window),
-        force_synthesis_at_ratio: given
-            .force_synthesis_at_ratio
-            .unwrap_or(CONTEXT_BUDGET.force_synthesis_at_ratio.default_value),
-        minimum_loop_margin: given
-            .minimum_loop_margin
-            .unwrap_or(CONTEXT_BUDGET.minimum_loop_margin.default_value),
         reserved_synthesis: given.reserved_synthesis.or(longest_output).unwrap_or(0),
-        reserved_system: given
-            .reserved_system
-            .unwrap_or(CONTEXT_BUDGET.reserved_system.default_value),
-    }
+        ..ContextBudget::default()
+    };
+    given.record(&mut budget);
+    budget
 }
 
 /// The tokens that every request keeps free: what the file says, else the most that a target wants (001 §6), else what is a default of the
@@ -318,20 +313,6 @@ fn buffer(spec: &ContractSpec) -> Option<u64> {
         of_model.or(provider.buffer)
     });
     wanted.max().or(given)
-}
-
-fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {
-    let given = &spec.tool_output_budget;
-    let marker = given.truncation_marker.as_deref();
-    ToolOutputBudget {
-        max_bytes_per_call: given
-            .max_bytes_per_call
-            .unwrap_or(TOOL_OUTPUT_BUDGET.max_bytes_per_call.default_value),
-        summarizer_model: given.summarizer_model.clone(),
-        truncation_marker: marker
-            .unwrap_or(TOOL_OUTPUT_BUDGET.truncation_marker.default_value)
-            .to_owned(),
-    }
 }
 
 fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {

@@ -133,8 +133,7 @@ pub(crate) use intent::Resolution;
 pub use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
 pub use masking::{MASK, masked_argument, masked_text, masked_value, masked_whole, masked_words};
-pub use oauth_terms::OAuthGrant;
-pub(crate) use oauth_terms::OAuthTerms;
+pub use oauth_terms::{OAuthGrant, OAuthTerms};
 pub use offer_difference::change_of_tool;
 pub use pinned_offers::{PinnedOffers, changed_offers};
 pub use pins_schema::pins_schema;
@@ -176,7 +175,7 @@ pub use spec::{
 };
 pub use spec::{
     AgentDefinition, Definition, DefinitionKind, Definitions, Delegator, FileTrust, LayerValue,
-    McpSpec, McpTransport, OAuthSpec, ProviderSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
+    McpSpec, McpTransport, ProviderSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
     agent_profile_schema, contract_file_schema, is_tool_step, suggest, task_of, tool_spec,
     with_pins, workflow_file_schema,
 };

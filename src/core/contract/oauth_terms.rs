@@ -59,3 +59,16 @@ pub struct OAuthTerms {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
 }
+
+impl OAuthTerms {
+    /// Every variable that it reads, and under which key.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("client_secret_env", &self.client_secret_env),
+            ("id_token_env", &self.id_token_env),
+            ("private_key_env", &self.private_key_env),
+        ];
+        let named = all.into_iter();
+        named.filter_map(|(key, name)| Some((key, name.as_deref()?)))
+    }
+}

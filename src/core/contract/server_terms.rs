@@ -12,12 +12,13 @@ use super::{AGENT_PREFIX, AGENTS, OpenapiTerms, RestTerms, SandboxTerms, tool_fi
 use crate::message::Digest;
 
 /// How a tool server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerKind {
     /// Agents: a call is a run of its own.
     Agents,
     /// Inside monolith.
+    #[default]
     Builtin,
     /// A web service whose operations, as a description has them, are tools.
     Openapi,
@@ -181,7 +182,7 @@ pub struct McpTerms {
 }
 
 /// A tool server as the contract sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTerms {
     /// Arguments as the author wrote them.
@@ -268,34 +269,10 @@ impl ServerTerms {
     }
 
     /// The tools inside monolith, none of which is known to be there.
-    pub const fn builtin() -> Self {
+    pub fn builtin() -> Self {
         Self {
-            arg_variables: Vec::new(),
-            args: Vec::new(),
-            available: false,
-            command: None,
-            elicitation: Elicitation::Denied,
-            env_names: Vec::new(),
-            env_variables: BTreeMap::new(),
-            expected_pin: None,
-            header_names: Vec::new(),
-            header_variables: BTreeMap::new(),
-            health_probe: HealthProbe::Ping,
-            http_get: None,
-            kind: ServerKind::Builtin,
-            oauth: None,
-            offers: Vec::new(),
-            openapi: None,
-            pin: None,
-            queue: None,
-            rest: None,
-            roots: Vec::new(),
-            sampling: None,
-            sandbox: None,
             shared: true,
-            tools_allowed: None,
-            tools_denied: Vec::new(),
-            url: None,
+            ..Self::default()
         }
     }
 

@@ -26,6 +26,12 @@ impl<T: Clone + Default> Recorded<DefaultText, T> for Option<T> {
     }
 }
 
+impl Recorded<&'static str, String> for Option<String> {
+    fn recorded(&self, default_value: &&'static str) -> String {
+        self.as_deref().unwrap_or(default_value).to_owned()
+    }
+}
+
 impl Recorded<u64, BigCount> for Option<u64> {
     fn recorded(&self, default_value: &u64) -> BigCount {
         BigCount(self.unwrap_or(*default_value))

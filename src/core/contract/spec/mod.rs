@@ -83,7 +83,7 @@ pub(in crate::contract) use keys::{
     PROFILE, PROVIDER, ProviderKeys, REST_TOOL, RestToolKeys, SAMPLING, SANDBOX, SERVER,
     SamplingKeys, SandboxKeys, ServerKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
-pub use keys::{ContractSpec, OAuthSpec, ProviderSpec, TargetSpec};
+pub use keys::{ContractSpec, ProviderSpec, TargetSpec};
 pub(crate) use keys::{FinalReportSpec, ModelSpec, SamplingSpec};
 pub use layer_keys::{LayerKey, LayerMapping, layer_term, parameter_term};
 pub use origin::{FileTrust, LayerValue, ValueOrigin};

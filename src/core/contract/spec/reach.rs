@@ -4,16 +4,14 @@ use std::fmt;
 
 use super::builtin_terms::refuse_unused_terms;
 use super::form::Form as _;
-use super::keys::{
-    OAUTH, OAuthSpec, PROVIDER, ProviderSpec, REDACT, SERVER, ServerEntry, TOOLS, ToolsEntry,
-};
+use super::keys::{OAUTH, PROVIDER, ProviderSpec, REDACT, SERVER, ServerEntry, TOOLS, ToolsEntry};
 use super::reasoning::ReasoningMap;
 use super::section::{Judge, Section};
 use super::transport::{McpSpec, McpTransport, Names, ToolsSpec};
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
 use crate::contract::{
-    McpTerms, OAuthGrant, ProviderType, REST_PREFIX, ReasoningValue, RedactionTerms, Remote,
-    ToolFilter, masked_words,
+    McpTerms, OAuthGrant, OAuthTerms, ProviderType, REST_PREFIX, ReasoningValue, RedactionTerms,
+    Remote, ToolFilter, masked_words,
 };
 
 impl Judge for ProviderSpec {
@@ -179,7 +177,7 @@ fn refuse_command_line(section: &Section<'_, '_>, command: &str) {
     section.refuse_key(SERVER.command.name, rule, Some(help));
 }
 
-impl Judge for OAuthSpec {
+impl Judge for OAuthTerms {
     type Output = Self;
 
     fn judge(self, section: &Section<'_, '_>) -> Option<Self> {
@@ -188,18 +186,7 @@ impl Judge for OAuthSpec {
     }
 }
 
-impl OAuthSpec {
-    /// Every variable that it reads, and under which key.
-    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let all = [
-            ("client_secret_env", &self.client_secret_env),
-            ("id_token_env", &self.id_token_env),
-            ("private_key_env", &self.private_key_env),
-        ];
-        let named = all.into_iter();
-        named.filter_map(|(key, name)| Some((key, name.as_deref()?)))
-    }
-
+impl OAuthTerms {
     /// What a grant needs, and what belongs to another one.
     fn refuse_what_does_not_fit(&self, section: &Section<'_, '_>) {
         let has_proof = self.client_secret_env.is_some() || self.private_key_env.is_some();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    HttpGetTerms, McpTerms, OAuthSpec, OpenapiTerms, Remote, RestTool, SandboxSpec, ServerKind,
+    HttpGetTerms, McpTerms, OAuthTerms, OpenapiTerms, Remote, RestTool, SandboxSpec, ServerKind,
     ToolFilter, WebLimits,
 };
 use crate::message::Digest;
@@ -85,7 +85,7 @@ pub enum McpTransport {
         /// Headers with their values, unexpanded.
         headers: BTreeMap<String, String>,
         /// As what monolith comes to its authorization server, where the author says.
-        oauth: Option<Box<OAuthSpec>>,
+        oauth: Option<Box<OAuthTerms>>,
         /// What is spoken there.
         remote: Remote,
         /// Its address.

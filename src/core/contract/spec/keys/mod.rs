@@ -23,7 +23,6 @@ pub(in crate::contract) use models::{
 pub(crate) use models::{ModelSpec, SamplingSpec};
 pub use models::{ProviderSpec, TargetSpec};
 pub(in crate::contract) use oauth::OAUTH;
-pub use oauth::OAuthSpec;
 pub(crate) use tools::FinalReportSpec;
 #[cfg(test)]
 use tools::{APPROVAL_RULE, CYCLE_EXCEPTION, FLOW_RULE, LABEL_RULE, METADATA};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::oauth::OAuthSpec;
 use super::web::{OpenapiEntry, RestEntry};
 use crate::contract::spec::declare::form;
 use crate::contract::spec::flow_values::Labels;
@@ -16,10 +15,10 @@ use crate::contract::spec::texts::{
 use crate::contract::spec::transport::McpSpec;
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
-    ApprovalAction, ApprovalRule, Beside, CallLimits, ContractMetadata, CycleException,
-    Elicitation, FlowAction, FlowRule, HealthProbe, HostPattern, HttpGetTerms, LabelRule,
-    MOST_BODY_BYTES, MOST_REDIRECTS, Network, QueueTerms, RedactionTerms, Remote, ReportFormat,
-    SandboxSpec, WebScheme,
+    ApprovalAction, ApprovalRule, Beside, CallLimits, ContextBudget, ContractMetadata,
+    CycleException, Elicitation, FlowAction, FlowRule, HealthProbe, HostPattern, HttpGetTerms,
+    LabelRule, MOST_BODY_BYTES, MOST_REDIRECTS, Network, OAuthTerms, QueueTerms, RedactionTerms,
+    Remote, ReportFormat, SandboxSpec, ToolOutputBudget, WebScheme,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
@@ -109,7 +108,7 @@ form! {
         "What is added to the command's small environment. Values may hold `${NAME}`." => not_with(&["url"]), layers(Later);
         headers: Headers as BTreeMap<String, String> => or_empty, DefaultText = DefaultText("none"),
         "Headers of every request to the address. Values may hold `${NAME}`." => not_with(&["command"]), layers(Later);
-        oauth: OAuthSpec, DefaultText = DefaultText("a login, where the server wants one"),
+        oauth: OAuthTerms, DefaultText = DefaultText("a login, where the server wants one"),
         "As what monolith comes to the server's authorization server." => nullable, not_with(&["command"]);
         elicitation: Elicitation => or_default, Elicitation = Elicitation::Denied,
         "What the server gets that asks for input during a call. `denied`: an error. `defaults`: the default of every field that has one, \
@@ -226,12 +225,15 @@ form! {
 
 form! {
     /// The section `tool_output_budget`.
-    TOOL_OUTPUT_BUDGET: ToolOutputBudgetKeys, "tool-output-budget", "what an answer may weigh in the conversation" [#[derive(Clone, Debug, Default, PartialEq)] pub struct ToolOutputBudgetSpec];
+    TOOL_OUTPUT_BUDGET: ToolOutputBudgetKeys, "tool-output-budget", "what an answer may weigh in the conversation" [#[derive(Clone, Debug, Default, PartialEq)] pub struct ToolOutputBudgetSpec -> ToolOutputBudget];
     "tool-output-budget": {
+        #[recorded]
         max_bytes_per_call: u64, u64 = 12_288,
         "Bytes of one answer, the marker included." => inherited, front(&["toolResponseMaxBytes"]);
+        #[recorded]
         truncation_marker: String, &'static str = DEFAULT_TRUNCATION_MARKER,
         "Stands before an answer that is cut; `{original}` and `{kept}` are replaced by bytes.";
+        #[recorded]
         summarizer_model: String, DefaultText = DefaultText("null"),
         "A model that summarises results which are too large, in place of the cut." => nullable;
     }
@@ -239,7 +241,7 @@ form! {
 
 form! {
     /// The section `context_budget`.
-    CONTEXT_BUDGET: ContextBudgetKeys, "context-budget", "when the model is made to answer with what it has" [#[derive(Clone, Debug, Default, PartialEq)] pub struct ContextBudgetSpec];
+    CONTEXT_BUDGET: ContextBudgetKeys, "context-budget", "when the model is made to answer with what it has" [#[derive(Clone, Debug, Default, PartialEq)] pub struct ContextBudgetSpec -> ContextBudget];
     "context-budget": {
         context_window: u64, DefaultText = DefaultText("the first target's"),
         "The window the run counts with, in tokens.";
@@ -247,10 +249,13 @@ form! {
         "Tokens that are left free of every window." => inherited, front(&["contextWindowBufferTokens"]);
         reserved_synthesis: u64, DefaultText = DefaultText("the longest `max_output_tokens`"),
         "Tokens for the final answer.";
+        #[recorded]
         reserved_system: u64, u64 = 0,
         "Tokens for the system prompt.";
+        #[recorded]
         minimum_loop_margin: u64, u64 = 512,
         "Tokens that must be left for the loop to be worth starting." => inherited;
+        #[recorded]
         force_synthesis_at_ratio: f64, f64 = 0.85,
         "The share of the window beyond which the closing turn begins (the last one, without tools), 0 to 1." => inherited;
     }
