@@ -17,14 +17,9 @@ pub enum OAuthGrant {
     CrossAppAccess,
 }
 
-impl OAuthGrant {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde hands in a reference"
-    )]
-    fn is_login(&self) -> bool {
-        *self == Self::AuthorizationCode
-    }
+/// True if a value is the default of its type, which a contract leaves out.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// As what monolith comes to the authorization server of a tool server (OAuth 2.1).
@@ -38,7 +33,7 @@ pub struct OAuthTerms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret_env: Option<String>,
     /// How tokens are got; left out where that is a person's login.
-    #[serde(default, skip_serializing_if = "OAuthGrant::is_login")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub grant: OAuthGrant,
     /// The variable with the identity that is exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]

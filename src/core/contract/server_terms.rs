@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
 use super::http_get_terms::HttpGetTerms;
-use super::oauth_terms::OAuthTerms;
+use super::oauth_terms::{OAuthTerms, is_default};
 use super::{AGENT_PREFIX, AGENTS, OpenapiTerms, RestTerms, SandboxTerms, tool_filter};
 use crate::message::Digest;
 
@@ -125,16 +125,6 @@ pub enum Elicitation {
     Defaults,
 }
 
-impl Elicitation {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde hands in a reference"
-    )]
-    fn is_denied(&self) -> bool {
-        *self == Self::Denied
-    }
-}
-
 /// What a server may offer beside its tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -154,16 +144,6 @@ pub enum HealthProbe {
     Ping,
     /// The question for its tools: the server does not implement ping.
     ListTools,
-}
-
-impl HealthProbe {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde hands in a reference"
-    )]
-    fn is_ping(&self) -> bool {
-        *self == Self::Ping
-    }
 }
 
 /// What an author grants a server and wants of it, beside how it is reached.
@@ -196,7 +176,7 @@ pub struct ServerTerms {
     /// The command as the author wrote it.
     pub command: Option<String>,
     /// What it gets that asks for input during a call; left out where that is a refusal.
-    #[serde(default, skip_serializing_if = "Elicitation::is_denied")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub elicitation: Elicitation,
     /// Names of environment variables handed to it; of tools inside monolith, to the commands of the shell.
     pub env_names: Vec<String>,
@@ -218,7 +198,7 @@ pub struct ServerTerms {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub header_variables: BTreeMap<String, Vec<String>>,
     /// What it is asked for a sign of life with; left out where that is a ping.
-    #[serde(default, skip_serializing_if = "HealthProbe::is_ping")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub health_probe: HealthProbe,
     /// Where the built-in tool `http_get` may ask; left out where the contract has no such tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,7 +227,7 @@ pub struct ServerTerms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxTerms>,
     /// Whether the runs of one process that reach it in the same way share it; left out where they do.
-    #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
+    #[serde(default = "shared_by_default", skip_serializing_if = "Clone::clone")]
     pub shared: bool,
     /// Which of its tools are taken, by its own names; left out where all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -289,12 +269,4 @@ impl ServerTerms {
 
 const fn shared_by_default() -> bool {
     true
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands in a reference"
-)]
-const fn is_shared(shared: &bool) -> bool {
-    *shared
 }
