@@ -27,8 +27,6 @@ mod cost;
 mod delegate_terms;
 mod delegates;
 mod delegation_check;
-#[cfg(test)]
-mod document_schema;
 mod document_size;
 mod draft;
 mod exact_numbers;
@@ -73,8 +71,6 @@ mod server_name;
 mod server_terms;
 mod session_tools;
 mod settled;
-#[cfg(test)]
-mod shipped_schema;
 mod simple_command;
 mod spec;
 mod targets;
@@ -82,6 +78,10 @@ mod term_fault;
 mod terms;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_document_schema;
+#[cfg(test)]
+mod tests_shipped_schema;
 mod text_profile;
 mod tokenizer;
 mod tool_filter;

@@ -15,7 +15,7 @@ use super::tests::{parse, small};
 use super::tree;
 use super::{WorkflowSpec, contract_file_schema};
 use crate::contract::ContractSpec;
-use crate::contract::shipped_schema::is_shipped;
+use crate::contract::tests_shipped_schema::is_shipped;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const FILE_NAME: &str = "contracts/contract-file.schema.json";
