@@ -1,5 +1,6 @@
 //! The rules of a contract file that take more than one of its sections. Fills in no default.
 
+use super::fill::child;
 use super::form::{Read, Schemas};
 use super::keys::{
     ContractSpec, FILE, MAX_CALLS, PRICES, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS, TargetSpec,
@@ -47,17 +48,6 @@ fn names_below(file: &Section<'_, '_>, name: &str) -> Vec<String> {
     match file.peek(name).map(|node| &node.kind) {
         Some(Kind::Map(entries)) => entries.iter().map(|(key, _)| key.text.clone()).collect(),
         Some(Kind::Scalar { .. } | Kind::List(_)) | None => Vec::new(),
-    }
-}
-
-/// The value of that name in a mapping.
-fn child<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
-    match &node.kind {
-        Kind::Map(entries) => {
-            let found = entries.iter().find(|(known, _)| known.text == name);
-            found.map(|(_, node)| node)
-        }
-        Kind::Scalar { .. } | Kind::List(_) => None,
     }
 }
 
