@@ -1,27 +1,9 @@
 //! Reads the terms of tools inside monolith. Does not know what the tools do.
 
-use serde_json::{Value, json};
-
-use super::form::{Read, Schemas};
 use super::keys::{HTTP_GET, TOOLS};
-use super::reporter::Reporter;
 use super::section::{Judge, Section};
-use super::texts::parsed;
-use super::tree::{Kind, Node};
-use crate::contract::{HostPattern, HttpGetTerms, MOST_HOSTS, WebScheme};
-
-impl Read for HostPattern {
-    type Output = Self;
-
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let text = String::read(node, reporter)?;
-        parsed(node, reporter, Self::parse(&text))
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": r"^[^\s/@?#]+$"})
-    }
-}
+use super::tree::Kind;
+use crate::contract::{HttpGetTerms, MOST_HOSTS, WebScheme};
 
 impl Judge for HttpGetTerms {
     type Output = Self;

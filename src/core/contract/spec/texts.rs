@@ -10,7 +10,9 @@ use super::names::{ENV_NAME, HEADER_NAME, SERVER_NAME, is_env_name, is_header_na
 use super::reader::ScalarText;
 use super::reporter::Reporter;
 use super::tree::{Kind, Node};
-use crate::contract::{check_address, check_server_name, secret_pattern};
+use crate::contract::{
+    HostPattern, PrivateNetwork, check_address, check_server_name, secret_pattern,
+};
 
 /// The most stop sequences, and the longest in characters: what every protocol takes that has them.
 const MAX_STOPS: usize = 4;
@@ -80,23 +82,6 @@ impl Read for Env {
 
 /// The name of a header.
 pub(in crate::contract) struct HeaderName;
-
-impl Read for HeaderName {
-    type Output = String;
-
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
-        let name = String::read(node, reporter)?;
-        if is_header_name(&name) {
-            return Some(name);
-        }
-        reporter.refuse(node, "not a header name", None);
-        None
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": HEADER_NAME})
-    }
-}
 
 /// Headers that say where a request ends: an author's would cut it.
 const OF_CONNECTION: [&str; 2] = ["content-length", "transfer-encoding"];
@@ -229,74 +214,60 @@ fn named(pattern: &str, value: &Value) -> Value {
     })
 }
 
-/// A text that a check lets pass.
-fn checked<E: Into<String>>(
-    node: &Node,
-    reporter: &Reporter<'_>,
-    check: impl FnOnce(&str) -> Result<(), E>,
-) -> Option<String> {
-    let text = String::read(node, reporter)?;
-    parsed(node, reporter, check(&text)).map(|()| text)
-}
-
 /// What a text was parsed as; a rule that it breaks is reported.
-pub(super) fn parsed<T>(
+fn parsed<T>(
     node: &Node,
     reporter: &Reporter<'_>,
-    parsed: Result<T, impl Into<String>>,
+    parse: impl FnOnce(String) -> Result<T, String>,
 ) -> Option<T> {
+    let parsed = parse(String::read(node, reporter)?);
     parsed
         .map_err(|rule| reporter.refuse(node, rule, None))
         .ok()
 }
 
+/// Declares the readers of texts: the type that is read, its value, its schema, and what parses it.
+macro_rules! texts {
+    ($($name:ident: $output:ty, $schema:tt, $parse:expr;)+) => {
+        $(impl Read for $name {
+            type Output = $output;
+
+            fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+                parsed(node, reporter, $parse)
+            }
+
+            fn schema(_: &mut Schemas) -> Value {
+                json!($schema)
+            }
+        })+
+    };
+}
+
+texts! {
+    HeaderName: String, {"type": "string", "pattern": HEADER_NAME},
+        |text| is_header_name(&text).then_some(text).ok_or_else(|| "not a header name".to_owned());
+    HostPattern: Self, {"type": "string", "pattern": r"^[^\s/@?#]+$"}, |text| Self::parse(&text);
+    PrivateNetwork: Self, {"type": "string", "pattern": r"^[0-9a-f:.]+/[0-9]{1,3}$"}, |text| Self::parse(&text);
+    SecretPattern: String, {"type": "string"}, |text| secret_pattern(&text).map(|_| text);
+    ServerUrl: String, {"type": "string", "pattern": r"^(https?|wss?)://[^/?#@\s]+([/?#]\S*)?$"}, |text| {
+        let as_http = text.strip_prefix("ws").map(|rest| format!("http{rest}"));
+        address(as_http.as_deref().unwrap_or(&text)).map(|()| text)
+    };
+    Url: String, {"type": "string", "pattern": r"^https?://[^/?#@\s]+([/?#]\S*)?$"}, |text| address(&text).map(|()| text);
+}
+
+fn address(text: &str) -> Result<(), String> {
+    check_address(text).map_err(str::to_owned)
+}
+
 /// A regular expression for secrets.
 pub(in crate::contract) struct SecretPattern;
-
-impl Read for SecretPattern {
-    type Output = String;
-
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
-        checked(node, reporter, |text| secret_pattern(text).map(drop))
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        String::schema(definitions)
-    }
-}
 
 /// An address of the web that holds no user name and no password.
 pub(in crate::contract) struct Url;
 
-impl Read for Url {
-    type Output = String;
-
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
-        checked(node, reporter, check_address)
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": r"^https?://[^/?#@\s]+([/?#]\S*)?$"})
-    }
-}
-
 /// The address of a tool server; of a websocket, too.
 pub(in crate::contract) struct ServerUrl;
-
-impl Read for ServerUrl {
-    type Output = String;
-
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
-        checked(node, reporter, |text| {
-            let as_http = text.strip_prefix("ws").map(|rest| format!("http{rest}"));
-            check_address(as_http.as_deref().unwrap_or(text))
-        })
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": r"^(https?|wss?)://[^/?#@\s]+([/?#]\S*)?$"})
-    }
-}
 
 /// Texts that end an answer.
 pub(in crate::contract) struct StopTexts;

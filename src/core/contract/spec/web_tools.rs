@@ -6,7 +6,6 @@ use super::form::{Read, Schemas};
 use super::keys::{OPENAPI, OpenapiEntry, REST_TOOL, RestEntry};
 use super::reporter::Reporter;
 use super::section::{Judge, Section};
-use super::texts::parsed;
 use super::transport::{McpSpec, McpTransport};
 use super::tree::Node;
 use crate::contract::{
@@ -126,19 +125,6 @@ fn service(queue: Option<String>, transport: McpTransport) -> McpSpec {
         terms: McpTerms::default(),
         tools: ToolFilter::default(),
         transport,
-    }
-}
-
-impl Read for PrivateNetwork {
-    type Output = Self;
-
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let text = String::read(node, reporter)?;
-        parsed(node, reporter, Self::parse(&text))
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": r"^[0-9a-f:.]+/[0-9]{1,3}$"})
     }
 }
 
