@@ -32,7 +32,6 @@ mod keys;
 mod layer_keys;
 mod names;
 mod origin;
-mod overrides;
 mod parse;
 mod pin_edit;
 mod prices;
