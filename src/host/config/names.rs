@@ -2,20 +2,34 @@
 
 use serde_json::Value;
 
-use monolith_core::contract::{KNOBS, parameter_term};
+use monolith_core::contract::{DefinitionKind, KNOBS, parameter_term};
 
 /// The section of a layer with defaults for contracts.
 pub(super) const DEFAULTS_SECTION: &str = "defaults";
+/// The section of queues.
+pub(super) const QUEUES: &str = "queues";
 /// The sections of a layer that are read.
 pub(super) const SECTIONS: [&str; 7] = [
     "providers",
     "mcpServers",
     "restTools",
     "openapiSpecs",
-    "queues",
+    QUEUES,
     "pricing",
     DEFAULTS_SECTION,
 ];
+
+/// The section of definitions of a kind, and what messages call one of them.
+pub(super) const fn section_of(kind: DefinitionKind) -> (&'static str, &'static str) {
+    match kind {
+        DefinitionKind::Provider => ("providers", "provider"),
+        DefinitionKind::Openapi => ("openapiSpecs", "openapiSpec"),
+        DefinitionKind::RestTool => ("restTools", "restTool"),
+        DefinitionKind::Server => ("mcpServers", "mcp"),
+        DefinitionKind::Price => ("pricing", "pricing"),
+        DefinitionKind::Queue => (QUEUES, "queue"),
+    }
+}
 
 /// The section of what is kept of runs.
 pub(super) const PERSISTENCE: &str = "persistence";
