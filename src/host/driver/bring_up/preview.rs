@@ -7,8 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::loaded::{intent_of, opening_of};
 use super::reach::Reach;
-use super::read_request::ReadRequest;
-use super::request::RunRequest;
+use super::read_request::{ReadRequest, RunRequest};
 use super::servers::{ServersToStart, Started};
 use super::store_place::judge_store_place;
 use super::tokenizers::Tokenizers;

@@ -1,7 +1,7 @@
-//! A run request whose files are read, each once and before a tool server starts: files behind providers, and variables.
+//! A request for a run, and the same once its files are read, each once and before a tool server starts: files behind providers, and variables.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,6 @@ use super::backends::{Keys, backends};
 use super::confinement_decision::decided;
 use super::guard::Guard;
 use super::reach::Reach;
-use super::request::RunRequest;
 use super::servers::{ServersToStart, server_specs};
 use super::sources::Sources;
 use super::tokenizers::Tokenizers;
@@ -20,11 +19,46 @@ use super::unmet::{
 };
 use crate::driver::{DriverError, Environment};
 use crate::inference::Backend;
+use crate::store::Invocation;
 use crate::tools::ServerSpec;
 use monolith_core::contract::{
     ContractDraft, ContractFactory, ContractSpec, ExecutionContract, FactoryError,
 };
-use monolith_core::message::ServerConfinement;
+use monolith_core::message::{RunId, ServerConfinement};
+use monolith_core::session::RedactionKey;
+
+/// A request for a run.
+///
+/// ```
+/// use monolith::{ContractSpec, Environment, RedactionKey, RunRequest};
+///
+/// let text = std::fs::read_to_string("contracts/demo.yaml")?;
+/// let request = RunRequest {
+///     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
+///     contract_dir: "contracts".into(),
+///     environment: Environment::new(|name| std::env::var(name).ok()),
+///     redaction_key: RedactionKey::new([7; 32]),
+///     invocation: None,
+///     run_id: None,
+/// };
+/// assert!(request.spec.task.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    /// What the contract's author wrote, task included.
+    pub spec: ContractSpec,
+    /// The contract file's folder: scripts and the workspace are found from here.
+    pub contract_dir: PathBuf,
+    /// Where variables come from.
+    pub environment: Environment,
+    /// What the salt of the run is made from.
+    pub redaction_key: RedactionKey,
+    /// How the run was asked for, to be recorded for a resume.
+    pub invocation: Option<Invocation>,
+    /// The run's name; a random one where none is given.
+    pub run_id: Option<RunId>,
+}
 
 /// A request whose files are read. A purpose calls each step below at most once.
 pub(super) struct ReadRequest<'r> {
