@@ -24,9 +24,9 @@ pub struct PriceTable {
 /// Prices of a run of a line of delegated ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunPrices {
-    /// Whether it has a limit of cost, so that what is below it makes none of them cheaper; false before it delegates.
+    /// True if it has a limit of cost: then no run below it makes a price cheaper. False before it delegates.
     pub limited: bool,
-    /// What it states itself, also of models that the runs below it have not.
+    /// Its own prices, also of models that the runs below it lack.
     pub stated: Option<PriceTable>,
 }
 

@@ -225,7 +225,7 @@ struct StartedRun<'s> {
     /// The first input of the session.
     first: Input,
     lock: RunLock,
-    /// Whether the run that delegated to it has ended.
+    /// True if the run that delegated to it has ended.
     orphan: bool,
     recorder: Recorder<'s>,
     session: Session,

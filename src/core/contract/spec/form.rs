@@ -95,7 +95,7 @@ pub(super) struct Facts {
     pub(super) inherited: bool,
     /// Its name in a layer of configuration, where that is another one.
     pub(super) layer_name: Option<&'static str>,
-    /// How it is taken from a layer; `None` if no layer has it.
+    /// The way in which it is taken from a layer; `None` if no layer has it.
     pub(super) layers: Option<FromLayer>,
     pub(super) meaning: &'static str,
     pub(super) name: &'static str,

@@ -9,7 +9,7 @@ use super::keys::{MODEL, OPENAPI, PRICE, PROVIDER, QUEUE, REST_TOOL, SAMPLING, S
 pub struct LayerKey {
     /// Its name in a contract file.
     pub name: &'static str,
-    /// How its value is taken.
+    /// The way in which its value is taken.
     pub taken: FromLayer,
 }
 

@@ -11,12 +11,12 @@ use crate::contract::ReasoningValue;
 /// The longest word of a reasoning mapping.
 const MAX_WORD: usize = 64;
 
-/// What the levels minimal, low, medium and high are; None switches one off (001 §6).
+/// The values of the levels minimal, low, medium and high; None switches one off (001 §6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasoningMap(pub [Option<ReasoningValue>; 4]);
 
 impl ReasoningMap {
-    /// What a level is; None if it is off.
+    /// Returns the value of a level; None if it is off.
     #[must_use]
     pub fn of(&self, level: &str) -> Option<&ReasoningValue> {
         let Self([minimal, low, medium, high]) = self;

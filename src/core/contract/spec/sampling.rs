@@ -50,7 +50,7 @@ impl SamplingSpec {
         written.0.into_iter().chain(commanded).collect()
     }
 
-    /// What holds of it: the command line's part before the written one.
+    /// Returns the parameters that hold: the command line's part before the written one.
     pub(super) fn effective(&self) -> Self {
         match &self.commanded {
             Some(commanded) => commanded.over(self),

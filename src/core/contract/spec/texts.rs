@@ -145,7 +145,7 @@ pub(in crate::contract) trait Names {
 pub(in crate::contract) struct ServerNames;
 /// Names of tools of web services: with their prefix they have 64 characters at most.
 pub(in crate::contract) struct RestNames;
-/// Names of services with operations, which have names of their own behind them.
+/// Names of services with operations, whose names follow them.
 pub(in crate::contract) struct ImportNames;
 
 impl Names for ServerNames {
@@ -214,7 +214,7 @@ fn named(pattern: &str, value: &Value) -> Value {
     })
 }
 
-/// What a text was parsed as; a rule that it breaks is reported.
+/// Parses a text, and reports the rule that it breaks.
 fn parsed<T>(
     node: &Node,
     reporter: &Reporter<'_>,

@@ -45,11 +45,11 @@ pub struct ToolsSpec {
     pub builtin: Vec<String>,
     /// Variables of commands of the shell, as written.
     pub env: BTreeMap<String, String>,
-    /// Where `http_get` may ask; there exactly when that is one of them.
+    /// Terms of `http_get`; there exactly when that is one of them.
     pub http_get: Option<HttpGetTerms>,
     /// Tool servers by name: those that speak MCP, and web services under the name that their tools begin with.
     pub servers: BTreeMap<String, McpSpec>,
-    /// What confines commands of the shell, where the author says.
+    /// The sandbox of the shell's commands, where the author states one.
     pub sandbox: Option<SandboxSpec>,
     /// The folder that file tools see, as written.
     pub workspace: Option<String>,
@@ -59,7 +59,7 @@ impl ToolsSpec {
     /// The built-in tool that runs commands.
     pub const SHELL: &str = "shell";
 
-    /// Whether commands may be run.
+    /// True if commands may be run.
     #[must_use]
     pub fn has_shell(&self) -> bool {
         self.builtin.iter().any(|name| name == Self::SHELL)

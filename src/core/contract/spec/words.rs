@@ -104,7 +104,7 @@ macro_rules! words {
 words! {
     /// The caching of prompts. The second is one of the words for off, too.
     Caching: "full" "none";
-    /// How much a model reasons.
+    /// A level of reasoning.
     Level: "minimal" "low" "medium" "high";
     /// A tool inside monolith.
     Builtin: "apply_patch" "clock" "edit_file" "echo" "glob" "grep" "http_get" "list_directory" "read_file" "shell" "write_file";

@@ -43,7 +43,7 @@ pub struct Preview {
     pub unmatched: Vec<Unmatched>,
     /// What the file names and nothing gives, so that no run begins under it: servers of tools, variables of servers.
     pub unmet: Vec<DriverError>,
-    /// Where each value is from that the contract's own file does not hold, by its dotted path.
+    /// Origins of the values that the contract's own file does not hold, by dotted path.
     pub origins: BTreeMap<String, ValueOrigin>,
     /// Why this build cannot count with the contract's tokenizer, where it cannot: the contract is then not the one that it would
     /// be elsewhere.

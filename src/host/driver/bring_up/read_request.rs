@@ -46,15 +46,15 @@ use monolith_core::session::RedactionKey;
 /// ```
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// What the contract's author wrote, task included.
+    /// The keys of the contract's author, task included.
     pub spec: ContractSpec,
     /// The contract file's folder: scripts and the workspace are found from here.
     pub contract_dir: PathBuf,
-    /// Where variables come from.
+    /// The source of variables.
     pub environment: Environment,
-    /// What the salt of the run is made from.
+    /// The key that the salt of the run is made from.
     pub redaction_key: RedactionKey,
-    /// How the run was asked for, to be recorded for a resume.
+    /// The invocation, recorded for a resume.
     pub invocation: Option<Invocation>,
     /// The run's name; a random one where none is given.
     pub run_id: Option<RunId>,

@@ -26,7 +26,7 @@ pub(in crate::contract::spec) struct Front {
     pub(in crate::contract::spec) id: Option<AgentId>,
     /// What the task must be.
     pub(in crate::contract::spec) input: Option<InputSpec>,
-    /// How it is offered to agents that may call it.
+    /// The tool that it is for agents that may call it.
     pub(in crate::contract::spec) offered_as: OfferedAs,
     /// What the agent can do, and which tasks it is for.
     pub(in crate::contract::spec) profile: Option<AgentProfile>,

@@ -22,7 +22,7 @@ use crate::contract::{
 form! {
     /// The file itself.
     FILE: FileKeys, "file", "monolith contract file" [
-        /// What the author's file says, before any default is filled in. `None` is what was left out.
+        /// The keys of the author's file, before any default is filled in. `None` is a key that was left out.
         ///
         /// It may hold secrets (values of headers and of environment variables): the shell needs them, the contract never
         /// sees them, and `Debug` does not print them.
@@ -46,27 +46,27 @@ form! {
         pub struct ContractSpec {
             /// The agent whose contract it is; the file has no key for it.
             pub agent: Option<AgentTerms>,
-            /// What is taken otherwise than it is written, such as a number at its limit, in words.
+            /// Notes about values that are taken otherwise than they are written, such as a number at its limit.
             pub clamped: Vec<String>,
             /// The place of its run in the chain of delegations; `None` if it was not delegated.
             pub delegation: Option<DelegationTerms>,
             /// The files that must be trusted for it: found layers that something was taken from and, of a found contract, itself and its agents.
             pub files: Vec<FileTrust>,
-            /// What the task must be, where an agent's file says so; an input of the run, not a field of the contract.
+            /// The form of the task, where an agent's file states one; an input of the run, not a field of the contract.
             pub input: Option<InputSpec>,
             /// The values of its layers that may be secrets, whether or not it takes them.
             pub layer_values: Vec<LayerValue>,
-            /// Where its run was delegated: the prices of it and of each run above it, its own first. They hold for the runs below it.
+            /// Prices of a delegated run and of each of its parents, its own first. They hold for the runs below it.
             pub line_prices: Vec<RunPrices>,
             /// Single tools that an agent's file names: server and tool.
             pub named_tools: Vec<(String, String)>,
-            /// How it is offered to agents that may call it.
+            /// The tool that it is for agents that may call it.
             pub offered_as: OfferedAs,
-            /// Where each value is from that the contract's own file does not hold, by its dotted path.
+            /// Origins of the values that the contract's own file does not hold, by dotted path.
             pub origins: BTreeMap<String, ValueOrigin>,
-            /// What it is known by where agents delegate: its own file.
+            /// Its own file, by which agents that delegate know it.
             pub own: Option<AgentLink>,
-            /// What servers offered when their pins were taken, where the caller knows that.
+            /// Offers of servers when their pins were taken, where the caller knows them.
             pub pinned: PinnedOffers,
             /// The profile, where the file is an agent's.
             pub profile: Option<Box<AgentProfile>>,
@@ -74,7 +74,7 @@ form! {
             pub scripts: BTreeMap<String, String>,
             /// The folder of snapshots that its layers of configuration name; `None` if it takes nothing from them.
             pub sessions_dir: Option<PathBuf>,
-            /// How calls travel where the author says nothing and no model takes another form; none for the default of a contract file.
+            /// The transport of calls where the author states none and no model takes another form; `None` for the default of a contract file.
             pub usual_transport: Option<ToolTransport>,
         } judged -> Terms
     ];
