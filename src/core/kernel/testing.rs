@@ -12,10 +12,10 @@ use super::{
     ToolReturned,
 };
 use crate::contract::{
-    BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms, ProviderType,
-    RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerTerms, TargetTerms, Terms,
-    ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators, session_tools,
+    BigCount, CONTRACT_FORMAT, Completion, ContextBudget, ExecutionContract, FinalReportTerms,
+    Grounds, PolicyDecision, ProviderTerms, ProviderType, ReportFormat, SEMANTICS_VERSION,
+    Sampling, ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms,
+    ToolTransport, Validators, session_tools,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest, EnvelopeError,
