@@ -9,12 +9,12 @@ use super::reached_servers::servers;
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
-use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
+use super::spec::{CONTEXT_BUDGET, FILE, PROFILE};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
+    CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
     FactoryError, GrammarLanguage, IntentPolicyResolver, ModelProfile, ProviderSpec, ProviderTerms,
     ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    TextProfile, ToolOutputBudget, ToolTransport, wire_version,
+    TextProfile, ToolTransport, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -107,93 +107,35 @@ impl ContractFactory {
         let total_timeout_ms = spec
             .total_timeout_ms
             .unwrap_or(FILE.total_timeout_ms.default_value);
-        let terms = Terms {
-            adapter_version: String::new(),
+        let mut terms = Terms {
             agent: spec.agent.clone(),
             agents: delegates(spec, total_timeout_ms)?,
-            allowed_tools: spec.allowed_tools.clone(),
-            approval: spec.approval.clone(),
-            approval_timeout_ms: spec
-                .approval_timeout_ms
-                .unwrap_or(FILE.approval_timeout_ms.default_value),
-            approvers: spec.approvers.clone(),
-            checkpoint_every: spec
-                .checkpoint_every
-                .unwrap_or(FILE.checkpoint_every.default_value),
-            completion,
             context_budget: context_budget(spec, &targets),
-            cycle_forbid: spec.cycle_forbid.clone(),
             delegation: delegation(spec),
             final_report,
-            flow: spec.flow.clone(),
             format: CONTRACT_FORMAT.to_owned(),
-            grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
-            idempotent: spec.idempotent.clone(),
-            labels: spec.labels.clone(),
-            llm_timeout_ms: spec
-                .llm_timeout_ms
-                .unwrap_or(FILE.llm_timeout_ms.default_value),
-            logits_mask: spec.logits_mask.clone(),
-            max_attempts_per_turn,
-            max_calls: spec.max_calls.clone(),
-            max_cost_micro_usd: spec.max_cost_micro_usd.map(BigCount),
             max_format_retries,
-            max_identical_calls: spec.max_identical_calls,
             max_inferences: spec.max_inferences.unwrap_or(exact(
                 all_attempts.saturating_add(max_format_retries.into()),
             )),
-            max_invalid_turns: spec
-                .max_invalid_turns
-                .unwrap_or(FILE.max_invalid_turns.default_value),
-            max_resumes: spec.max_resumes.unwrap_or(FILE.max_resumes.default_value),
-            max_tokens_consumed: BigCount(
-                spec.max_tokens_consumed
-                    .unwrap_or(FILE.max_tokens_consumed.default_value),
-            ),
-            max_tool_calls_per_turn: spec
-                .max_tool_calls_per_turn
-                .unwrap_or(FILE.max_tool_calls_per_turn.default_value),
-            max_turns,
-            metadata: spec.metadata.clone(),
             model_profile_id,
-            model_profiles: spec.model_profiles.clone(),
-            page: spec.page,
-            parallel_tool_calls: spec
-                .parallel_tool_calls
-                .unwrap_or(FILE.parallel_tool_calls.default_value),
-            parallel_safe: spec.parallel_safe.clone(),
-            parent_contract_hash: None,
             policy_decision: resolution.decision.clone(),
-            prices: spec.prices.clone(),
             providers: providers(spec),
             queues: queues(spec),
-            redact: spec.redact.clone(),
-            require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec),
             session_tools,
-            speculative_exec: spec
-                .speculative_exec
-                .unwrap_or(FILE.speculative_exec.default_value),
-            step_timeout_ms: spec
-                .step_timeout_ms
-                .unwrap_or(FILE.step_timeout_ms.default_value),
             strict_mode,
-            system: spec.system.clone().unwrap_or_default(),
             targets,
-            token_gate: false,
             tokenizer: spec.tokenizer_id(),
-            tool_output_budget: tool_output_budget(spec),
             tool_policy: resolution.decision.policy,
-            tool_proof: spec.tool_proof.unwrap_or(FILE.tool_proof.default_value),
-            tool_timeout_ms: spec
-                .tool_timeout_ms
-                .unwrap_or(FILE.tool_timeout_ms.default_value),
             tool_transport,
-            tools: Vec::new(),
-            total_timeout_ms,
+            ..Terms::default()
         };
+        spec.record(&mut terms);
+        spec.tool_output_budget
+            .record(&mut terms.tool_output_budget);
         let mut draft = ContractDraft {
             agents: spec.agents_offer(),
             adapters,
@@ -343,20 +285,14 @@ fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget
     let first_window = targets.first().map_or(0, |t| t.context_window);
     let attempted = targets.iter().filter(|target| !target.summarizer);
     let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
-    ContextBudget {
+    let mut budget = ContextBudget {
         buffer: buffer(spec).unwrap_or(CONTEXT_BUDGET.buffer.default_value),
         context_window: given.context_window.unwrap_or(first_window),
-        force_synthesis_at_ratio: given
-            .force_synthesis_at_ratio
-            .unwrap_or(CONTEXT_BUDGET.force_synthesis_at_ratio.default_value),
-        minimum_loop_margin: given
-            .minimum_loop_margin
-            .unwrap_or(CONTEXT_BUDGET.minimum_loop_margin.default_value),
         reserved_synthesis: given.reserved_synthesis.or(longest_output).unwrap_or(0),
-        reserved_system: given
-            .reserved_system
-            .unwrap_or(CONTEXT_BUDGET.reserved_system.default_value),
-    }
+        ..ContextBudget::default()
+    };
+    given.record(&mut budget);
+    budget
 }
 
 /// The tokens that every request keeps free: what the file says, else the most that a target wants (001 §6), else what is a default of the
@@ -379,20 +315,6 @@ fn buffer(spec: &ContractSpec) -> Option<u64> {
     wanted.max().or(given)
 }
 
-fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {
-    let given = &spec.tool_output_budget;
-    let marker = given.truncation_marker.as_deref();
-    ToolOutputBudget {
-        max_bytes_per_call: given
-            .max_bytes_per_call
-            .unwrap_or(TOOL_OUTPUT_BUDGET.max_bytes_per_call.default_value),
-        summarizer_model: given.summarizer_model.clone(),
-        truncation_marker: marker
-            .unwrap_or(TOOL_OUTPUT_BUDGET.truncation_marker.default_value)
-            .to_owned(),
-    }
-}
-
 fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     let one = |(name, given): (&String, &ProviderSpec)| {
         let provider_type = given.provider_type;
@@ -412,8 +334,8 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
             header_variables: variables_of(&given.headers),
             provider_options: given.provider_options.clone(),
             provider_type,
-            tools_allowed: given.tools.allowed.clone(),
-            tools_denied: given.tools.denied.clone(),
+            tools_allowed: given.tools_allowed.clone(),
+            tools_denied: given.tools_denied.clone(),
         };
         (name.clone(), terms)
     };

@@ -52,21 +52,6 @@ impl ReportFormat {
         Self::Text,
         Self::Tty,
     ];
-
-    /// The format as it is written in files, tags and results.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Markdown => "markdown",
-            Self::MarkdownMermaid => "markdown+mermaid",
-            Self::Pipe => "pipe",
-            Self::SlackBlockKit => "slack-block-kit",
-            Self::SubAgent => "sub-agent",
-            Self::Text => "text",
-            Self::Tty => "tty",
-        }
-    }
 }
 
 impl fmt::Display for ReportFormat {

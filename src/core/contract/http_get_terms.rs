@@ -9,7 +9,7 @@ pub(crate) const MOST_HOSTS: usize = 64;
 /// The most bytes of a body, whatever the author writes.
 pub(crate) const MOST_BODY_BYTES: u64 = 16 * 1024 * 1024;
 /// The most redirects that are followed, whatever the author writes.
-pub(crate) const MOST_REDIRECTS: u32 = 20;
+pub(crate) const MOST_REDIRECTS: u64 = 20;
 /// Any host.
 const ANY: &str = "*";
 
@@ -39,16 +39,7 @@ pub enum WebScheme {
     Https,
 }
 
-impl WebScheme {
-    /// How an address names it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-}
+impl WebScheme {}
 
 /// Hosts, as an author writes them: `host`, `host:port`, `*.host` for what lies below it, `*` for any. Without a port it is the scheme's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -27,8 +27,6 @@ mod cost;
 mod delegate_terms;
 mod delegates;
 mod delegation_check;
-#[cfg(test)]
-mod document_schema;
 mod document_size;
 mod draft;
 mod exact_numbers;
@@ -73,8 +71,6 @@ mod server_name;
 mod server_terms;
 mod session_tools;
 mod settled;
-#[cfg(test)]
-mod shipped_schema;
 mod simple_command;
 mod spec;
 mod targets;
@@ -82,6 +78,10 @@ mod term_fault;
 mod terms;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_document_schema;
+#[cfg(test)]
+mod tests_shipped_schema;
 mod text_profile;
 mod tokenizer;
 mod tool_filter;
@@ -133,11 +133,11 @@ pub(crate) use intent::Resolution;
 pub use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
 pub use masking::{MASK, masked_argument, masked_text, masked_value, masked_whole, masked_words};
-pub use oauth_terms::OAuthGrant;
-pub(crate) use oauth_terms::OAuthTerms;
+pub use oauth_terms::{OAuthGrant, OAuthTerms};
 pub use offer_difference::change_of_tool;
 pub use pinned_offers::{PinnedOffers, changed_offers};
 pub use pins_schema::pins_schema;
+pub(crate) use prices::RunPrices;
 pub use prices::{ModelPrice, PriceTable};
 pub(crate) use private_network::MOST_NETWORKS;
 pub use private_network::PrivateNetwork;
@@ -175,12 +175,13 @@ pub use spec::{
 };
 pub use spec::{
     AgentDefinition, Definition, DefinitionKind, Definitions, Delegator, FileTrust, LayerValue,
-    McpSpec, McpTransport, OAuthSpec, ProviderSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
+    McpSpec, McpTransport, ProviderSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
     agent_profile_schema, contract_file_schema, is_tool_step, suggest, task_of, tool_spec,
     with_pins, workflow_file_schema,
 };
 pub(crate) use spec::{AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec};
 pub use spec::{ContractSpec, SpecErrors};
+pub use spec::{FromLayer, LayerKey, LayerMapping, layer_term, parameter_term};
 pub use targets::ProviderType;
 pub use targets::{PromptLayout, ProviderTerms, ReasoningValue};
 pub(crate) use targets::{Sampling, TargetTerms};

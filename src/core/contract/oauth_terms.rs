@@ -17,14 +17,9 @@ pub enum OAuthGrant {
     CrossAppAccess,
 }
 
-impl OAuthGrant {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde hands in a reference"
-    )]
-    fn is_login(&self) -> bool {
-        *self == Self::AuthorizationCode
-    }
+/// True if a value is the default of its type, which a contract leaves out.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// As what monolith comes to the authorization server of a tool server (OAuth 2.1).
@@ -38,7 +33,7 @@ pub struct OAuthTerms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret_env: Option<String>,
     /// How tokens are got; left out where that is a person's login.
-    #[serde(default, skip_serializing_if = "OAuthGrant::is_login")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub grant: OAuthGrant,
     /// The variable with the identity that is exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,4 +53,17 @@ pub struct OAuthTerms {
     /// Scopes that are asked for in any case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
+}
+
+impl OAuthTerms {
+    /// Every variable that it reads, and under which key.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("client_secret_env", &self.client_secret_env),
+            ("id_token_env", &self.id_token_env),
+            ("private_key_env", &self.private_key_env),
+        ];
+        let named = all.into_iter();
+        named.filter_map(|(key, name)| Some((key, name.as_deref()?)))
+    }
 }

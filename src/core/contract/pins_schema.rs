@@ -31,8 +31,8 @@ pub fn pins_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::shipped_schema::is_shipped;
     use crate::contract::tests::{manifest, spec};
+    use crate::contract::tests_shipped_schema::is_shipped;
     use crate::contract::{ContractFactory, PinnedOffers};
 
     #[test]

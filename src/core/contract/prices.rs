@@ -21,6 +21,15 @@ pub struct PriceTable {
     pub version: String,
 }
 
+/// Prices of a run of a line of delegated ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPrices {
+    /// True if it has a limit of cost: then no run below it makes a price cheaper. False before it delegates.
+    pub limited: bool,
+    /// Its own prices, also of models that the runs below it lack.
+    pub stated: Option<PriceTable>,
+}
+
 /// What one model costs, in trillionths of a US dollar per token: the same number as millionths per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

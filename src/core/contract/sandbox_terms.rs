@@ -41,7 +41,7 @@ pub struct SandboxSpec {
 }
 
 /// What confines the processes of a tool server, or those of the built-in shell.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxTerms {
     /// Whether they are confined at all; where not, nothing else here holds.

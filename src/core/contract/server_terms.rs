@@ -7,17 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
 use super::http_get_terms::HttpGetTerms;
-use super::oauth_terms::OAuthTerms;
+use super::oauth_terms::{OAuthTerms, is_default};
 use super::{AGENT_PREFIX, AGENTS, OpenapiTerms, RestTerms, SandboxTerms, tool_filter};
 use crate::message::Digest;
 
 /// How a tool server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerKind {
     /// Agents: a call is a run of its own.
     Agents,
     /// Inside monolith.
+    #[default]
     Builtin,
     /// The program that embeds monolith: its tools are closures.
     Host,
@@ -133,16 +134,6 @@ pub enum Elicitation {
     Defaults,
 }
 
-impl Elicitation {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde hands in a reference"
-    )]
-    fn is_denied(&self) -> bool {
-        *self == Self::Denied
-    }
-}
-
 /// What a server may offer beside its tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -164,16 +155,6 @@ pub enum HealthProbe {
     ListTools,
 }
 
-impl HealthProbe {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde hands in a reference"
-    )]
-    fn is_ping(&self) -> bool {
-        *self == Self::Ping
-    }
-}
-
 /// What an author grants a server and wants of it, beside how it is reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct McpTerms {
@@ -190,7 +171,7 @@ pub struct McpTerms {
 }
 
 /// A tool server as the contract sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTerms {
     /// Arguments as the author wrote them.
@@ -204,7 +185,7 @@ pub struct ServerTerms {
     /// The command as the author wrote it.
     pub command: Option<String>,
     /// What it gets that asks for input during a call; left out where that is a refusal.
-    #[serde(default, skip_serializing_if = "Elicitation::is_denied")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub elicitation: Elicitation,
     /// Names of environment variables handed to it; of tools inside monolith, to the commands of the shell.
     pub env_names: Vec<String>,
@@ -226,7 +207,7 @@ pub struct ServerTerms {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub header_variables: BTreeMap<String, Vec<String>>,
     /// What it is asked for a sign of life with; left out where that is a ping.
-    #[serde(default, skip_serializing_if = "HealthProbe::is_ping")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub health_probe: HealthProbe,
     /// Where the built-in tool `http_get` may ask; left out where the contract has no such tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,7 +236,7 @@ pub struct ServerTerms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxTerms>,
     /// Whether the runs of one process that reach it in the same way share it; left out where they do.
-    #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
+    #[serde(default = "shared_by_default", skip_serializing_if = "Clone::clone")]
     pub shared: bool,
     /// Which of its tools are taken, by its own names; left out where all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -277,34 +258,10 @@ impl ServerTerms {
     }
 
     /// The tools inside monolith, none of which is known to be there.
-    pub const fn builtin() -> Self {
+    pub fn builtin() -> Self {
         Self {
-            arg_variables: Vec::new(),
-            args: Vec::new(),
-            available: false,
-            command: None,
-            elicitation: Elicitation::Denied,
-            env_names: Vec::new(),
-            env_variables: BTreeMap::new(),
-            expected_pin: None,
-            header_names: Vec::new(),
-            header_variables: BTreeMap::new(),
-            health_probe: HealthProbe::Ping,
-            http_get: None,
-            kind: ServerKind::Builtin,
-            oauth: None,
-            offers: Vec::new(),
-            openapi: None,
-            pin: None,
-            queue: None,
-            rest: None,
-            roots: Vec::new(),
-            sampling: None,
-            sandbox: None,
             shared: true,
-            tools_allowed: None,
-            tools_denied: Vec::new(),
-            url: None,
+            ..Self::default()
         }
     }
 
@@ -321,12 +278,4 @@ impl ServerTerms {
 
 const fn shared_by_default() -> bool {
     true
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands in a reference"
-)]
-const fn is_shared(shared: &bool) -> bool {
-    *shared
 }

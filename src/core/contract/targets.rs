@@ -10,11 +10,12 @@ use super::BigCount;
 
 /// The wire protocol of a provider.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderType {
     /// OpenAI chat completions, and every server that speaks them.
+    #[default]
     Openai,
     /// OpenAI responses.
     OpenaiResponses,
@@ -44,21 +45,6 @@ impl ProviderType {
         Self::Local,
         Self::Scripted,
     ];
-
-    /// The type as it is written in files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::OpenaiResponses => "openai_responses",
-            Self::Anthropic => "anthropic",
-            Self::Google => "google",
-            Self::Openrouter => "openrouter",
-            Self::Ollama => "ollama",
-            Self::Local => "local",
-            Self::Scripted => "scripted",
-        }
-    }
 
     /// The environment variable that usually holds its key; none if no key is needed.
     #[must_use]

@@ -19,12 +19,13 @@ pub const CONTRACT_FORMAT: &str = "monolith-contract/1";
 pub const SEMANTICS_VERSION: u32 = 1;
 
 /// Whether the run must, may or must not call tools (002 §4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolPolicy {
     /// Success needs at least one validated and executed call.
     Required,
     /// Calls are allowed and not needed.
+    #[default]
     Optional,
     /// Any requested call violates the contract.
     Forbidden,
@@ -41,20 +42,22 @@ pub enum Page {
 }
 
 /// What ends a run well (semantics §2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
     /// A canonical assistant message without calls.
+    #[default]
     Message,
     /// An accepted `agent__final_report`.
     FinalReport,
 }
 
 /// Which executed calls prove that a tool was used under `required`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolProof {
     /// Any call with a valid envelope, ok or error.
+    #[default]
     Executed,
     /// Only calls whose envelope is ok: of an agent, a run that completed.
     Succeeded,
@@ -63,10 +66,11 @@ pub enum ToolProof {
 }
 
 /// How calls travel between model and adapter (000 §11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolTransport {
     /// The provider's own tool calls.
+    #[default]
     Native,
     /// Native calls, the final report as XML.
     XmlFinal,
@@ -75,7 +79,7 @@ pub enum ToolTransport {
 }
 
 /// Context accounting limits, all in tokens (002 §4.1, semantics §5).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextBudget {
     /// Safety margin subtracted from every window.
@@ -108,7 +112,7 @@ impl ContextBudget {
 }
 
 /// What a tool result may weigh in the conversation (002 §4.1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolOutputBudget {
     /// Bytes of one observation, the marker included.
@@ -150,12 +154,13 @@ pub struct ContractMetadata {
 }
 
 /// Why the resolver chose a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grounds {
     /// No page: the file's own `tool_policy`.
     Given,
     /// No page and no policy: optional.
+    #[default]
     Default,
     /// Page chat.
     ChatPage,
@@ -166,7 +171,7 @@ pub enum Grounds {
 }
 
 /// The traceable decision of the IntentPolicyResolver (002 Phase 2b).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecision {
     /// Why.
@@ -215,7 +220,7 @@ pub struct ToolTerms {
 }
 
 /// Every field of an execution contract but its id and its hash (002 §4.1, semantics §4).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,

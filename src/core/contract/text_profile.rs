@@ -37,16 +37,6 @@ impl TextProfile {
     /// Every profile.
     pub const ALL: [Self; 3] = [Self::Hermes, Self::Llama3, Self::Qwen];
 
-    /// The profile as it is written in files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hermes => "hermes",
-            Self::Llama3 => "llama3",
-            Self::Qwen => "qwen",
-        }
-    }
-
     /// Whether calls are between `<tool_call>` tags: the form that the token gate's grammar writes.
     #[must_use]
     pub const fn is_tagged(self) -> bool {

@@ -12,10 +12,10 @@ use super::{
     ToolReturned,
 };
 use crate::contract::{
-    BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms, ProviderType,
-    RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerTerms, TargetTerms, Terms,
-    ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators, session_tools,
+    BigCount, CONTRACT_FORMAT, Completion, ContextBudget, ExecutionContract, FinalReportTerms,
+    Grounds, PolicyDecision, ProviderTerms, ProviderType, ReportFormat, SEMANTICS_VERSION,
+    Sampling, ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms,
+    ToolTransport, Validators, session_tools,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest, EnvelopeError,
@@ -41,12 +41,8 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
     };
     Terms {
         adapter_version: "openai-chat/1".to_owned(),
-        agent: None,
-        agents: BTreeMap::new(),
         allowed_tools: Some(vec!["read".to_owned(), "write".to_owned()]),
-        approval: Vec::new(),
         approval_timeout_ms: 1_000,
-        approvers: Vec::new(),
         checkpoint_every: 256,
         completion: Completion::Message,
         context_budget: ContextBudget {
@@ -57,42 +53,23 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             reserved_synthesis: 1_000,
             reserved_system: 0,
         },
-        cycle_forbid: Vec::new(),
-        delegation: None,
-        final_report: None,
-        flow: Vec::new(),
         format: CONTRACT_FORMAT.to_owned(),
-        grammar: None,
-        grammar_profile: None,
-        idempotent: Vec::new(),
-        labels: Vec::new(),
         llm_timeout_ms: 600_000,
-        logits_mask: None,
         max_attempts_per_turn: 3,
-        max_calls: CallLimits::default(),
-        max_cost_micro_usd: None,
         max_format_retries: 1,
-        max_identical_calls: None,
         max_inferences: 31,
         max_invalid_turns: 3,
         max_resumes: 8,
         max_tokens_consumed: BigCount(1_000_000),
         max_tool_calls_per_turn: 10,
         max_turns: 10,
-        metadata: ContractMetadata::default(),
         model_profile_id: "scripted".to_owned(),
-        model_profiles: Vec::new(),
-        page: None,
-        parallel_safe: Vec::new(),
-        parallel_tool_calls: false,
-        parent_contract_hash: None,
         policy_decision: PolicyDecision {
             grounds: Grounds::Given,
             policy,
             rules_hash: Digest::ZERO,
             rules_version: 1,
         },
-        prices: None,
         providers: BTreeMap::from([(
             "demo".to_owned(),
             ProviderTerms {
@@ -108,9 +85,6 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 tools_denied: Vec::new(),
             },
         )]),
-        queues: BTreeMap::new(),
-        redact: RedactionTerms::default(),
-        require_approval: Vec::new(),
         semantics_version: SEMANTICS_VERSION,
         servers: BTreeMap::from([(
             "builtin".to_owned(),
@@ -119,14 +93,11 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 ..ServerTerms::builtin()
             },
         )]),
-        session_tools: Vec::new(),
-        speculative_exec: false,
         step_timeout_ms: 1_800_000,
         strict_mode: true,
         system: "You help.".to_owned(),
         targets: vec![target("script")],
         token_gate: policy == ToolPolicy::Required,
-        tokenizer: None,
         tool_output_budget: ToolOutputBudget {
             max_bytes_per_call: 12_288,
             summarizer_model: None,
@@ -138,6 +109,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         tool_transport: ToolTransport::Native,
         tools: vec![tool("outside"), tool("read"), tool("write")],
         total_timeout_ms: 3_600_000,
+        ..Terms::default()
     }
 }
 

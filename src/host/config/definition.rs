@@ -8,8 +8,10 @@ use super::builder::Builder;
 use super::env_file::is_name;
 use super::fault::{DefinitionFault, NO_PLACE};
 use super::merged::Merged;
-use super::names::{STREAMING, snake, term};
-use monolith_core::contract::{Definition, DefinitionKind, placeholders};
+use super::names::snake;
+use monolith_core::contract::{
+    Definition, DefinitionKind, FromLayer, LayerKey, LayerMapping, placeholders,
+};
 
 /// A definition in the form of a contract file.
 pub(super) fn definition(
@@ -27,7 +29,7 @@ pub(super) fn definition(
     }
     match wanted {
         DefinitionKind::Provider => builder.provider(merged)?,
-        DefinitionKind::Openapi => builder.openapi(merged)?,
+        DefinitionKind::Openapi => builder.each_declared(wanted, merged)?,
         DefinitionKind::RestTool => builder.rest_tool(merged)?,
         DefinitionKind::Server => builder.server(merged)?,
         DefinitionKind::Price => builder.price(merged)?,
@@ -43,19 +45,7 @@ impl Builder<'_> {
         for (key, value) in given.members() {
             match key.as_str() {
                 "type" => self.provider_type(value)?,
-                "file" => self.located(key, key, value)?,
-                "reasoning" | "tokenizer" => self.put(key, key, value)?,
-                "baseUrl" | "base_url" => self.put("base_url", key, value)?,
                 "apiKey" => self.key(value)?,
-                "api_key_env" | "base_url_env" => {
-                    self.named(key, value.layer(), value.value());
-                }
-                "headers" => self.later("headers", value),
-                "overrides" => self.renamed("overrides", key, value)?,
-                "contextWindow" | "context_window" => self.put("context_window", key, value)?,
-                "contextWindowBufferTokens" | "buffer" => self.put("buffer", key, value)?,
-                "toolsAllowed" | "tools_allowed" => self.names("tools_allowed", key, value)?,
-                "toolsDenied" | "tools_denied" => self.names("tools_denied", key, value)?,
                 "models" => self.models(value)?,
                 "custom" => {
                     for (below, value) in value.members() {
@@ -68,7 +58,7 @@ impl Builder<'_> {
                         self.put("provider_options", &at, own)?;
                     }
                 }
-                _ => return Err(refused(key, value)),
+                _ => self.declared(DefinitionKind::Provider, key, value)?,
             }
         }
         Ok(())
@@ -115,14 +105,10 @@ impl Builder<'_> {
             let mut own = Map::new();
             for (key, value) in terms.members() {
                 let at = format!("models.{model}.{key}");
-                let name = match key.as_str() {
-                    "overrides" | "reasoning" | "tokenizer" => key.as_str(),
-                    "contextWindow" | "context_window" => "context_window",
-                    "contextWindowBufferTokens" | "buffer" => "buffer",
-                    _ => return Err(refused(&at, value)),
-                };
+                let found = LayerMapping::Model.key(key);
+                let LayerKey { name, taken } = found.ok_or_else(|| refused(&at, value))?;
                 let (expanded, origin) = self.expanded(&at, value)?;
-                let expanded = if name == "overrides" {
+                let expanded = if taken == FromLayer::Parameters {
                     snake(expanded)
                 } else {
                     expanded
@@ -179,8 +165,6 @@ impl Builder<'_> {
                         rule: rule.to_owned(),
                     });
                 }
-                "toolsAllowed" | "tools_allowed" => self.names("tools_allowed", key, value)?,
-                "toolsDenied" | "tools_denied" => self.names("tools_denied", key, value)?,
                 "healthProbe" | "health_probe" => self.probe(key, value)?,
                 "command" if !over_http => self.command(given, value)?,
                 "args" if !over_http => {
@@ -199,9 +183,8 @@ impl Builder<'_> {
                 }
                 // Of the other kind of server, judged above, or of no meaning here.
                 "command" | "args" | "env" | "url" | "headers" | "type" | "toolSchemas" => {}
-                "queue" | "pin" | "shared" => self.put(key, key, value)?,
-                "sandbox" | "roots" if !over_http => self.put(key, key, value)?,
-                _ => return Err(refused(key, value)),
+                "sandbox" | "roots" if over_http => return Err(refused(key, value)),
+                _ => self.declared(DefinitionKind::Server, key, value)?,
             }
         }
         Ok(())
@@ -276,15 +259,9 @@ impl Builder<'_> {
 
     fn rest_tool(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
         for (key, value) in given.members() {
-            match term(key) {
-                "headers" => self.later("headers", value),
+            match key.as_str() {
                 "streaming" => self.streaming(key, value)?,
-                name @ ("body_template" | "description" | "loopback" | "max_bytes"
-                | "max_redirects" | "method" | "networks" | "parameters_schema"
-                | "queue" | "url") => {
-                    self.put(name, key, value)?;
-                }
-                _ => return Err(refused(key, value)),
+                _ => self.declared(DefinitionKind::RestTool, key, value)?,
             }
         }
         // Other programs need none; the name of the tool says the rest.
@@ -297,20 +274,39 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn openapi(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
-        for (key, value) in given.members() {
-            match term(key) {
-                "headers" => self.later("headers", value),
-                "spec" => self.located("spec", key, value)?,
-                name @ ("tools_allowed" | "tools_denied") => self.names(name, key, value)?,
-                name @ ("base_url" | "include_methods" | "loopback" | "max_bytes"
-                | "max_redirects" | "networks" | "pin" | "queue" | "tags") => {
-                    self.put(name, key, value)?;
-                }
-                _ => return Err(refused(key, value)),
+    /// Every key of a definition that is taken as its declaration says.
+    fn each_declared(
+        &mut self,
+        kind: DefinitionKind,
+        given: &Merged,
+    ) -> Result<(), DefinitionFault> {
+        let mut members = given.members().iter();
+        members.try_for_each(|(key, value)| self.declared(kind, key, value))
+    }
+
+    /// A key that is taken as its declaration says; one that layers do not have is refused.
+    fn declared(
+        &mut self,
+        kind: DefinitionKind,
+        key: &str,
+        value: &Merged,
+    ) -> Result<(), DefinitionFault> {
+        let found = LayerMapping::Definition(kind).key(key);
+        let LayerKey { name, taken } = found.ok_or_else(|| refused(key, value))?;
+        match taken {
+            FromLayer::AsIs => self.put(name, key, value),
+            FromLayer::Later => {
+                self.later(name, value);
+                Ok(())
+            }
+            FromLayer::Located => self.located(name, key, value),
+            FromLayer::Names => self.names(name, key, value),
+            FromLayer::Parameters => self.renamed(name, key, value),
+            FromLayer::Variable => {
+                self.named(name, value.layer(), value.value());
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// How a stream is read. There is one mode, which a contract does not name.
@@ -319,13 +315,10 @@ impl Builder<'_> {
         for (below, value) in given.members() {
             let at = format!("{key}.{below}");
             let (expanded, origin) = self.expanded(&at, value)?;
-            let known = STREAMING
-                .iter()
-                .find(|(camel, name)| camel == below || name == below);
-            match (below.as_str(), known) {
+            match (below.as_str(), LayerMapping::Streaming.key(below)) {
                 ("mode", _) if expanded == json!("json-stream") => {}
-                (_, Some((_, name))) => {
-                    streaming.insert((*name).to_owned(), expanded);
+                (_, Some(LayerKey { name, .. })) => {
+                    streaming.insert(name.to_owned(), expanded);
                     self.from(&format!("streaming.{name}"), origin);
                 }
                 _ => return Err(refused(&at, value)),
@@ -339,24 +332,14 @@ impl Builder<'_> {
     /// What a model costs. There is one currency.
     fn price(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
         for (key, value) in given.members() {
-            let name = match key.as_str() {
-                "unit" => "unit",
-                "prompt" | "input" => "input",
-                "completion" | "output" => "output",
-                "cacheRead" | "cache_read" => "cache_read",
-                "cacheWrite" | "cache_write" => "cache_write",
-                "currency" if value.value() == json!("USD") => continue,
+            match key.as_str() {
+                "currency" if value.value() == json!("USD") => {}
                 "currency" => {
-                    return Err(DefinitionFault {
-                        variable: None,
-                        key: key.clone(),
-                        layer: value.layer(),
-                        rule: "prices are in US dollars".to_owned(),
-                    });
+                    let rule = "prices are in US dollars";
+                    return Err(DefinitionFault::of(key, value.layer(), rule));
                 }
-                _ => return Err(refused(key, value)),
-            };
-            self.put(name, key, value)?;
+                _ => self.declared(DefinitionKind::Price, key, value)?,
+            }
         }
         for (name, key) in [("input", "prompt"), ("output", "completion")] {
             if !self.members.contains_key(name) {

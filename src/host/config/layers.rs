@@ -13,11 +13,13 @@ use super::fault::{ConfigFault, DefinitionFault, made, rendered};
 use super::layer::{Layer, variables_of};
 use super::layer_files::LayerFiles;
 use super::merged::Merged;
-use super::names::{DEFAULTS_SECTION, SECTIONS, default_term, term};
+use super::names::{DEFAULTS_SECTION, SECTIONS, default_term, section_of};
 use super::shown::{ShownValue, values};
 use super::trust_hash::place;
 use crate::driver::Environment;
-use monolith_core::contract::{Definition, DefinitionKind, Definitions, FileTrust, placeholders};
+use monolith_core::contract::{
+    Definition, DefinitionKind, Definitions, FileTrust, layer_term, placeholders,
+};
 
 /// The file of a folder where people work.
 pub const HERE: &str = ".ai-agent.json";
@@ -216,7 +218,7 @@ impl Layers {
             };
             let lower = Merged::of(index, value);
             match &mut found {
-                Some(higher) => higher.over(lower, term),
+                Some(higher) => higher.over(lower, layer_term),
                 None => found = Some(lower),
             }
         }
@@ -319,14 +321,7 @@ impl Locations {
 
 impl Definitions for Layers {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
-        let section = match wanted {
-            DefinitionKind::Provider => "providers",
-            DefinitionKind::Openapi => "openapiSpecs",
-            DefinitionKind::RestTool => "restTools",
-            DefinitionKind::Server => "mcpServers",
-            DefinitionKind::Price => "pricing",
-            DefinitionKind::Queue => "queues",
-        };
+        let (section, scope) = section_of(wanted);
         // Of prices, a provider's are one table.
         let (entry, model) = match (wanted, name.split_once('/')) {
             (DefinitionKind::Price, Some((provider, model))) => (provider, Some(model)),
@@ -341,14 +336,6 @@ impl Definitions for Layers {
         };
         let Some(merged) = merged else {
             return Ok(None);
-        };
-        let scope = match wanted {
-            DefinitionKind::Provider => "provider",
-            DefinitionKind::Openapi => "openapiSpec",
-            DefinitionKind::RestTool => "restTool",
-            DefinitionKind::Server => "mcp",
-            DefinitionKind::Price => "pricing",
-            DefinitionKind::Queue => "queue",
         };
         let at = format!("{section}.{name}");
         let located = |fault: &DefinitionFault| {

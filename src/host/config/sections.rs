@@ -8,17 +8,15 @@ use super::builder::Builder;
 use super::fault::{ConfigFault, DefinitionFault};
 use super::layers::{Layers, names};
 use super::merged::Merged;
-use super::names::{OF_OTHERS, PERSISTENCE, SECTIONS};
+use super::names::{OF_OTHERS, PERSISTENCE, QUEUES, SECTIONS, section_of};
 use monolith_core::contract::{DefinitionKind, LayerValue, QueueTerms, placeholders, suggest};
 
-/// The sections whose entries wait in queues, and what each entry is called in a message.
-const BOUND: [(&str, DefinitionKind, &str); 3] = [
-    ("mcpServers", DefinitionKind::Server, "mcp"),
-    ("restTools", DefinitionKind::RestTool, "restTool"),
-    ("openapiSpecs", DefinitionKind::Openapi, "openapiSpec"),
+/// Kinds of definitions that wait in queues.
+const BOUND: [DefinitionKind; 3] = [
+    DefinitionKind::Server,
+    DefinitionKind::RestTool,
+    DefinitionKind::Openapi,
 ];
-/// The section of queues.
-const QUEUES: &str = "queues";
 /// The key of `persistence` that names the folder of snapshots.
 const SESSIONS_DIR: &str = "sessionsDir";
 
@@ -41,7 +39,8 @@ impl Layers {
             return Ok(Vec::new());
         };
         let mut rules = Vec::new();
-        for (section, kind, scope) in BOUND {
+        for kind in BOUND {
+            let (section, scope) = section_of(kind);
             for name in names(layers, section) {
                 if is_named(kind, name) {
                     continue;

@@ -58,7 +58,6 @@ mod runner;
 mod secrets;
 mod shared;
 mod shown_credential;
-mod started_run;
 mod tasks;
 #[cfg(test)]
 mod tests;

@@ -88,19 +88,19 @@ fn signal(child: &Child, signal: Signal) {
 fn what_is_in_flight_may_end_and_an_answer_that_comes_meanwhile_is_kept() {
     for (begin, top, waits, resume) in [
         (
-            &lead(&[])[..],
+            &lead(&["--grace", "60"])[..],
             "lead",
             "lead.2",
             &["resume", "lead", "--no-wait"][..],
         ),
         (
-            &["run", "--contracts", "list.jsonl"],
+            &["run", "--contracts", "list.jsonl", "--grace", "60"],
             "lead",
             "lead.2",
             &["resume", "--all"],
         ),
         (
-            &["run", "w.yaml", "--run-id", "w"],
+            &["run", "w.yaml", "--run-id", "w", "--grace", "60"],
             "w",
             "w.2",
             &["resume", "w"],

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::contract::execution_contract::canonical;
-use crate::contract::spec::{FILE, PROVIDER};
+use crate::contract::spec::{FILE, PROVIDER, REST_TOOL, SERVER};
 
 /// A contract file that is being written.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,30 @@ impl Document {
             section = below;
         }
         section.insert((*last).to_owned(), value);
+    }
+
+    /// States a key of the mapping at that path.
+    pub(super) fn state_below(&mut self, path: &[&str], key: &str, value: Value) {
+        let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+        self.state(&path, value);
+    }
+
+    /// States the keys of a mapping that `terms` record under the same names, unless they are recorded `otherwise`.
+    pub(super) fn state_same(
+        &mut self,
+        path: &[&str],
+        keys: &[&str],
+        terms: &impl Serialize,
+        otherwise: &[&str],
+    ) {
+        for (key, value) in members(terms) {
+            let key = key.as_str();
+            let is_empty = value.as_array().is_some_and(Vec::is_empty);
+            let says_nothing = value.is_null() || is_empty && !EMPTY_LISTS.contains(&key);
+            if keys.contains(&key) && !otherwise.contains(&key) && !says_nothing {
+                self.state_below(path, key, value);
+            }
+        }
     }
 
     /// States a key of one of `targets`.
@@ -92,6 +117,18 @@ impl Document {
         format!("{{{}}}", providers.join(", "))
     }
 }
+
+/// Terms as they are stored.
+pub(super) fn members(terms: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(terms) {
+        Ok(Value::Object(members)) => members,
+        // Terms serialise as a mapping.
+        Ok(_) | Err(_) => Map::new(),
+    }
+}
+
+/// Keys of which an empty list is a value: no tool is taken, and a body is an empty list.
+static EMPTY_LISTS: [&str; 2] = [SERVER.tools_allowed.name, REST_TOOL.body_template.name];
 
 fn quoted(text: &str) -> String {
     canonical(&Value::from(text))

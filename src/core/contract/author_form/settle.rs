@@ -1,9 +1,9 @@
 //! What of a contract does not follow from the rest of it, found by having the factory make it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::agents::with_recorded_agents;
-use super::document::Document;
+use super::document::{Document, members};
 use super::error::ChangedError;
 use super::sampling::{settle_reasoning, settle_sampling};
 use super::servers::RecordedOffers;
@@ -118,7 +118,7 @@ impl Builder<'_> {
 
     /// Every key of the file that is a field of the contract of the same name and form.
     fn plain(&mut self, made: &Terms) {
-        let (was, made) = (document(self.recorded), document(made));
+        let (was, made) = (members(&**self.recorded), members(made));
         for key in FileKeys::every_name() {
             if OTHERWISE.contains(key) || was.get(*key) == made.get(*key) {
                 continue;
@@ -187,7 +187,7 @@ impl Builder<'_> {
 
     /// The keys of sections whose fields have the same names.
     fn sections(&mut self, made: &Terms) {
-        let (was, made) = (document(self.recorded), document(made));
+        let (was, made) = (members(&**self.recorded), members(made));
         for section in [FILE.context_budget.name, FILE.tool_output_budget.name] {
             let (was, made) = (was.get(section), made.get(section));
             for (key, value) in was.and_then(Value::as_object).into_iter().flatten() {
@@ -248,12 +248,3 @@ static OTHERWISE: &[&str] = &[
     FILE.tool_policy.name,
     FILE.tools.name,
 ];
-
-/// Terms as they are stored.
-fn document(terms: &Terms) -> Map<String, Value> {
-    match serde_json::to_value(terms) {
-        Ok(Value::Object(members)) => members,
-        // Terms serialise as a mapping.
-        Ok(_) | Err(_) => Map::new(),
-    }
-}

@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::document::Document;
-use super::placeholders::values;
+use super::document::{Document, members};
+use super::placeholders::{state_reach, values};
 use super::web::{state_openapi, state_rest_tool};
 use crate::contract::server_terms::BUILTIN;
 use crate::contract::spec::{
-    FILE, HTTP_GET, PRICE, PRICES, PROVIDER, SANDBOX, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    FILE, PRICE, PRICES, PROVIDER, ProviderKeys, SANDBOX, SERVER, SandboxKeys, ServerKeys, TARGET,
+    TOOL_OUTPUT_BUDGET, TOOLS,
 };
 use crate::contract::{
-    BATCH, BigCount, ExecutionContract, Grounds, HttpGetTerms, ModelPrice, PROGRESS_REPORT,
-    PriceTable, ProviderTerms, QueueTerms, SandboxTerms, ServerKind, ServerTerms,
+    BATCH, BigCount, ExecutionContract, Grounds, ModelPrice, PROGRESS_REPORT, PriceTable,
+    ProviderTerms, SandboxTerms, ServerKind, ServerTerms,
 };
 
 /// The file with every value that is not a default.
@@ -69,32 +70,29 @@ pub(super) fn stated(recorded: &ExecutionContract, task: Option<&str>) -> Docume
 }
 
 fn state_provider(file: &mut Document, name: &str, terms: &ProviderTerms) {
-    let mut state = |key: &str, value: Value| file.state(&[FILE.providers.name, name, key], value);
+    let path = [FILE.providers.name, name];
     let kind = terms.provider_type;
+    let mut state = |key: &str, value: Value| file.state_below(&path, key, value);
     state(PROVIDER.provider_type.name, json!(kind));
     let base_url = terms.base_url.as_deref();
     let key_env = terms.api_key_env.as_deref();
     if key_env != base_url.and_then(|address| kind.key_env_at(address)) {
         state(PROVIDER.api_key_env.name, json!(key_env));
     }
-    if let Some(variable) = &terms.base_url_env {
-        state(PROVIDER.base_url_env.name, json!(variable));
-    } else if base_url != kind.usual_base_url() {
+    if terms.base_url_env.is_none() && base_url != kind.usual_base_url() {
         state(PROVIDER.base_url.name, json!(base_url));
-    }
-    if let Some(path) = &terms.file {
-        state(PROVIDER.file.name, json!(path));
     }
     if !terms.header_names.is_empty() {
         let headers = values(&terms.header_names, &terms.header_variables);
         state(PROVIDER.headers.name, headers);
     }
-    if let Some(tools) = &terms.tools_allowed {
-        state(PROVIDER.tools_allowed.name, json!(tools));
-    }
-    if !terms.tools_denied.is_empty() {
-        state(PROVIDER.tools_denied.name, json!(terms.tools_denied));
-    }
+    let otherwise = [
+        PROVIDER.api_key_env.name,
+        PROVIDER.base_url.name,
+        PROVIDER.provider_options.name,
+        PROVIDER.provider_type.name,
+    ];
+    file.state_same(&path, ProviderKeys::every_name(), terms, &otherwise);
     if let Some(text) = &terms.provider_options {
         file.state_options(name, text);
     }
@@ -117,20 +115,21 @@ fn state_server(
         state_rest_tool(file, recorded, (name, terms), rest);
         return;
     }
+    let tools = [FILE.tools.name];
+    let env = values(&terms.env_names, &terms.env_variables);
     if terms.kind == ServerKind::Builtin {
-        let tools = recorded.tools.iter().filter(|tool| tool.origin == BUILTIN);
-        let names = tools.map(|tool| json!(tool.name)).collect();
-        file.state(&[FILE.tools.name, TOOLS.builtin.name], names);
+        let names = recorded.tools.iter().filter(|tool| tool.origin == BUILTIN);
+        let names = names.map(|tool| json!(tool.name)).collect();
+        file.state_below(&tools, TOOLS.builtin.name, names);
         if !terms.env_names.is_empty() {
-            let env = values(&terms.env_names, &terms.env_variables);
-            file.state(&[FILE.tools.name, TOOLS.env.name], env);
+            file.state_below(&tools, TOOLS.env.name, env);
         }
         if let Some(sandbox) = &terms.sandbox {
-            let path = [FILE.tools.name, TOOLS.sandbox.name];
-            file.state(&path, sandbox_form(sandbox));
+            file.state_below(&tools, TOOLS.sandbox.name, sandbox_form(sandbox));
         }
         if let Some(terms) = &terms.http_get {
-            state_http_get(file, terms);
+            // It is recorded under the keys of the file.
+            file.state_below(&tools, TOOLS.http_get.name, json!(terms));
         }
         return;
     }
@@ -141,71 +140,19 @@ fn state_server(
     }
     let path = [FILE.tools.name, TOOLS.mcp.name, name];
     file.state(&path, json!({}));
-    let mut state = |key: &str, value: Value| {
-        let [tools, mcp, name] = path;
-        file.state(&[tools, mcp, name, key], value);
-    };
-    if let Some(command) = &terms.command {
-        state(SERVER.command.name, json!(command));
-    }
-    if let Some(url) = &terms.url {
-        state(SERVER.url.name, json!(url));
-    }
+    let mut state = |key: &str, value: Value| file.state_below(&path, key, value);
     if terms.kind == ServerKind::Sse {
         state(SERVER.server_type.name, json!("sse"));
     }
-    if !terms.args.is_empty() {
-        state(SERVER.args.name, json!(terms.args));
-    }
-    if !terms.arg_variables.is_empty() {
-        state(SERVER.arg_variables.name, json!(terms.arg_variables));
-    }
     if !terms.env_names.is_empty() {
-        let env = values(&terms.env_names, &terms.env_variables);
         state(SERVER.env.name, env);
-    }
-    if !terms.header_names.is_empty() {
-        let headers = values(&terms.header_names, &terms.header_variables);
-        state(SERVER.headers.name, headers);
-    }
-    if terms.elicitation != SERVER.elicitation.default_value {
-        state(SERVER.elicitation.name, json!(terms.elicitation));
-    }
-    if terms.health_probe != SERVER.health_probe.default_value {
-        state(SERVER.health_probe.name, json!(terms.health_probe));
-    }
-    if let Some(oauth) = &terms.oauth {
-        // It is recorded under the keys of the file.
-        state(SERVER.oauth.name, json!(oauth));
-    }
-    if !terms.offers.is_empty() {
-        state(SERVER.offers.name, json!(terms.offers));
-    }
-    if let Some(pin) = terms.expected_pin {
-        state(SERVER.pin.name, json!(pin));
-    }
-    let queue = terms.queue.as_deref();
-    if let Some(queue) = queue.filter(|queue| *queue != QueueTerms::DEFAULT) {
-        state(SERVER.queue.name, json!(queue));
-    }
-    if !terms.roots.is_empty() {
-        state(SERVER.roots.name, json!(terms.roots));
     }
     if let Some(sandbox) = &terms.sandbox {
         state(SERVER.sandbox.name, sandbox_form(sandbox));
     }
-    if let Some(model) = &terms.sampling {
-        state(SERVER.sampling.name, json!(model));
-    }
-    if !terms.shared {
-        state(SERVER.shared.name, json!(false));
-    }
-    if let Some(tools) = &terms.tools_allowed {
-        state(SERVER.tools_allowed.name, json!(tools));
-    }
-    if !terms.tools_denied.is_empty() {
-        state(SERVER.tools_denied.name, json!(terms.tools_denied));
-    }
+    state_reach(file, &path, terms);
+    let otherwise = [SERVER.pin.name, SERVER.queue.name, SERVER.sandbox.name];
+    file.state_same(&path, ServerKeys::every_name(), terms, &otherwise);
 }
 
 /// The mapping, or the word in its place.
@@ -213,44 +160,12 @@ fn sandbox_form(terms: &SandboxTerms) -> Value {
     if !terms.confined {
         return json!("off");
     }
+    let mut stated = members(terms);
+    let keys = SandboxKeys::every_name();
+    stated.retain(|key, value| keys.contains(&key.as_str()) && !value.is_null());
     let network = if terms.network { "on" } else { "off" };
-    let limits = [
-        (SANDBOX.cpu_s.name, terms.cpu_s),
-        (SANDBOX.file_mb.name, terms.file_mb),
-        (SANDBOX.memory_mb.name, terms.memory_mb),
-        (SANDBOX.open_files.name, terms.open_files),
-        (SANDBOX.processes.name, terms.processes),
-    ];
-    let limits = limits.into_iter();
-    let limits = limits.filter_map(|(name, limit)| Some((name.to_owned(), json!(limit?))));
-    let rest = [
-        (SANDBOX.network.name.to_owned(), json!(network)),
-        (SANDBOX.read.name.to_owned(), json!(terms.read)),
-        (SANDBOX.write.name.to_owned(), json!(terms.write)),
-    ];
-    let sockets = (SANDBOX.sockets.name.to_owned(), json!(terms.sockets));
-    let sockets = Some(sockets).filter(|_| !terms.sockets.is_empty());
-    limits.chain(rest).chain(sockets).collect()
-}
-
-fn state_http_get(file: &mut Document, terms: &HttpGetTerms) {
-    let mut stated =
-        json!({HTTP_GET.hosts.name: terms.hosts, HTTP_GET.schemes.name: terms.schemes});
-    let mut state = |key: &str, value: Value| {
-        if let Some(stated) = stated.as_object_mut() {
-            stated.insert(key.to_owned(), value);
-        }
-    };
-    if terms.loopback != HTTP_GET.loopback.default_value {
-        state(HTTP_GET.loopback.name, json!(terms.loopback));
-    }
-    if terms.max_bytes != HTTP_GET.max_bytes.default_value {
-        state(HTTP_GET.max_bytes.name, json!(terms.max_bytes));
-    }
-    if terms.max_redirects != HTTP_GET.max_redirects.default_value {
-        state(HTTP_GET.max_redirects.name, json!(terms.max_redirects));
-    }
-    file.state(&[FILE.tools.name, TOOLS.http_get.name], stated);
+    stated.insert(SANDBOX.network.name.to_owned(), json!(network));
+    Value::Object(stated)
 }
 
 fn price_table(prices: &PriceTable) -> Value {

@@ -24,9 +24,9 @@ mod numbers;
 mod pattern;
 mod print;
 #[cfg(test)]
-mod recogniser;
-#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_recogniser;
 
 pub(super) use gate::grammar_faults;
 pub use gate::{CALL_CLOSE, CALL_OPEN, GateGrammar, gate_awaits_tools};

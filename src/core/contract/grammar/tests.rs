@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::recogniser::Recogniser;
+use super::tests_recogniser::Recogniser;
 use super::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage};
 use crate::contract::tests::{make, manifest, spec, tool};
 use crate::contract::{ContractFactory, ExecutionContract, Terms, Validators};

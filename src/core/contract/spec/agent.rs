@@ -7,18 +7,17 @@ use super::agent_file::{
     knob_before, narrowed, place_in, shown_path, split, translated,
 };
 use super::agent_spec::OfferedAs;
-use super::contract_spec::ContractSpec;
 use super::definitions::{Definition, DefinitionKind, Definitions};
 use super::error::{Findings, IncludedPlace, Origin, SourceRange, SpecErrors};
 use super::file::NO_PROVIDER;
 use super::fill::{child, fill, no_targets, target};
 use super::form::Choice;
-use super::keys::{FILE, FINAL_REPORT, TARGET, TOOLS};
-use super::parse::{Whole, file_stem};
+use super::keys::{ContractSpec, FILE, FINAL_REPORT, TARGET, TOOLS};
+use super::parse::{Whole, apply_some, file_stem};
 use super::reporter::Reporter;
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
-use super::{overrides, secrets, tree};
+use super::{secrets, tree};
 use crate::contract::{AgentLink, AgentProfile, Completion, ReportFormat, ToolTransport};
 use crate::message::{Digest, estimate_tokens};
 
@@ -298,7 +297,7 @@ impl AgentSource<'_> {
         if sets.iter().any(|set| set.starts_with(AGENT_SET)) {
             let front = front.get_or_insert_with(|| Node::null(begin.clone()));
             let own = |set| str::strip_prefix(set, AGENT_SET);
-            overrides::apply_some(front, sets, findings, own);
+            apply_some(front, sets, findings, own);
         }
         let reporter = Reporter {
             findings,
@@ -318,7 +317,7 @@ impl AgentSource<'_> {
             let is_own = !other.iter().any(|prefix| str::starts_with(set, prefix));
             is_own.then_some(set)
         };
-        overrides::apply_some(&mut root, sets, findings, of_contract);
+        apply_some(&mut root, sets, findings, of_contract);
         secret.extend(secrets::places(&root));
         Tree {
             body: parts.body,

@@ -2,9 +2,9 @@
 
 use super::agent::AgentSource;
 use super::agent_file::{AgentForm, BrokenIncludes, split};
-use super::contract_spec::ContractSpec;
 use super::definitions::Definitions;
 use super::error::{Findings, Origin, SpecErrors};
+use super::keys::ContractSpec;
 
 impl ContractSpec {
     /// The faults of such a file: its includes, and what else is wrong with it where they all stand in the prompt. `source` has the text of

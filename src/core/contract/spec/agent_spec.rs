@@ -48,6 +48,13 @@ pub struct AgentDefinition {
     pub tool_name: String,
 }
 
+/// A task in JSON (001 §2).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InputSpec {
+    /// JSON Schema of it.
+    pub schema: Option<Value>,
+}
+
 /// How an agent's file is offered as a tool, as far as it says so itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfferedAs {

@@ -15,17 +15,18 @@ const MOST_PATTERNS: usize = 256;
 const MOST_CHARS: usize = 1_024;
 
 /// The agents that a file names.
-#[derive(Debug, Default)]
-pub(in crate::contract) struct Agents(pub(super) Vec<AgentSpec>);
+pub(in crate::contract) struct Agents;
 
 /// The path of an agent's file.
-pub(in crate::contract) struct AgentFile(pub(super) String);
+pub(in crate::contract) struct AgentFile;
 
 /// Patterns of exposed names of tools.
-pub(in crate::contract) struct ToolPatterns(pub(super) Vec<String>);
+pub(in crate::contract) struct ToolPatterns;
 
 impl Read for Agents {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Vec<AgentSpec>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let agents = Vec::<AgentSpec>::read(node, reporter)?;
         if agents.len() > MOST_AGENTS {
             let rule = format!(
@@ -35,7 +36,7 @@ impl Read for Agents {
             reporter.refuse(node, rule, None);
             return None;
         }
-        Some(Self(agents))
+        Some(agents)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -45,13 +46,15 @@ impl Read for Agents {
 }
 
 impl Read for AgentFile {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = String;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let path = String::read(node, reporter)?;
         if path.trim().is_empty() || path.chars().count() > MOST_CHARS {
             reporter.expected(node, "the path of an agent's file");
             return None;
         }
-        Some(Self(path))
+        Some(path)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -60,7 +63,9 @@ impl Read for AgentFile {
 }
 
 impl Read for ToolPatterns {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Vec<String>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let patterns = Vec::<String>::read(node, reporter)?;
         if patterns.len() > MOST_PATTERNS {
             let rule = format!("at most {MOST_PATTERNS} patterns, got {}", patterns.len());
@@ -73,7 +78,7 @@ impl Read for ToolPatterns {
             reporter.refuse(node, rule, None);
             return None;
         }
-        Some(Self(patterns))
+        Some(patterns)
     }
 
     fn schema(_: &mut Schemas) -> Value {

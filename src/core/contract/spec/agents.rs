@@ -5,35 +5,32 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::agent_spec::{AgentSpec, tool_name_fault};
-use super::agent_values::{AgentFile, ToolPatterns};
-use super::contract_spec::ContractSpec;
+use super::agent_values::AgentFile;
 use super::definitions::Definitions;
 use super::error::Findings;
 use super::form::{Read, Schemas};
-use super::keys::{AGENT, FILE};
+use super::keys::{AGENT, AgentEntry, ContractSpec, FILE};
 use super::reporter::Reporter;
 use super::section::Section;
 use super::tree::{Kind, Node};
 
 impl Read for AgentSpec {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         if matches!(node.kind, Kind::Scalar { .. }) {
-            let AgentFile(file) = AgentFile::read(node, reporter)?;
             return Some(Self {
                 defined: None,
-                file,
+                file: AgentFile::read(node, reporter)?,
                 grant: None,
             });
         }
-        Section::read(node, reporter, &AGENT, |section| {
-            let (file, grant) = (section.get(&AGENT.file), section.get(&AGENT.tools));
-            let AgentFile(file) = file?;
-            Some(Self {
-                defined: None,
-                file,
-                grant: grant.map(|ToolPatterns(patterns)| patterns),
-            })
-        })?
+        let AgentEntry { file, tools } = Section::of(node, reporter, &AGENT)?;
+        Some(Self {
+            defined: None,
+            file,
+            grant: tools,
+        })
     }
 
     fn schema(definitions: &mut Schemas) -> Value {

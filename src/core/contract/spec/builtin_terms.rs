@@ -1,71 +1,26 @@
 //! Reads the terms of tools inside monolith. Does not know what the tools do.
 
-use serde_json::{Value, json};
-
-use super::form::{Read, Schemas};
 use super::keys::{HTTP_GET, TOOLS};
-use super::reporter::Reporter;
-use super::section::Section;
-use super::tree::Node;
-use crate::contract::{
-    HostPattern, HttpGetTerms, MOST_BODY_BYTES, MOST_HOSTS, MOST_REDIRECTS, WebScheme,
-};
+use super::section::{Judge, Section};
+use super::tree::Kind;
+use crate::contract::{HttpGetTerms, MOST_HOSTS, WebScheme};
 
-impl Read for HostPattern {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let text = String::read(node, reporter)?;
-        match Self::parse(&text) {
-            Ok(pattern) => Some(pattern),
-            Err(rule) => {
-                reporter.refuse(node, rule, None);
-                None
-            }
+impl Judge for HttpGetTerms {
+    type Output = Self;
+
+    fn judge(mut self, section: &Section<'_, '_>) -> Option<Self> {
+        if self.hosts.is_empty() || self.hosts.len() > MOST_HOSTS {
+            let rule = format!("expected 1 to {MOST_HOSTS} hosts");
+            section.refuse_key(HTTP_GET.hosts.name, rule, None);
         }
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": r"^[^\s/@?#]+$"})
-    }
-}
-
-impl Read for HttpGetTerms {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &HTTP_GET, |section| {
-            let hosts = section.get(&HTTP_GET.hosts);
-            let loopback = section.get(&HTTP_GET.loopback);
-            let max_bytes = section.get(&HTTP_GET.max_bytes);
-            let max_redirects = section.get(&HTTP_GET.max_redirects);
-            let schemes = section.get(&HTTP_GET.schemes);
-            if hosts
-                .as_ref()
-                .is_some_and(|h| h.is_empty() || h.len() > MOST_HOSTS)
-            {
-                let rule = format!("expected 1 to {MOST_HOSTS} hosts");
-                section.refuse_key(HTTP_GET.hosts.name, rule, None);
-            }
-            if schemes.as_ref().is_some_and(Vec::is_empty) {
-                section.refuse_key(HTTP_GET.schemes.name, "expected at least one scheme", None);
-            }
-            if max_bytes.is_some_and(|bytes| !(1..=MOST_BODY_BYTES).contains(&bytes)) {
-                let rule = format!("out of range: expected 1 to {MOST_BODY_BYTES}");
-                section.refuse_key(HTTP_GET.max_bytes.name, rule, None);
-            }
-            if max_redirects.is_some_and(|most| most > MOST_REDIRECTS) {
-                let rule = format!("out of range: expected 0 to {MOST_REDIRECTS}");
-                section.refuse_key(HTTP_GET.max_redirects.name, rule, None);
-            }
-            Some(Self {
-                hosts: hosts?,
-                loopback: loopback.unwrap_or(HTTP_GET.loopback.default_value),
-                max_bytes: max_bytes.unwrap_or(HTTP_GET.max_bytes.default_value),
-                max_redirects: max_redirects.unwrap_or(HTTP_GET.max_redirects.default_value),
-                schemes: schemes.unwrap_or_else(|| vec![WebScheme::Https]),
-            })
-        })?
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&HTTP_GET)
+        let schemes = section.peek(HTTP_GET.schemes.name).map(|node| &node.kind);
+        if matches!(schemes, Some(Kind::List(schemes)) if schemes.is_empty()) {
+            section.refuse_key(HTTP_GET.schemes.name, "expected at least one scheme", None);
+        }
+        if self.schemes.is_empty() {
+            self.schemes = vec![WebScheme::Https];
+        }
+        Some(self)
     }
 }
 

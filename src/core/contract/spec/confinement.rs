@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::form::{Key, Read, Schemas};
+use super::form::{Read, Schemas};
 use super::keys::SANDBOX;
 use super::reporter::Reporter;
-use super::section::Section;
+use super::section::{Keyed, Section};
 use super::tree::{Kind, Node};
 use crate::contract::SandboxSpec;
 
@@ -15,6 +15,8 @@ const OFF: &str = "off";
 const MOST: u64 = 1 << 32;
 
 impl Read for SandboxSpec {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         if let Kind::Scalar { text, .. } = &node.kind {
             if text == OFF {
@@ -27,33 +29,22 @@ impl Read for SandboxSpec {
             return None;
         }
         Section::read(node, reporter, &SANDBOX, |section| {
-            let mut limit = |key: &Key<u64, u64>| {
-                let limit = section.get(key)?;
-                if !(1..=MOST).contains(&limit) {
-                    let rule = format!("`{}` is between 1 and {MOST}", key.name);
-                    section.refuse_key(key.name, rule, None);
+            let read = Self::from_section(section)?;
+            let limits = [
+                (SANDBOX.cpu_s.name, read.cpu_s),
+                (SANDBOX.file_mb.name, read.file_mb),
+                (SANDBOX.memory_mb.name, read.memory_mb),
+                (SANDBOX.open_files.name, read.open_files),
+                (SANDBOX.processes.name, read.processes),
+            ];
+            for (key, limit) in limits {
+                if limit.is_some_and(|limit| !(1..=MOST).contains(&limit)) {
+                    let rule = format!("`{key}` is between 1 and {MOST}");
+                    section.refuse_key(key, rule, None);
                 }
-                Some(limit)
-            };
-            let (cpu_s, file_mb, memory_mb) = (
-                limit(&SANDBOX.cpu_s),
-                limit(&SANDBOX.file_mb),
-                limit(&SANDBOX.memory_mb),
-            );
-            let (open_files, processes) = (limit(&SANDBOX.open_files), limit(&SANDBOX.processes));
-            Self {
-                cpu_s,
-                file_mb,
-                memory_mb,
-                network: section.get(&SANDBOX.network),
-                off: false,
-                open_files,
-                processes,
-                read: section.get(&SANDBOX.read).unwrap_or_default(),
-                sockets: section.get(&SANDBOX.sockets).unwrap_or_default(),
-                write: section.get(&SANDBOX.write).unwrap_or_default(),
             }
-        })
+            Some(read)
+        })?
     }
 
     fn schema(definitions: &mut Schemas) -> Value {

@@ -7,10 +7,12 @@ use serde_json::Value;
 
 use super::agent::MAX_TURNS;
 use super::agent_file::expanded;
-use super::contract_spec::{ContractSpec, InputSpec};
+use super::agent_spec::InputSpec;
 use super::delegated_models::inherit_models;
-use super::keys::{CONTEXT_BUDGET, FILE, SamplingKeys, TOOL_OUTPUT_BUDGET};
+use super::form::{Facts, Stated, Visit};
+use super::keys::{ContractSpec, FILE, SamplingKeys};
 use super::origin::ValueOrigin;
+use super::section::Keyed as _;
 use crate::contract::execution_contract::canonical;
 use crate::contract::{
     DelegationGrant, ExecutionContract, RedactionTerms, delegation_below, inexact_integer_at,
@@ -71,55 +73,21 @@ impl ContractSpec {
 
     /// Limits that the agent's file does not state. The budget and the time for the whole run are given, not inherited.
     fn inherit_limits(&mut self, by: &Self) {
-        let origins = &self.origins;
-        macro_rules! inherit {
-            ($($field:ident),+) => {
-                $(inherit(origins, FILE.$field.name, &mut self.$field, by.$field.as_ref());)+
-            };
-        }
-        inherit!(
-            approval_timeout_ms,
-            llm_timeout_ms,
-            max_attempts_per_turn,
-            max_format_retries,
-            max_identical_calls,
-            max_inferences,
-            max_invalid_turns,
-            max_resumes,
-            max_tool_calls_per_turn,
-            max_turns,
-            parallel_tool_calls,
-            step_timeout_ms,
-            tool_timeout_ms
-        );
+        let origins = std::mem::take(&mut self.origins);
+        let inherit = |section| Inherit {
+            origins: &origins,
+            section,
+        };
+        self.visit(by, &mut inherit(""));
+        let section = FILE.context_budget.name;
+        self.context_budget
+            .visit(&by.context_budget, &mut inherit(section));
+        let section = FILE.tool_output_budget.name;
+        self.tool_output_budget
+            .visit(&by.tool_output_budget, &mut inherit(section));
         // Limits of single tools are about tools that only the one of the two has.
         self.max_calls.run = self.max_calls.run.or(by.max_calls.run);
-        let path = |section: &str, key: &str| format!("{section}.{key}");
-        let (section, keys) = (FILE.context_budget.name, &CONTEXT_BUDGET);
-        let (own, theirs) = (&mut self.context_budget, &by.context_budget);
-        let buffer = path(section, keys.buffer.name);
-        inherit(origins, &buffer, &mut own.buffer, theirs.buffer.as_ref());
-        let ratio = path(section, keys.force_synthesis_at_ratio.name);
-        inherit(
-            origins,
-            &ratio,
-            &mut own.force_synthesis_at_ratio,
-            theirs.force_synthesis_at_ratio.as_ref(),
-        );
-        let margin = path(section, keys.minimum_loop_margin.name);
-        inherit(
-            origins,
-            &margin,
-            &mut own.minimum_loop_margin,
-            theirs.minimum_loop_margin.as_ref(),
-        );
-        let key = TOOL_OUTPUT_BUDGET.max_bytes_per_call.name;
-        inherit(
-            origins,
-            &path(FILE.tool_output_budget.name, key),
-            &mut self.tool_output_budget.max_bytes_per_call,
-            by.tool_output_budget.max_bytes_per_call.as_ref(),
-        );
+        self.origins = origins;
     }
 
     /// Parameters that the agent's file does not state; what the command line says of every agent stays. Returns those that are its own.
@@ -161,15 +129,22 @@ pub fn task_of(arguments: &str, input: Option<&InputSpec>) -> String {
     }
 }
 
-/// Takes what holds for the delegating run where the agent's own file states nothing: a value that `defaults` filled in is none of it.
-fn inherit<T: Clone>(
-    origins: &BTreeMap<String, ValueOrigin>,
-    path: &str,
-    own: &mut Option<T>,
-    theirs: Option<&T>,
-) {
-    if own.is_none() || origins.contains_key(path) {
-        *own = theirs.cloned();
+/// Takes the value of the delegating run where the agent's own file states none. A value that `defaults` filled in is not the file's own.
+struct Inherit<'o> {
+    origins: &'o BTreeMap<String, ValueOrigin>,
+    /// The section that has the keys; empty for the file.
+    section: &'o str,
+}
+
+impl Visit for Inherit<'_> {
+    fn visit<T: Stated>(&mut self, key: &Facts, own: &mut T, theirs: &T) {
+        let path = match self.section {
+            "" => key.name.to_owned(),
+            section => format!("{section}.{}", key.name),
+        };
+        if key.inherited && (!own.is_stated() || self.origins.contains_key(&path)) {
+            own.clone_from(theirs);
+        }
     }
 }
 

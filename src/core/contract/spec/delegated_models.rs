@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::contract_spec::{ContractSpec, ProviderSpec, RunPrices, Setting, TargetSpec};
-use super::keys::FILE;
-use crate::contract::PriceTable;
+use super::form::Setting;
+use super::keys::{ContractSpec, FILE, ProviderSpec, TargetSpec};
+use crate::contract::{PriceTable, RunPrices};
 
 /// Gives the agent the models of the delegating run where its file names none, with their providers, and prices of models that it has none
 /// for. `stated` are parameters that it states itself; the folders are its own and that of the delegating run; `limited` says whether that

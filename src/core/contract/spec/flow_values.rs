@@ -13,19 +13,21 @@ use crate::contract::{FlowRule, Label};
 const TRIFECTA: &str = "trifecta";
 
 /// One label, or a list of them.
-pub(in crate::contract) struct Labels(pub(super) BTreeSet<Label>);
+pub(in crate::contract) struct Labels;
 
 impl Read for Labels {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = BTreeSet<Label>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         if matches!(node.kind, Kind::Scalar { .. }) {
-            return Some(Self(BTreeSet::from([Label::read(node, reporter)?])));
+            return Some(BTreeSet::from([Label::read(node, reporter)?]));
         }
-        let labels = Vec::read(node, reporter)?;
+        let labels = Vec::<Label>::read(node, reporter)?;
         if labels.is_empty() {
             reporter.expected(node, "at least one label");
             return None;
         }
-        Some(Self(labels.into_iter().collect()))
+        Some(labels.into_iter().collect())
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -35,17 +37,19 @@ impl Read for Labels {
 }
 
 /// A list of rules, or the word for some.
-pub(in crate::contract) struct FlowRules(pub(super) Vec<FlowRule>);
+pub(in crate::contract) struct FlowRules;
 
 impl Read for FlowRules {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Vec<FlowRule>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         match &node.kind {
-            Kind::Scalar { text, .. } if text == TRIFECTA => Some(Self(vec![FlowRule::trifecta()])),
+            Kind::Scalar { text, .. } if text == TRIFECTA => Some(vec![FlowRule::trifecta()]),
             Kind::Scalar { .. } | Kind::Map(_) => {
                 reporter.expected(node, "a list of rules, or `trifecta`");
                 None
             }
-            Kind::List(_) => Vec::read(node, reporter).map(Self),
+            Kind::List(_) => Vec::<FlowRule>::read(node, reporter),
         }
     }
 

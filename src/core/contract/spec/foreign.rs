@@ -41,10 +41,12 @@ const OWNED_BELOW: &[(&str, &str)] = &[
 ];
 
 /// A mapping that goes to a provider as it is: JSON text with the author's own order of keys and digits.
-pub(in crate::contract) struct ProviderOptions(pub(super) String);
+pub(in crate::contract) struct ProviderOptions;
 
 impl Read for ProviderOptions {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = String;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let Kind::Map(entries) = &node.kind else {
             reporter.expected(node, "a mapping");
             return None;
@@ -73,7 +75,7 @@ impl Read for ProviderOptions {
         }
         let mut text = String::new();
         write(node, reporter, &mut text)?;
-        whole.then_some(Self(text))
+        whole.then_some(text)
     }
 
     fn schema(_: &mut Schemas) -> Value {

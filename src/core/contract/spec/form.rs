@@ -2,6 +2,7 @@
 //! means. Reading, the JSON Schema and the tables of the documentation come from it.
 
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +10,15 @@ use super::reporter::Reporter;
 use super::tree::Node;
 use crate::contract::ProviderType;
 
-/// A type that is read from one node; None if a finding says why not.
-pub(super) trait Read: Sized {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self>;
+/// A type that is read from one node. It may be a marker: [`Self::Output`] is the value.
+pub(super) trait Read {
+    /// The value that is read.
+    type Output;
 
-    /// JSON Schema of what is read.
+    /// Returns the value; None if a finding says why there is none.
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output>;
+
+    /// JSON Schema of the node.
     fn schema(definitions: &mut Schemas) -> Value;
 }
 
@@ -38,6 +43,23 @@ pub(super) enum Null {
 /// The words that switch a parameter off (001 §2).
 pub(super) const OFF_WORDS: [&str; 4] = ["off", "none", "unset", "default"];
 
+/// The way in which the value of a layer of configuration becomes that of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromLayer {
+    /// As it is, with its placeholders replaced.
+    AsIs,
+    /// As it is: its placeholders are replaced where it is used.
+    Later,
+    /// A path, which begins in the folder of the layer.
+    Located,
+    /// Names, one of which may stand without a list.
+    Names,
+    /// Parameters, which have other names in a layer.
+    Parameters,
+    /// The name of a variable, which is looked up where it is used.
+    Variable,
+}
+
 /// Whether a mapping means nothing without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
@@ -54,7 +76,7 @@ pub(in crate::contract) struct DefaultText(pub(super) &'static str);
 /// Takes the place of a default if a key cannot be left out.
 pub(super) const NEEDED: DefaultText = DefaultText("needed");
 
-/// A key of a mapping: the type of its value, and that of what holds where it is left out.
+/// A key of a mapping: the type of its value, and that of its default.
 pub(in crate::contract) struct Key<T, U> {
     pub(in crate::contract) name: &'static str,
     /// Its default.
@@ -63,15 +85,29 @@ pub(in crate::contract) struct Key<T, U> {
     read: PhantomData<fn() -> T>,
 }
 
+/// Everything about a key but its type and its default.
 #[derive(Clone, Copy)]
-struct Facts {
-    at_least_one: bool,
-    meaning: &'static str,
-    need: Need,
-    needed_for: &'static [ProviderType],
-    not_with: &'static [&'static str],
-    null: Null,
-    only_for: &'static [ProviderType],
+pub(super) struct Facts {
+    pub(super) at_least_one: bool,
+    /// Names of the key in front matter and in `defaults` of a layer of configuration, the one that messages use first.
+    pub(super) front: &'static [&'static str],
+    /// True if an agent has the value of the run that delegates to it, unless its own file states one.
+    pub(super) inherited: bool,
+    /// Its name in a layer of configuration, where that is another one.
+    pub(super) layer_name: Option<&'static str>,
+    /// The way in which it is taken from a layer; `None` if no layer has it.
+    pub(super) layers: Option<FromLayer>,
+    pub(super) meaning: &'static str,
+    pub(super) name: &'static str,
+    pub(super) need: Need,
+    pub(super) needed_for: &'static [ProviderType],
+    pub(super) not_with: &'static [&'static str],
+    pub(super) null: Null,
+    pub(super) only_for: &'static [ProviderType],
+    /// True if the word `undefined` switches it off.
+    pub(super) undefined_is_off: bool,
+    /// The least and the greatest number.
+    pub(super) within: Option<(u64, u64)>,
 }
 
 impl<T, U> Key<T, U> {
@@ -81,15 +117,68 @@ impl<T, U> Key<T, U> {
             default_value,
             facts: Facts {
                 at_least_one: false,
+                front: &[],
+                inherited: false,
+                layer_name: None,
+                layers: None,
                 meaning,
+                name,
                 need: Need::No,
                 needed_for: &[],
                 not_with: &[],
                 null: Null::Refused,
                 only_for: &[],
+                undefined_is_off: false,
+                within: None,
             },
             read: PhantomData,
         }
+    }
+
+    /// Front matter has it under these names, the one that messages use first.
+    pub(super) const fn front(mut self, names: &'static [&'static str]) -> Self {
+        self.facts.front = names;
+        self
+    }
+
+    /// An agent has the value of the run that delegates to it, unless its own file states one.
+    pub(super) const fn inherited(mut self) -> Self {
+        self.facts.inherited = true;
+        self
+    }
+
+    /// A layer of configuration has it under this name, too.
+    pub(super) const fn layer_name(mut self, name: &'static str) -> Self {
+        self.facts.layer_name = Some(name);
+        self
+    }
+
+    /// Layers of configuration have it.
+    pub(super) const fn layers(mut self, taken: FromLayer) -> Self {
+        self.facts.layers = Some(taken);
+        self
+    }
+
+    /// Left out, it is empty.
+    pub(super) const fn or_empty(self) -> Self {
+        self
+    }
+
+    /// Left out, it has its default.
+    pub(super) const fn or_default(self) -> Self {
+        self
+    }
+
+    /// The word `undefined` switches it off.
+    pub(super) const fn undefined_is_off(mut self) -> Self {
+        self.facts.undefined_is_off = true;
+        self
+    }
+
+    /// A number from `least` to `most`.
+    pub(super) const fn within(mut self, (least, most): (u64, u64)) -> Self {
+        self.facts.within = Some((least, most));
+        self
     }
 
     /// The list is not empty.
@@ -146,8 +235,8 @@ impl<T, U> Key<T, U> {
         self
     }
 
-    pub(super) const fn null(&self) -> Null {
-        self.facts.null
+    pub(super) const fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     pub(super) const fn is_needed(&self) -> bool {
@@ -157,24 +246,8 @@ impl<T, U> Key<T, U> {
 
 /// A key's documentation, and its table there.
 pub(super) fn row<T: Read, U: DefaultValue>(key: &Key<T, U>, table: &'static str) -> Row {
-    let Facts {
-        at_least_one,
-        meaning,
-        need,
-        needed_for,
-        not_with,
-        null,
-        only_for,
-    } = key.facts;
     Row {
-        at_least_one,
-        meaning,
-        name: key.name,
-        need,
-        needed_for,
-        not_with,
-        null,
-        only_for,
+        facts: key.facts,
         schema: T::schema,
         table,
         default_value: key.default_value.rendered(),
@@ -183,14 +256,7 @@ pub(super) fn row<T: Read, U: DefaultValue>(key: &Key<T, U>, table: &'static str
 
 /// The documentation of a [`Key`] of any type.
 pub(super) struct Row {
-    pub(super) at_least_one: bool,
-    pub(super) meaning: &'static str,
-    pub(super) name: &'static str,
-    pub(super) need: Need,
-    pub(super) needed_for: &'static [ProviderType],
-    pub(super) not_with: &'static [&'static str],
-    pub(super) null: Null,
-    pub(super) only_for: &'static [ProviderType],
+    facts: Facts,
     pub(super) schema: fn(&mut Schemas) -> Value,
     /// Its table in the documentation.
     #[cfg_attr(
@@ -199,6 +265,14 @@ pub(super) struct Row {
     )]
     pub(super) table: &'static str,
     pub(super) default_value: RenderedDefault,
+}
+
+impl Deref for Row {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
 }
 
 /// The default of a key as the documentation shows it.
@@ -224,35 +298,16 @@ impl DefaultValue for DefaultText {
     }
 }
 
-impl DefaultValue for bool {
-    fn rendered(&self) -> RenderedDefault {
-        RenderedDefault::Value(json!(self))
-    }
+macro_rules! plain_defaults {
+    ($($value:ty),+) => {
+        $(impl DefaultValue for $value {
+            fn rendered(&self) -> RenderedDefault {
+                RenderedDefault::Value(json!(self))
+            }
+        })+
+    };
 }
-
-impl DefaultValue for u32 {
-    fn rendered(&self) -> RenderedDefault {
-        RenderedDefault::Value(json!(self))
-    }
-}
-
-impl DefaultValue for u64 {
-    fn rendered(&self) -> RenderedDefault {
-        RenderedDefault::Value(json!(self))
-    }
-}
-
-impl DefaultValue for f64 {
-    fn rendered(&self) -> RenderedDefault {
-        RenderedDefault::Value(json!(self))
-    }
-}
-
-impl DefaultValue for &str {
-    fn rendered(&self) -> RenderedDefault {
-        RenderedDefault::Value(json!(self))
-    }
-}
+plain_defaults!(bool, u32, u64, f64, &str);
 
 impl<T: Choice + PartialEq> DefaultValue for T {
     fn rendered(&self) -> RenderedDefault {
@@ -278,58 +333,37 @@ pub(super) trait Form: Sync {
 #[derive(Default)]
 pub(super) struct Schemas(pub(super) Map<String, Value>);
 
-/// Declares a mapping: a static with one field for each key, in the order of the documentation, by table.
-macro_rules! form {
-    (@name $field:ident) => { stringify!($field) };
-    (@name $field:ident $name:literal) => { $name };
-    (
-        $(#[$doc:meta])*
-        $form:ident: $keys:ident, $id:literal, $title:literal;
-        $($table:literal: {
-            $(
-                $field:ident $(as $name:literal)?: $value:ty, $default_value:ty = $default:expr,
-                $meaning:expr $(=> $($fact:ident $(($argument:expr))?),+)?;
-            )+
-        })+
-    ) => {
-        $(#[$doc])*
-        pub(in crate::contract) struct $keys {
-            $($(pub(in crate::contract) $field: $crate::contract::spec::form::Key<$value, $default_value>,)+)+
-        }
-
-        $(#[$doc])*
-        pub(in crate::contract) static $form: $keys = $keys {
-            $($($field: $crate::contract::spec::form::Key::new(
-                $crate::contract::spec::form::form!(@name $field $($name)?),
-                $default,
-                $meaning,
-            )$($(.$fact($($argument)?))+)?,)+)+
-        };
-
-        impl $keys {
-            /// The names of its keys, in the order of the documentation.
-            pub(in crate::contract) const fn every_name() -> &'static [&'static str] {
-                &[$($($crate::contract::spec::form::form!(@name $field $($name)?),)+)+]
-            }
-        }
-
-        impl $crate::contract::spec::form::Form for $keys {
-            fn id(&self) -> &'static str {
-                $id
-            }
-
-            fn title(&self) -> &'static str {
-                $title
-            }
-
-            fn names(&self) -> &'static [&'static str] {
-                Self::every_name()
-            }
-
-            fn rows(&self) -> Vec<$crate::contract::spec::form::Row> {
-                vec![$($($crate::contract::spec::form::row(&self.$field, $table),)+)+]
-            }
-        }
-    };
+/// A parameter that can be left out, switched off (never sent) or set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setting<T> {
+    /// Not mentioned: the layer below decides.
+    #[default]
+    Unset,
+    /// `off`, `none`, `unset`, `default` or null: it is not sent.
+    Off,
+    /// This value.
+    Value(T),
 }
-pub(super) use form;
+
+/// An action on every key of two structs that hold the same mapping.
+pub(super) trait Visit {
+    fn visit<T: Stated>(&mut self, key: &Facts, own: &mut T, other: &T);
+}
+
+/// A value that the author may leave out.
+pub(super) trait Stated: Clone + Default {
+    /// True if the author states it.
+    fn is_stated(&self) -> bool;
+}
+
+impl<T: Clone> Stated for Option<T> {
+    fn is_stated(&self) -> bool {
+        self.is_some()
+    }
+}
+
+impl<T: Clone> Stated for Setting<T> {
+    fn is_stated(&self) -> bool {
+        !matches!(self, Self::Unset)
+    }
+}

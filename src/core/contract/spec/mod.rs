@@ -16,40 +16,39 @@ mod agent_spec;
 mod agent_values;
 mod agents;
 mod builtin_terms;
-mod call_rules;
 mod confinement;
 mod contract_spec;
+mod declare;
 mod definitions;
 mod delegated;
 mod delegated_models;
 mod error;
 mod file;
 mod fill;
-mod flow;
 mod flow_values;
 mod foreign;
 mod form;
 mod keys;
+mod layer_keys;
 mod names;
 mod origin;
-mod overrides;
-#[cfg(test)]
-mod page;
 mod parse;
 mod pin_edit;
 mod prices;
 mod profiles;
 mod reach;
 mod reader;
+mod reasoning;
 mod reporter;
 mod sampling;
-mod sampling_layers;
 mod schema;
 mod secrets;
 mod section;
 mod suggest;
 #[cfg(test)]
 pub(in crate::contract) mod tests;
+#[cfg(test)]
+mod tests_page;
 #[cfg(test)]
 mod tests_profile;
 #[cfg(test)]
@@ -72,22 +71,23 @@ pub use agent_file::{
     AgentFiles, AgentForm, BrokenIncludes, IncludedText, KNOBS, prompt_names, unread_rule,
     with_includes, with_includes_below,
 };
-pub use agent_spec::AgentDefinition;
 pub(crate) use agent_spec::AgentSpec;
-pub use contract_spec::ContractSpec;
-pub(crate) use contract_spec::{FinalReportSpec, ModelSpec, SamplingSpec};
-pub use contract_spec::{InputSpec, ProviderSpec, Setting, TargetSpec};
+pub use agent_spec::{AgentDefinition, InputSpec};
 pub use definitions::{Definition, DefinitionKind, Definitions};
 pub use delegated::{Delegator, task_of};
 pub use error::SpecErrors;
+pub use form::{FromLayer, Setting};
 pub(in crate::contract) use keys::{
-    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, OPENAPI, PRICE, PRICES, PROFILE,
-    PROVIDER, REST_TOOL, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET,
-    TOOLS,
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, MODEL, OPENAPI, OpenapiKeys, PRICE, PRICES,
+    PROFILE, PROVIDER, ProviderKeys, REST_TOOL, RestToolKeys, SAMPLING, SANDBOX, SERVER,
+    SamplingKeys, SandboxKeys, ServerKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
+pub use keys::{ContractSpec, ProviderSpec, TargetSpec};
+pub(crate) use keys::{FinalReportSpec, ModelSpec, SamplingSpec};
+pub use layer_keys::{LayerKey, LayerMapping, layer_term, parameter_term};
 pub use origin::{FileTrust, LayerValue, ValueOrigin};
 pub use pin_edit::with_pins;
 pub use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
 pub use suggest::suggest;
-pub use transport::{McpSpec, McpTransport, OAuthSpec};
+pub use transport::{McpSpec, McpTransport};
 pub use workflow_file::{WorkflowSpec, is_tool_step, tool_spec};

@@ -1,56 +1,31 @@
 //! Reads price tables. Does not compute costs.
 
-use serde_json::Value;
-
-use super::form::{DefaultText, Key, Read, Schemas};
-use super::keys::{PRICE, PRICES};
+use super::keys::{PRICE, PriceEntry};
 use super::reporter::Reporter;
-use super::section::Section;
-use super::texts::Dollars;
+use super::section::{Judge, Section};
 use super::tree::{Kind, Node};
 use crate::contract::prices::{PriceFault, PriceUnit};
-use crate::contract::{BigCount, ModelPrice, PriceTable};
+use crate::contract::{BigCount, ModelPrice};
 
-impl Read for PriceTable {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &PRICES, |section| {
-            let version = section.get(&PRICES.version);
-            let models = section.get(&PRICES.models);
-            Some(Self {
-                models: models?,
-                version: version?,
-            })
-        })?
-    }
+impl Judge for PriceEntry {
+    type Output = ModelPrice;
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&PRICES)
-    }
-}
-
-impl Read for ModelPrice {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &PRICE, |section| {
-            let unit = section.get(&PRICE.unit).unwrap_or(PRICE.unit.default_value);
-            let mut price = |key: &Key<Dollars, DefaultText>| {
-                let Dollars(node) = section.get(key)?;
-                price(&node, &section.reporter.below(key.name), unit)
-            };
-            let (input, output) = (price(&PRICE.input), price(&PRICE.output));
-            let cache_read = price(&PRICE.cache_read);
-            let cache_write = price(&PRICE.cache_write);
-            let input = input?;
-            Some(Self {
-                cache_read_pico_usd: cache_read.unwrap_or(input),
-                cache_write_pico_usd: cache_write.unwrap_or(input),
-                input_pico_usd: input,
-                output_pico_usd: output?,
-            })
-        })?
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&PRICE)
+    fn judge(self, section: &Section<'_, '_>) -> Option<ModelPrice> {
+        let price =
+            |key: &str, node: Option<Node>| price(&node?, &section.reporter.below(key), self.unit);
+        let (input, output) = (
+            price(PRICE.input.name, self.input),
+            price(PRICE.output.name, self.output),
+        );
+        let cache_read = price(PRICE.cache_read.name, self.cache_read);
+        let cache_write = price(PRICE.cache_write.name, self.cache_write);
+        let input = input?;
+        Some(ModelPrice {
+            cache_read_pico_usd: cache_read.unwrap_or(input),
+            cache_write_pico_usd: cache_write.unwrap_or(input),
+            input_pico_usd: input,
+            output_pico_usd: output?,
+        })
     }
 }
 

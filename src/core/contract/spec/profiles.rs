@@ -3,40 +3,20 @@
 use serde_json::Value;
 
 use super::form::{Read, Schemas};
-use super::keys::{MATCH, PROFILE, PROFILE_SAMPLING};
+use super::keys::PROFILE;
 use super::reporter::Reporter;
 use super::section::Section;
 use super::tree::Node;
-use crate::contract::{ModelProfile, ProfileMatch, SamplingDefaults};
+use crate::contract::{ModelProfile, SamplingDefaults};
 
 /// The longest id and the longest description of a profile.
 const MAX_CHARS: usize = 200;
 
 impl Read for ModelProfile {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let read = Section::read(node, reporter, &PROFILE, |profile| {
-            let id: Option<String> = profile.get(&PROFILE.id);
-            Some(Self {
-                context_window: profile.get(&PROFILE.context_window),
-                description: profile.get(&PROFILE.description).unwrap_or_default(),
-                grammar_profiles: profile.get(&PROFILE.grammar_profiles).unwrap_or_default(),
-                matches: profile.get(&PROFILE.matches).unwrap_or_default(),
-                max_format_retries: profile
-                    .get(&PROFILE.max_format_retries)
-                    .unwrap_or(PROFILE.max_format_retries.default_value),
-                sampling: profile.get(&PROFILE.sampling).unwrap_or_default(),
-                strict_mode: profile
-                    .get(&PROFILE.strict_mode)
-                    .unwrap_or(PROFILE.strict_mode.default_value),
-                supports_native_tools: profile
-                    .get(&PROFILE.supports_native_tools)
-                    .unwrap_or(PROFILE.supports_native_tools.default_value),
-                template: profile.get(&PROFILE.template),
-                text_profiles: profile.get(&PROFILE.text_profiles).unwrap_or_default(),
-                tokenizer: profile.get(&PROFILE.tokenizer),
-                id: id?,
-            })
-        })??;
+        let read: Self = Section::of(node, reporter, &PROFILE)?;
         if read.id.is_empty() || read.id.chars().count() > MAX_CHARS {
             let rule = "a profile's id has 1 to 200 characters".to_owned();
             reporter.below(PROFILE.id.name).refuse(node, rule, None);
@@ -61,38 +41,6 @@ impl Read for ModelProfile {
 
     fn schema(definitions: &mut Schemas) -> Value {
         definitions.form(&PROFILE)
-    }
-}
-
-impl Read for SamplingDefaults {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &PROFILE_SAMPLING, |section| Self {
-            max_output_tokens: section.get(&PROFILE_SAMPLING.max_output_tokens),
-            repeat_penalty: section.get(&PROFILE_SAMPLING.repeat_penalty),
-            temperature: section.get(&PROFILE_SAMPLING.temperature),
-            top_p: section.get(&PROFILE_SAMPLING.top_p),
-        })
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&PROFILE_SAMPLING)
-    }
-}
-
-impl Read for ProfileMatch {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &MATCH, |section| {
-            let models = section.get(&MATCH.models);
-            let providers = section.get(&MATCH.providers);
-            Some(Self {
-                models: models?,
-                providers: providers?,
-            })
-        })?
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&MATCH)
     }
 }
 

@@ -1,70 +1,49 @@
 //! Reads providers and tool servers. Reaches nothing.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::builtin_terms::refuse_unused_terms;
-use super::contract_spec::{ProviderSpec, ReasoningMap, ToolsSpec};
-use super::foreign::ProviderOptions;
-use super::form::{Form as _, Read, Schemas};
-use super::keys::{OAUTH, PROVIDER, REDACT, SERVER, TOOLS};
-use super::reader::ScalarText;
-use super::reporter::Reporter;
-use super::section::Section;
-use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Servers, Url};
-use super::transport::{McpSpec, McpTransport, OAuthSpec};
-use super::tree::Node;
-use super::web_tools::{OpenapiImports, RestTools};
-use super::words::Builtin;
+use super::form::Form as _;
+use super::keys::{OAUTH, PROVIDER, ProviderSpec, REDACT, SERVER, ServerEntry, TOOLS, ToolsEntry};
+use super::reasoning::ReasoningMap;
+use super::section::{Judge, Section};
+use super::transport::{McpSpec, McpTransport, Names, ToolsSpec};
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
-use crate::contract::{HOST, McpTerms, OAuthGrant, Remote, ToolFilter, masked_words, own_name};
-use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
-use serde_json::Value;
+use crate::contract::{
+    HOST, McpTerms, OAuthGrant, OAuthTerms, ProviderType, REST_PREFIX, ReasoningValue, RedactionTerms,
+    Remote, ToolFilter, masked_words,
+};
 
-impl Read for ProviderSpec {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &PROVIDER, |section| {
-            let provider_type = section.get(&PROVIDER.provider_type);
-            let api_key_env = section.get(&PROVIDER.api_key_env);
-            let base_url = section.get(&PROVIDER.base_url);
-            let base_url_env = section.get(&PROVIDER.base_url_env);
-            let buffer = section.get(&PROVIDER.buffer);
-            let context_window = section.get(&PROVIDER.context_window);
-            let file = section.get(&PROVIDER.file);
-            let headers = section.get(&PROVIDER.headers).unwrap_or_default();
-            let models = section.get(&PROVIDER.models).unwrap_or_default();
-            let overrides = section.get(&PROVIDER.overrides).unwrap_or_default();
-            let options = section.get(&PROVIDER.provider_options);
-            let reasoning = section.get(&PROVIDER.reasoning);
-            let tokenizer = section.or_off(&PROVIDER.tokenizer);
-            let tools = ToolFilter {
-                allowed: section.get(&PROVIDER.tools_allowed),
-                denied: section.get(&PROVIDER.tools_denied).unwrap_or_default(),
-            };
-            let provider_type = provider_type?;
-            refuse_misplaced(section, provider_type);
-            let spec = Self {
-                api_key_env: api_key_env.map(|KeyEnv(name)| name),
-                base_url: base_url.map(|Url(url)| url),
-                base_url_env: base_url_env.map(|EnvName(name)| name),
-                buffer,
-                context_window,
-                file,
-                headers: headers.0,
-                models,
-                overrides,
-                provider_options: options.map(|ProviderOptions(text)| text),
-                provider_type,
-                reasoning,
-                tokenizer,
-                tools,
-            };
-            refuse_token_counts(section, &spec);
-            Some(spec)
-        })?
+impl Judge for ProviderSpec {
+    type Output = Self;
+
+    fn judge(self, section: &Section<'_, '_>) -> Option<Self> {
+        refuse_misplaced(section, self.provider_type);
+        refuse_token_counts(section, &self);
+        Some(self)
     }
+}
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form_or_elsewhere(&PROVIDER)
+impl fmt::Debug for ProviderSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderSpec")
+            .field("api_key_env", &self.api_key_env)
+            .field("base_url", &self.base_url)
+            .field("base_url_env", &self.base_url_env)
+            .field("buffer", &self.buffer)
+            .field("context_window", &self.context_window)
+            .field("file", &self.file)
+            .field("headers", &Names(&self.headers))
+            .field("models", &self.models)
+            .field("overrides", &self.overrides)
+            .field("provider_options", &self.provider_options)
+            .field("provider_type", &self.provider_type)
+            .field("reasoning", &self.reasoning)
+            .field("tokenizer", &self.tokenizer)
+            .field("tools_allowed", &self.tools_allowed)
+            .field("tools_denied", &self.tools_denied)
+            .finish()
     }
 }
 
@@ -121,99 +100,75 @@ fn refuse_token_counts(section: &Section<'_, '_>, spec: &ProviderSpec) {
     }
 }
 
-impl Read for ToolsSpec {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &TOOLS, |section| {
-            let builtin = section.get(&TOOLS.builtin).unwrap_or_default();
-            let mut names: Vec<String> = Vec::new();
-            for Builtin(name) in builtin {
-                if names.iter().any(|known| known == name) {
-                    let rule = format!("`{name}` occurs twice");
-                    section.refuse_key(TOOLS.builtin.name, rule, None);
-                } else {
-                    names.push(name.to_owned());
-                }
-            }
-            let host = section.get(&TOOLS.host).unwrap_or_default();
-            let mut known = BTreeSet::new();
-            if let Some(name) = host.iter().find(|name| !known.insert(*name)) {
-                let rule = format!("`{name}` occurs twice");
-                section.refuse_key(TOOLS.host.name, rule, None);
-            }
-            let Servers(mut servers) = section.get(&TOOLS.mcp).unwrap_or_default();
-            let RestTools(rest) = section.get(&TOOLS.rest).unwrap_or_default();
-            let OpenapiImports(imports) = section.get(&TOOLS.openapi).unwrap_or_default();
-            if let Some(name) = imports.keys().find(|name| rest.contains_key(*name)) {
-                let rule = format!("`{}` is the name of a REST tool, too", own_name(name));
-                section.refuse_key(TOOLS.openapi.name, rule, None);
-            }
-            if !host.is_empty() && servers.contains_key(HOST) {
-                let rule = "a tool server has the name `host`, too; call that otherwise";
-                section.refuse_key(TOOLS.host.name, rule, None);
-            }
-            servers.extend(rest);
-            servers.extend(imports);
-            let sandbox = section.get(&TOOLS.sandbox);
-            if sandbox.is_some() && !names.iter().any(|name| name == Self::SHELL) {
-                let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
-                section.refuse_key(TOOLS.sandbox.name, rule, None);
-            }
-            let Env(env) = section.get(&TOOLS.env).unwrap_or_default();
-            if !env.is_empty() && !names.iter().any(|name| name == Self::SHELL) {
-                let rule = "`env` is for `shell`, which is not one of `builtin`; a server has an `env` of its own";
-                section.refuse_key(TOOLS.env.name, rule, None);
-            }
-            let http_get = section.get(&TOOLS.http_get);
-            refuse_unused_terms(section, &names);
-            Self {
-                builtin: names,
-                env,
-                host,
-                http_get,
-                sandbox,
-                servers,
-                workspace: section.get(&TOOLS.workspace),
-            }
-        })
-    }
+impl Judge for ToolsEntry {
+    type Output = ToolsSpec;
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&TOOLS)
+    fn judge(self, section: &Section<'_, '_>) -> Option<ToolsSpec> {
+        let mut builtin: Vec<String> = Vec::new();
+        for name in self.builtin {
+            if builtin.contains(&name) {
+                let rule = format!("`{name}` occurs twice");
+                section.refuse_key(TOOLS.builtin.name, rule, None);
+            } else {
+                builtin.push(name);
+            }
+        }
+        if let Some(name) = self
+            .openapi
+            .keys()
+            .find(|name| self.rest.contains_key(*name))
+        {
+            let rule = format!("`{name}` is the name of a REST tool, too");
+            section.refuse_key(TOOLS.openapi.name, rule, None);
+        }
+        let mut known = BTreeSet::new();
+        if let Some(name) = self.host.iter().find(|name| !known.insert(*name)) {
+            let rule = format!("`{name}` occurs twice");
+            section.refuse_key(TOOLS.host.name, rule, None);
+        }
+        if !self.host.is_empty() && self.mcp.contains_key(HOST) {
+            let rule = "a tool server has the name `host`, too; call that otherwise";
+            section.refuse_key(TOOLS.host.name, rule, None);
+        }
+        let services = self.rest.into_iter().chain(self.openapi);
+        let services = services.map(|(name, spec)| (format!("{REST_PREFIX}{name}"), spec));
+        let servers = self.mcp.into_iter().filter(|(_, server)| server.enabled);
+        let has_shell = builtin.iter().any(|name| name == ToolsSpec::SHELL);
+        if self.sandbox.is_some() && !has_shell {
+            let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
+            section.refuse_key(TOOLS.sandbox.name, rule, None);
+        }
+        if !self.env.is_empty() && !has_shell {
+            let rule = "`env` is for `shell`, which is not one of `builtin`; a server has an `env` of its own";
+            section.refuse_key(TOOLS.env.name, rule, None);
+        }
+        refuse_unused_terms(section, &builtin);
+        Some(ToolsSpec {
+            builtin,
+            env: self.env,
+            host: self.host,
+            http_get: self.http_get,
+            sandbox: self.sandbox,
+            servers: servers.chain(services).collect(),
+            workspace: self.workspace,
+        })
     }
 }
 
-impl Read for RedactionTerms {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &REDACT, |section| {
-            let env = section.get(&REDACT.env).unwrap_or_default();
-            let headers = section.get(&REDACT.headers).unwrap_or_default();
-            if headers.len() > MAX_HEADERS
-                || headers
-                    .iter()
-                    .any(|HeaderName(name)| name.len() > MAX_HEADER_BYTES)
-            {
-                let rule =
-                    format!("at most {MAX_HEADERS} headers of at most {MAX_HEADER_BYTES} bytes");
-                section.refuse_key(REDACT.headers.name, rule, None);
-            }
-            let patterns = section.get(&REDACT.patterns).unwrap_or_default();
-            if patterns.len() > MAX_PATTERNS {
-                let rule = format!("at most {MAX_PATTERNS} patterns");
-                section.refuse_key(REDACT.patterns.name, rule, None);
-            }
-            Self {
-                env: env.into_iter().map(|EnvName(name)| name).collect(),
-                headers: headers.into_iter().map(|HeaderName(name)| name).collect(),
-                patterns: patterns
-                    .into_iter()
-                    .map(|SecretPattern(text)| text)
-                    .collect(),
-            }
-        })
-    }
+impl Judge for RedactionTerms {
+    type Output = Self;
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&REDACT)
+    fn judge(self, section: &Section<'_, '_>) -> Option<Self> {
+        let is_long = |name: &String| name.len() > MAX_HEADER_BYTES;
+        if self.headers.len() > MAX_HEADERS || self.headers.iter().any(is_long) {
+            let rule = format!("at most {MAX_HEADERS} headers of at most {MAX_HEADER_BYTES} bytes");
+            section.refuse_key(REDACT.headers.name, rule, None);
+        }
+        if self.patterns.len() > MAX_PATTERNS {
+            let rule = format!("at most {MAX_PATTERNS} patterns");
+            section.refuse_key(REDACT.patterns.name, rule, None);
+        }
+        Some(self)
     }
 }
 
@@ -233,33 +188,16 @@ fn refuse_command_line(section: &Section<'_, '_>, command: &str) {
     section.refuse_key(SERVER.command.name, rule, Some(help));
 }
 
-impl Read for OAuthSpec {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &OAUTH, |section| {
-            let variable = |EnvName(name)| name;
-            let address = |Url(address)| address;
-            let read = Self {
-                client_id: section.get(&OAUTH.client_id),
-                client_secret_env: section.get(&OAUTH.client_secret_env).map(variable),
-                grant: section.get(&OAUTH.grant).unwrap_or_default(),
-                id_token_env: section.get(&OAUTH.id_token_env).map(variable),
-                idp_client_id: section.get(&OAUTH.idp_client_id),
-                idp_token_endpoint: section.get(&OAUTH.idp_token_endpoint).map(address),
-                issuer: section.get(&OAUTH.issuer).map(address),
-                private_key_env: section.get(&OAUTH.private_key_env).map(variable),
-                scopes: section.get(&OAUTH.scopes).unwrap_or_default(),
-            };
-            read.refuse_what_does_not_fit(section);
-            read
-        })
-    }
+impl Judge for OAuthTerms {
+    type Output = Self;
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&OAUTH)
+    fn judge(self, section: &Section<'_, '_>) -> Option<Self> {
+        self.refuse_what_does_not_fit(section);
+        Some(self)
     }
 }
 
-impl OAuthSpec {
+impl OAuthTerms {
     /// What a grant needs, and what belongs to another one.
     fn refuse_what_does_not_fit(&self, section: &Section<'_, '_>) {
         let has_proof = self.client_secret_env.is_some() || self.private_key_env.is_some();
@@ -297,104 +235,82 @@ impl OAuthSpec {
     }
 }
 
-impl Read for McpSpec {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &SERVER, |section| {
-            let command = section.get(&SERVER.command);
-            let args = section.get(&SERVER.args).unwrap_or_default();
-            let arg_variables = section.get(&SERVER.arg_variables).unwrap_or_default();
-            let Env(env) = section.get(&SERVER.env).unwrap_or_default();
-            let url = section.get(&SERVER.url);
-            let Headers(headers) = section.get(&SERVER.headers).unwrap_or_default();
-            let oauth = section.get(&SERVER.oauth).map(Box::new);
-            let terms = McpTerms {
-                elicitation: section.get(&SERVER.elicitation).unwrap_or_default(),
-                health_probe: section.get(&SERVER.health_probe).unwrap_or_default(),
-                offers: section.get(&SERVER.offers).unwrap_or_default(),
-                roots: section.get(&SERVER.roots).unwrap_or_default(),
-                sampling: section.get(&SERVER.sampling),
-            };
-            let enabled = section.get(&SERVER.enabled).unwrap_or(true);
-            let pin = section.get(&SERVER.pin);
-            let queue = section.get(&SERVER.queue);
-            let sandbox = section.get(&SERVER.sandbox);
-            let shared = section.get(&SERVER.shared).unwrap_or(true);
-            let remote = section.get(&SERVER.server_type);
-            let tools = ToolFilter {
-                allowed: section.get(&SERVER.tools_allowed),
-                denied: section.get(&SERVER.tools_denied).unwrap_or_default(),
-            };
-            let (stdio, http) = (
-                section.has(SERVER.command.name),
-                section.has(SERVER.url.name),
-            );
-            if stdio == http {
-                let rule = if stdio {
-                    "a server has either a `command` or a `url`, not both"
-                } else {
-                    "a server needs a `command` or a `url`"
-                };
-                section.refuse(rule, None);
-                return None;
-            }
-            for row in SERVER.rows() {
-                let beside = row.not_with.iter().find(|other| section.has(other));
-                if let Some(other) = beside.filter(|_| section.has(row.name)) {
-                    let rule = format!("a server with a `{other}` has no `{}`", row.name);
-                    section.refuse_key(row.name, rule, None);
-                }
-            }
-            if let Some(command) = command.as_ref().filter(|_| !section.has(SERVER.args.name)) {
-                refuse_command_line(section, command);
-            }
-            let transport = if http {
-                let url = url?.0;
-                let socket = url.starts_with("ws");
-                let remote = remote.unwrap_or(if socket {
-                    Remote::Websocket
-                } else {
-                    Remote::Http
-                });
-                if socket != (remote == Remote::Websocket) {
-                    let rule =
-                        "a websocket has an address with `ws` or `wss`, and no other server has";
-                    section.refuse_key(SERVER.server_type.name, rule.to_owned(), None);
-                }
-                if oauth.is_some() && socket {
-                    let rule = "a server behind a websocket has no `oauth`";
-                    section.refuse_key(SERVER.oauth.name, rule, None);
-                }
-                McpTransport::Remote {
-                    headers,
-                    oauth,
-                    remote,
-                    url,
-                }
-            } else {
-                McpTransport::Stdio {
-                    arg_variables: arg_variables
-                        .into_iter()
-                        .map(|EnvName(name)| name)
-                        .collect(),
-                    args: args.into_iter().map(|ScalarText(text)| text).collect(),
-                    command: command?,
-                    env,
-                }
-            };
-            Some(Self {
-                enabled,
-                pin,
-                queue,
-                sandbox,
-                shared,
-                terms,
-                tools,
-                transport,
-            })
-        })?
-    }
+impl Judge for ServerEntry {
+    type Output = McpSpec;
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form_or_elsewhere(&SERVER)
+    fn judge(self, section: &Section<'_, '_>) -> Option<McpSpec> {
+        let (stdio, http) = (
+            section.has(SERVER.command.name),
+            section.has(SERVER.url.name),
+        );
+        if stdio == http {
+            let rule = if stdio {
+                "a server has either a `command` or a `url`, not both"
+            } else {
+                "a server needs a `command` or a `url`"
+            };
+            section.refuse(rule, None);
+            return None;
+        }
+        for row in SERVER.rows() {
+            let beside = row.not_with.iter().find(|other| section.has(other));
+            if let Some(other) = beside.filter(|_| section.has(row.name)) {
+                let rule = format!("a server with a `{other}` has no `{}`", row.name);
+                section.refuse_key(row.name, rule, None);
+            }
+        }
+        let command = self.command.as_ref();
+        if let Some(command) = command.filter(|_| !section.has(SERVER.args.name)) {
+            refuse_command_line(section, command);
+        }
+        let transport = if http {
+            let url = self.url?;
+            let socket = url.starts_with("ws");
+            let remote = self.server_type.unwrap_or(if socket {
+                Remote::Websocket
+            } else {
+                Remote::Http
+            });
+            if socket != (remote == Remote::Websocket) {
+                let rule = "a websocket has an address with `ws` or `wss`, and no other server has";
+                section.refuse_key(SERVER.server_type.name, rule, None);
+            }
+            if self.oauth.is_some() && socket {
+                let rule = "a server behind a websocket has no `oauth`";
+                section.refuse_key(SERVER.oauth.name, rule, None);
+            }
+            McpTransport::Remote {
+                headers: self.headers,
+                oauth: self.oauth.map(Box::new),
+                remote,
+                url,
+            }
+        } else {
+            McpTransport::Stdio {
+                arg_variables: self.arg_variables,
+                args: self.args,
+                command: self.command?,
+                env: self.env,
+            }
+        };
+        Some(McpSpec {
+            enabled: self.enabled,
+            pin: self.pin,
+            queue: self.queue,
+            sandbox: self.sandbox,
+            shared: self.shared,
+            terms: McpTerms {
+                elicitation: self.elicitation,
+                health_probe: self.health_probe,
+                offers: self.offers,
+                roots: self.roots,
+                sampling: self.sampling,
+            },
+            tools: ToolFilter {
+                allowed: self.tools_allowed,
+                denied: self.tools_denied,
+            },
+            transport,
+        })
     }
 }

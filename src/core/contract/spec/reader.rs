@@ -11,6 +11,8 @@ use super::tree::{Kind, Node};
 use crate::message::{Digest, MAX_EXACT, is_recorded_exactly};
 
 impl Read for bool {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let value = match plain(node) {
             Some("true" | "True" | "TRUE") => Some(true),
@@ -29,6 +31,8 @@ impl Read for bool {
 }
 
 impl Read for u64 {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         integer(node, reporter, MAX_EXACT)
     }
@@ -39,6 +43,8 @@ impl Read for u64 {
 }
 
 impl Read for u32 {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let value = integer(node, reporter, Self::MAX.into())?;
         Self::try_from(value).ok()
@@ -50,19 +56,21 @@ impl Read for u32 {
 }
 
 /// An integer up to 2^64 − 1 that may also be written as text, because a JSON number may not hold it.
-pub(in crate::contract) struct Big(pub(super) u64);
+pub(in crate::contract) struct Big;
 
 impl Read for Big {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = u64;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         if let Kind::Scalar { text, plain: false } = &node.kind {
             let value = text.parse::<u64>().ok().filter(|v| v.to_string() == *text);
             if value.is_none() {
                 let what = format!("a whole number from 0 to {}", u64::MAX);
                 reporter.expected(node, &what);
             }
-            return value.map(Self);
+            return value;
         }
-        integer(node, reporter, u64::MAX).map(Self)
+        integer(node, reporter, u64::MAX)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -74,6 +82,8 @@ impl Read for Big {
 }
 
 impl Read for f64 {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let value = plain(node)
             .filter(|text| is_number(text))
@@ -91,6 +101,8 @@ impl Read for f64 {
 }
 
 impl Read for String {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::Scalar { text, plain } = &node.kind else {
             reporter.expected(node, "text");
@@ -114,12 +126,14 @@ impl Read for String {
 }
 
 /// Any scalar but null, taken as the text it is written as: arguments, headers, environment variables.
-pub(in crate::contract) struct ScalarText(pub(super) String);
+pub(in crate::contract) struct ScalarText;
 
 impl Read for ScalarText {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = String;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         match &node.kind {
-            Kind::Scalar { text, .. } if !node.is_null() => Some(Self(text.clone())),
+            Kind::Scalar { text, .. } if !node.is_null() => Some(text.clone()),
             Kind::Scalar { .. } | Kind::List(_) | Kind::Map(_) => {
                 reporter.refuse(node, "expected text", None);
                 None
@@ -133,6 +147,8 @@ impl Read for ScalarText {
 }
 
 impl Read for Digest {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let digest = match &node.kind {
             Kind::Scalar { text, .. } => text.parse().ok(),
@@ -150,13 +166,15 @@ impl Read for Digest {
 }
 
 impl<T: Read> Read for Vec<T> {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Vec<T::Output>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let Kind::List(items) = &node.kind else {
             reporter.expected(node, "a list");
             return None;
         };
         // Every item is read, so that every fault is found.
-        let read: Vec<Option<T>> = items
+        let read: Vec<Option<T::Output>> = items
             .iter()
             .enumerate()
             .map(|(n, item)| T::read(item, &reporter.below(&n.to_string())))
@@ -170,7 +188,9 @@ impl<T: Read> Read for Vec<T> {
 }
 
 impl<T: Read> Read for (T, T) {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = (T::Output, T::Output);
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let Kind::List(items) = &node.kind else {
             reporter.expected(node, "a pair [from, to]");
             return None;
@@ -199,12 +219,14 @@ impl<T: Read> Read for (T, T) {
 
 /// A mapping whose keys the author chooses.
 impl<T: Read> Read for BTreeMap<String, T> {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = BTreeMap<String, T::Output>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let Kind::Map(entries) = &node.kind else {
             reporter.expected(node, "a mapping");
             return None;
         };
-        let mut map = Self::new();
+        let mut map = BTreeMap::new();
         for (key, value) in entries {
             if let Some(value) = T::read(value, &reporter.below(&key.text)) {
                 map.insert(key.text.clone(), value);
@@ -220,9 +242,11 @@ impl<T: Read> Read for BTreeMap<String, T> {
 
 /// Any value, typed as YAML's core schema types it: JSON written in place.
 impl Read for Value {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         match &node.kind {
-            Kind::List(_) => Vec::read(node, reporter).map(Self::Array),
+            Kind::List(_) => Vec::<Self>::read(node, reporter).map(Self::Array),
             Kind::Map(entries) => {
                 let read: Vec<Option<(String, Self)>> = entries
                     .iter()
@@ -263,6 +287,8 @@ impl Read for Value {
 }
 
 impl<T: Choice> Read for T {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         choose(node, reporter, T::WORDS)
     }

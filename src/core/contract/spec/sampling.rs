@@ -1,24 +1,16 @@
-//! Reads sampling parameters. Does not know which protocol sends them.
+//! The parameters of requests: overrides of the command line apart from what is written, and one layer over another.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::contract_spec::{ModelSpec, ReasoningMap, SamplingSpec, Setting};
-use super::form::{Key, OFF_WORDS, Read, Schemas};
-use super::keys::{MODEL, SAMPLING};
-use super::reader::{Big, plain};
+use super::form::{Facts, Read, Schemas, Stated, Visit};
+use super::keys::{SAMPLING, SamplingSpec};
 use super::reporter::Reporter;
-use super::section::Section;
-use super::texts::{ClampedTo, NotNegative, ReasoningTokens, StopTexts};
+use super::section::{Keyed, Section};
 use super::tree::{Kind, Node};
-use super::words::{Caching, Level};
-use crate::contract::ReasoningValue;
-
-/// What other programs call a parameter that has no value. For the longest answer it means that none is asked for (001 §2).
-const UNDEFINED: &str = "undefined";
-/// The longest word of a reasoning mapping.
-const MAX_WORD: usize = 64;
 
 impl Read for SamplingSpec {
+    type Output = Self;
+
     /// Overrides of the command line are kept apart: they come before every part of the file.
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::Map(entries) = &node.kind else {
@@ -32,7 +24,7 @@ impl Read for SamplingSpec {
         let part = |entries| {
             let kind = Kind::Map(entries);
             let place = node.place.clone();
-            Section::read(&Node { kind, place }, reporter, &SAMPLING, read_sampling)
+            Section::of::<Self>(&Node { kind, place }, reporter, &SAMPLING)
         };
         let above = (!commanded.is_empty()).then(|| part(commanded));
         let below = part(written)?;
@@ -47,114 +39,72 @@ impl Read for SamplingSpec {
     }
 }
 
-fn read_sampling(section: &mut Section<'_, '_>) -> SamplingSpec {
-    SamplingSpec {
-        caching: setting(section, &SAMPLING.caching, |Caching(word)| word.to_owned()),
-        commanded: None,
-        max_output_tokens: setting(section, &SAMPLING.max_output_tokens, |n| n),
-        reasoning: setting(section, &SAMPLING.reasoning, |Level(word)| word.to_owned()),
-        reasoning_tokens: setting(section, &SAMPLING.reasoning_tokens, |ReasoningTokens(n)| n),
-        repeat_penalty: setting(section, &SAMPLING.repeat_penalty, |NotNegative(n)| n),
-        seed: setting(section, &SAMPLING.seed, |Big(n)| n),
-        stop: setting(section, &SAMPLING.stop, |StopTexts(stops)| stops),
-        stream: section.get(&SAMPLING.stream),
-        temperature: setting(section, &SAMPLING.temperature, |ClampedTo(n)| n),
-        top_p: setting(section, &SAMPLING.top_p, |ClampedTo(n)| n),
-    }
-}
-
-/// A parameter that null and the words of 001 §2 switch off.
-fn setting<T: Read, U, V>(
-    section: &mut Section<'_, '_>,
-    key: &Key<T, U>,
-    value: impl FnOnce(T) -> V,
-) -> Setting<V> {
-    let Some(node) = section.node(key) else {
-        return Setting::Unset;
-    };
-    let is_cap = key.name == SAMPLING.max_output_tokens.name;
-    let is_off = |text: &str| OFF_WORDS.contains(&text) || is_cap && text == UNDEFINED;
-    let off = matches!(&node.kind, Kind::Scalar { text, .. } if is_off(text));
-    if off || node.is_null() {
-        return Setting::Off;
-    }
-    let reporter = section.reporter.below(key.name);
-    if matches!(&node.kind, Kind::Scalar { text, .. } if text == UNDEFINED) {
-        let rule = format!("expected a value, got {}", reporter.describe(node));
-        let help = format!("a word switches it off: {}", OFF_WORDS.join(", "));
-        reporter.refuse(node, rule, Some(help));
-        return Setting::Unset;
-    }
-    let read = T::read(node, &reporter);
-    read.map_or(Setting::Unset, |read| Setting::Value(value(read)))
-}
-
-impl Read for ModelSpec {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &MODEL, |section| Self {
-            buffer: section.get(&MODEL.buffer),
-            context_window: section.get(&MODEL.context_window),
-            overrides: section.get(&MODEL.overrides).unwrap_or_default(),
-            reasoning: section.get(&MODEL.reasoning),
-            tokenizer: section.or_off(&MODEL.tokenizer),
-        })
+impl SamplingSpec {
+    /// The keys that are stated here or on the command line, switched off or not.
+    pub fn written(&self) -> Vec<&'static str> {
+        let mut written = Written(Vec::new());
+        self.clone().visit(self, &mut written);
+        let commanded = self.commanded.iter();
+        let commanded = commanded.flat_map(|sampling| sampling.written());
+        written.0.sort_unstable();
+        written.0.into_iter().chain(commanded).collect()
     }
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&MODEL)
+    /// Returns the parameters that hold: the command line's part before the written one.
+    pub(super) fn effective(&self) -> Self {
+        match &self.commanded {
+            Some(commanded) => commanded.over(self),
+            None => self.clone(),
+        }
     }
-}
 
-impl Read for ReasoningMap {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let Kind::List(items) = &node.kind else {
-            let value = read_value(node, reporter)?;
-            return Some(Self([value.clone(), value.clone(), value.clone(), value]));
+    /// This, and what it leaves out from `below`. What the command line says is left out of both.
+    pub(super) fn over(&self, below: &Self) -> Self {
+        let mut made = Self {
+            commanded: None,
+            ..self.clone()
         };
-        let [minimal, low, medium, high] = items.as_slice() else {
-            let rule = format!(
-                "expected one value or four, [minimal, low, medium, high], got {}",
-                items.len()
-            );
-            reporter.refuse(node, rule, None);
-            return None;
-        };
-        let one = |n: &str, item| read_value(item, &reporter.below(n));
-        let (minimal, low) = (one("0", minimal), one("1", low));
-        let (medium, high) = (one("2", medium), one("3", high));
-        Some(Self([minimal?, low?, medium?, high?]))
+        made.visit(below, &mut Over);
+        made
     }
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        let value = json!({"anyOf": [
-            {"type": "string", "minLength": 1, "maxLength": MAX_WORD},
-            u64::schema(definitions),
-            {"type": "null"},
-        ]});
-        json!({"anyOf": [
-            value,
-            {"type": "array", "items": value, "minItems": 4, "maxItems": 4},
-        ]})
+    /// This without the keys of these names.
+    pub(super) fn without(&self, keys: &[&str]) -> Self {
+        let mut made = self.clone();
+        made.visit(self, &mut Without(keys));
+        made
     }
 }
 
-/// A word, a number of tokens, or null; None if it is none of them.
-#[expect(
-    clippy::option_option,
-    reason = "null is a value here: the level is off"
-)]
-fn read_value(node: &Node, reporter: &Reporter<'_>) -> Option<Option<ReasoningValue>> {
-    if node.is_null() {
-        return Some(None);
+/// Collects the keys that are stated.
+struct Written(Vec<&'static str>);
+
+impl Visit for Written {
+    fn visit<T: Stated>(&mut self, key: &Facts, own: &mut T, _: &T) {
+        if own.is_stated() {
+            self.0.push(key.name);
+        }
     }
-    if plain(node).is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit())) {
-        return u64::read(node, reporter).map(|n| (n > 0).then_some(ReasoningValue::Tokens(n)));
+}
+
+/// Takes what is left out from the other one.
+struct Over;
+
+impl Visit for Over {
+    fn visit<T: Stated>(&mut self, _: &Facts, own: &mut T, other: &T) {
+        if !own.is_stated() {
+            own.clone_from(other);
+        }
     }
-    let word = String::read(node, reporter)?;
-    if word.is_empty() || word.chars().count() > MAX_WORD {
-        let rule = format!("expected a word of 1 to {MAX_WORD} characters or a number of tokens");
-        reporter.refuse(node, rule, None);
-        return None;
+}
+
+/// Leaves out the keys of these names.
+struct Without<'k>(&'k [&'k str]);
+
+impl Visit for Without<'_> {
+    fn visit<T: Stated>(&mut self, key: &Facts, own: &mut T, _: &T) {
+        if self.0.contains(&key.name) {
+            *own = T::default();
+        }
     }
-    Some(Some(ReasoningValue::Word(word)))
 }

@@ -1,11 +1,13 @@
 //! One mapping of the file while its keys are read. Does not know what they mean.
 
-use super::contract_spec::Setting;
 use super::error::SourceRange;
-use super::form::{Form, Key as FormKey, Null, Read};
+use super::form::{Form, Key as FormKey, Null, OFF_WORDS, Read, Setting, Visit};
 use super::reporter::Reporter;
 use super::suggest::{elsewhere, suggest};
 use super::tree::{Key, Kind, Node};
+
+/// The word of other programs for a parameter that has no value. For the longest answer it means that none is asked for (001 §2).
+const UNDEFINED: &str = "undefined";
 
 /// One mapping of the file while its keys are read; [`Section::read`] refuses the keys that its form does not have.
 pub(super) struct Section<'n, 'f> {
@@ -40,6 +42,26 @@ impl<'n, 'f> Section<'n, 'f> {
         Some(filled)
     }
 
+    /// Reads `node` as the mapping of a struct.
+    pub(super) fn of<T: Keyed>(
+        node: &'n Node,
+        reporter: &Reporter<'f>,
+        form: &'static dyn Form,
+    ) -> Option<T> {
+        Self::read(node, reporter, form, T::from_section)?
+    }
+
+    /// Reads `node` as the mapping of a struct, and returns the value that its keys come to.
+    pub(super) fn judged<T: Keyed + Judge>(
+        node: &'n Node,
+        reporter: &Reporter<'f>,
+        form: &'static dyn Form,
+    ) -> Option<T::Output> {
+        Self::read(node, reporter, form, |section| {
+            T::from_section(section)?.judge(section)
+        })?
+    }
+
     /// The node of `key`, which counts as read.
     pub(super) fn node<T, U>(&mut self, key: &FormKey<T, U>) -> Option<&'n Node> {
         self.declared.push(key.name);
@@ -58,24 +80,46 @@ impl<'n, 'f> Section<'n, 'f> {
     }
 
     /// The value of `key`. Null is one, and faulty, unless null means the same as leaving the key out.
-    pub(super) fn get<T: Read, U>(&mut self, key: &FormKey<T, U>) -> Option<T> {
+    pub(super) fn get<T: Read, U>(&mut self, key: &FormKey<T, U>) -> Option<T::Output> {
         let node = self.node(key);
         if node.is_none() && key.is_needed() {
             self.refuse(format!("the key `{}` is missing", key.name), None);
         }
-        let node = node.filter(|node| key.null() != Null::LeftOut || !node.is_null())?;
+        let facts = key.facts();
+        let node = node.filter(|node| facts.null != Null::LeftOut || !node.is_null())?;
+        if let Some((least, most)) = facts.within
+            && let Kind::Scalar { text, .. } = &node.kind
+            && let Ok(number) = text.parse::<u64>()
+            && !(least..=most).contains(&number)
+        {
+            let rule = format!("out of range: expected {least} to {most}");
+            self.refuse_key(key.name, rule, None);
+        }
         T::read(node, &self.reporter.below(key.name))
     }
 
-    /// The value of `key`, where null means that there shall be none.
-    pub(super) fn or_off<T: Read, U>(&mut self, key: &FormKey<T, U>) -> Setting<T> {
-        match self.node(key) {
-            None => Setting::Unset,
-            Some(node) if node.is_null() => Setting::Off,
-            Some(node) => {
-                T::read(node, &self.reporter.below(key.name)).map_or(Setting::Unset, Setting::Value)
+    /// The value of `key`, which null, and where the key takes them the words of 001 §2, switch off.
+    pub(super) fn or_off<T: Read, U>(&mut self, key: &FormKey<T, U>) -> Setting<T::Output> {
+        let Some(node) = self.node(key) else {
+            return Setting::Unset;
+        };
+        let facts = key.facts();
+        let reporter = self.reporter.below(key.name);
+        if let (Kind::Scalar { text, .. }, Null::OffAsWords) = (&node.kind, facts.null) {
+            if OFF_WORDS.contains(&text.as_str()) || (text == UNDEFINED && facts.undefined_is_off) {
+                return Setting::Off;
+            }
+            if text == UNDEFINED {
+                let rule = format!("expected a value, got {}", reporter.describe(node));
+                let help = format!("a word switches it off: {}", OFF_WORDS.join(", "));
+                reporter.refuse(node, rule, Some(help));
+                return Setting::Unset;
             }
         }
+        if node.is_null() {
+            return Setting::Off;
+        }
+        T::read(node, &reporter).map_or(Setting::Unset, Setting::Value)
     }
 
     /// Reports a rule that the section as a whole breaks.
@@ -117,4 +161,21 @@ impl<'n, 'f> Section<'n, 'f> {
                 .add(&key.place, &path, rule, Some(help));
         }
     }
+}
+
+/// A struct that holds the keys of one mapping.
+pub(super) trait Keyed: Sized {
+    /// Reads every key; None if one is missing that the mapping needs.
+    fn from_section(section: &mut Section<'_, '_>) -> Option<Self>;
+
+    /// Hands every key that may be left out to `visitor`, with its value here and in `other`.
+    fn visit(&mut self, other: &Self, visitor: &mut impl Visit);
+}
+
+/// Rules about more than one key of a mapping, and the value that its keys come to.
+pub(super) trait Judge: Sized {
+    type Output;
+
+    /// Reports broken rules and returns the value.
+    fn judge(self, section: &Section<'_, '_>) -> Option<Self::Output>;
 }

@@ -15,7 +15,7 @@ use super::tests::{parse, small};
 use super::tree;
 use super::{WorkflowSpec, contract_file_schema};
 use crate::contract::ContractSpec;
-use crate::contract::shipped_schema::is_shipped;
+use crate::contract::tests_shipped_schema::is_shipped;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const FILE_NAME: &str = "contracts/contract-file.schema.json";
@@ -280,11 +280,11 @@ fn every_form_is_described_once_and_refuses_what_it_does_not_know() {
         for row in form.rows() {
             let property = &properties[row.name];
             assert!(property["description"].is_string(), "{}", row.name);
-            let stated = match row.default_value {
+            let stated = match &row.default_value {
                 RenderedDefault::Value(default_value) => Some(default_value),
                 RenderedDefault::Text(_) => None,
             };
-            assert_eq!(property.get("default"), stated.as_ref(), "{}", row.name);
+            assert_eq!(property.get("default"), stated, "{}", row.name);
         }
     }
 }

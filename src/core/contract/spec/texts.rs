@@ -1,6 +1,7 @@
 //! Text and small values that have a form of their own.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use serde_json::{Value, json};
 
@@ -8,9 +9,10 @@ use super::form::{Read, Schemas};
 use super::names::{ENV_NAME, HEADER_NAME, SERVER_NAME, is_env_name, is_header_name};
 use super::reader::ScalarText;
 use super::reporter::Reporter;
-use super::transport::McpSpec;
 use super::tree::{Kind, Node};
-use crate::contract::{check_address, check_server_name, secret_pattern};
+use crate::contract::{
+    HostPattern, PrivateNetwork, check_address, check_server_name, secret_pattern,
+};
 
 /// The most stop sequences, and the longest in characters: what every protocol takes that has them.
 const MAX_STOPS: usize = 4;
@@ -28,12 +30,14 @@ fn env_name(node: &Node, reporter: &Reporter<'_>, help: &str) -> Option<String> 
 }
 
 /// The name of the variable that holds a key.
-pub(in crate::contract) struct KeyEnv(pub(super) String);
+pub(in crate::contract) struct KeyEnv;
 
 impl Read for KeyEnv {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = String;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let help = "the key itself never belongs in a contract file";
-        env_name(node, reporter, help).map(Self)
+        env_name(node, reporter, help)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -42,12 +46,14 @@ impl Read for KeyEnv {
 }
 
 /// The name of a variable.
-pub(in crate::contract) struct EnvName(pub(super) String);
+pub(in crate::contract) struct EnvName;
 
 impl Read for EnvName {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = String;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let help = "the value itself never belongs in a contract file";
-        env_name(node, reporter, help).map(Self)
+        env_name(node, reporter, help)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -56,17 +62,17 @@ impl Read for EnvName {
 }
 
 /// Variables with their values.
-#[derive(Default)]
-pub(in crate::contract) struct Env(pub(super) BTreeMap<String, String>);
+pub(in crate::contract) struct Env;
 
 impl Read for Env {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let map: BTreeMap<String, ScalarText> = Read::read(node, reporter)?;
+    type Output = BTreeMap<String, String>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+        let map = BTreeMap::<String, ScalarText>::read(node, reporter)?;
         if map.keys().any(|name| !is_env_name(name)) {
             reporter.refuse(node, "expected names of environment variables", None);
         }
-        let plain = map.into_iter().map(|(name, ScalarText(text))| (name, text));
-        Some(Self(plain.collect()))
+        Some(map)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -75,22 +81,7 @@ impl Read for Env {
 }
 
 /// The name of a header.
-pub(in crate::contract) struct HeaderName(pub(super) String);
-
-impl Read for HeaderName {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let name = String::read(node, reporter)?;
-        if is_header_name(&name) {
-            return Some(Self(name));
-        }
-        reporter.refuse(node, "not a header name", None);
-        None
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": HEADER_NAME})
-    }
-}
+pub(in crate::contract) struct HeaderName;
 
 /// Headers that say where a request ends: an author's would cut it.
 const OF_CONNECTION: [&str; 2] = ["content-length", "transfer-encoding"];
@@ -101,11 +92,12 @@ fn is_no_part(c: char) -> bool {
 }
 
 /// Headers with their values.
-#[derive(Default)]
-pub(in crate::contract) struct Headers(pub(super) BTreeMap<String, String>);
+pub(in crate::contract) struct Headers;
 
 impl Read for Headers {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = BTreeMap<String, String>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         if let Kind::Map(entries) = &node.kind {
             for (key, _) in entries.iter().filter(|(key, _)| !is_header_name(&key.text)) {
                 let rule = "not a header name";
@@ -129,9 +121,7 @@ impl Read for Headers {
                 }
             }
         }
-        let map: BTreeMap<String, ScalarText> = Read::read(node, reporter)?;
-        let plain = map.into_iter().map(|(name, ScalarText(text))| (name, text));
-        Some(Self(plain.collect()))
+        BTreeMap::<String, ScalarText>::read(node, reporter)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -139,29 +129,79 @@ impl Read for Headers {
     }
 }
 
-/// Tool servers by name.
-#[derive(Default)]
-pub(in crate::contract) struct Servers(pub(super) BTreeMap<String, McpSpec>);
+/// Names of one kind.
+pub(in crate::contract) trait Names {
+    /// The pattern of such a name.
+    const PATTERN: &'static str;
 
-impl Read for Servers {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    fn check(name: &str) -> Result<(), String>;
+}
+
+/// Names of tool servers.
+pub(in crate::contract) struct ServerNames;
+/// Names of tools of web services: with their prefix they have 64 characters at most.
+pub(in crate::contract) struct RestNames;
+/// Names of services with operations, whose names follow them.
+pub(in crate::contract) struct ImportNames;
+
+impl Names for ServerNames {
+    const PATTERN: &'static str = SERVER_NAME;
+
+    fn check(name: &str) -> Result<(), String> {
+        check_server_name(name).map_err(str::to_owned)
+    }
+}
+
+impl Names for RestNames {
+    const PATTERN: &'static str = "^[A-Za-z0-9_-]{1,58}$";
+
+    fn check(name: &str) -> Result<(), String> {
+        check_name(name, 58)
+    }
+}
+
+impl Names for ImportNames {
+    const PATTERN: &'static str = "^[A-Za-z0-9_-]{1,32}$";
+
+    fn check(name: &str) -> Result<(), String> {
+        check_name(name, 32)
+    }
+}
+
+fn check_name(name: &str, most: usize) -> Result<(), String> {
+    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    if (1..=most).contains(&name.len()) && name.bytes().all(word) {
+        return Ok(());
+    }
+    Err(format!(
+        "such a name is 1 to {most} characters of A–Z a–z 0–9 _ -"
+    ))
+}
+
+/// A mapping whose keys are names of a kind.
+pub(in crate::contract) struct Named<N, T>(PhantomData<(N, T)>);
+
+impl<N: Names, T: Read> Read for Named<N, T> {
+    type Output = BTreeMap<String, T::Output>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         if let Kind::Map(entries) = &node.kind {
             for (key, _) in entries {
-                let reporter = reporter.below(&key.text);
-                if let Err(rule) = check_server_name(&key.text) {
-                    reporter
-                        .findings
-                        .add(&key.place, &reporter.path, rule, None);
+                if let Err(rule) = N::check(&key.text) {
+                    let path = reporter.join(&key.text);
+                    reporter.findings.add(&key.place, &path, rule, None);
                 }
             }
         }
-        let mut servers: BTreeMap<String, McpSpec> = Read::read(node, reporter)?;
-        servers.retain(|_, server| server.enabled);
-        Some(Self(servers))
+        BTreeMap::<String, T>::read(node, reporter)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
-        named(SERVER_NAME, &McpSpec::schema(definitions))
+        named(N::PATTERN, &T::schema(definitions))
     }
 }
 
@@ -174,72 +214,68 @@ fn named(pattern: &str, value: &Value) -> Value {
     })
 }
 
-/// A regular expression for secrets.
-pub(in crate::contract) struct SecretPattern(pub(super) String);
-
-impl Read for SecretPattern {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let text = String::read(node, reporter)?;
-        match secret_pattern(&text) {
-            Ok(_) => Some(Self(text)),
-            Err(rule) => {
-                reporter.refuse(node, rule, None);
-                None
-            }
-        }
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        String::schema(definitions)
-    }
+/// Parses a text, and reports the rule that it breaks.
+fn parsed<T>(
+    node: &Node,
+    reporter: &Reporter<'_>,
+    parse: impl FnOnce(String) -> Result<T, String>,
+) -> Option<T> {
+    let parsed = parse(String::read(node, reporter)?);
+    parsed
+        .map_err(|rule| reporter.refuse(node, rule, None))
+        .ok()
 }
+
+/// Declares the readers of texts: the type that is read, its value, its schema, and what parses it.
+macro_rules! texts {
+    ($($name:ident: $output:ty, $schema:tt, $parse:expr;)+) => {
+        $(impl Read for $name {
+            type Output = $output;
+
+            fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+                parsed(node, reporter, $parse)
+            }
+
+            fn schema(_: &mut Schemas) -> Value {
+                json!($schema)
+            }
+        })+
+    };
+}
+
+texts! {
+    HeaderName: String, {"type": "string", "pattern": HEADER_NAME},
+        |text| is_header_name(&text).then_some(text).ok_or_else(|| "not a header name".to_owned());
+    HostPattern: Self, {"type": "string", "pattern": r"^[^\s/@?#]+$"}, |text| Self::parse(&text);
+    PrivateNetwork: Self, {"type": "string", "pattern": r"^[0-9a-f:.]+/[0-9]{1,3}$"}, |text| Self::parse(&text);
+    SecretPattern: String, {"type": "string"}, |text| secret_pattern(&text).map(|_| text);
+    ServerUrl: String, {"type": "string", "pattern": r"^(https?|wss?)://[^/?#@\s]+([/?#]\S*)?$"}, |text| {
+        let as_http = text.strip_prefix("ws").map(|rest| format!("http{rest}"));
+        address(as_http.as_deref().unwrap_or(&text)).map(|()| text)
+    };
+    Url: String, {"type": "string", "pattern": r"^https?://[^/?#@\s]+([/?#]\S*)?$"}, |text| address(&text).map(|()| text);
+}
+
+fn address(text: &str) -> Result<(), String> {
+    check_address(text).map_err(str::to_owned)
+}
+
+/// A regular expression for secrets.
+pub(in crate::contract) struct SecretPattern;
 
 /// An address of the web that holds no user name and no password.
-pub(in crate::contract) struct Url(pub(super) String);
-
-impl Read for Url {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let text = String::read(node, reporter)?;
-        match check_address(&text) {
-            Ok(()) => Some(Self(text)),
-            Err(rule) => {
-                reporter.refuse(node, rule, None);
-                None
-            }
-        }
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": r"^https?://[^/?#@\s]+([/?#]\S*)?$"})
-    }
-}
+pub(in crate::contract) struct Url;
 
 /// The address of a tool server; of a websocket, too.
-pub(in crate::contract) struct ServerUrl(pub(super) String);
-
-impl Read for ServerUrl {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let text = String::read(node, reporter)?;
-        let as_http = text.strip_prefix("ws").map(|rest| format!("http{rest}"));
-        match check_address(as_http.as_deref().unwrap_or(&text)) {
-            Ok(()) => Some(Self(text)),
-            Err(rule) => {
-                reporter.refuse(node, rule, None);
-                None
-            }
-        }
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": r"^(https?|wss?)://[^/?#@\s]+([/?#]\S*)?$"})
-    }
-}
+pub(in crate::contract) struct ServerUrl;
 
 /// Texts that end an answer.
-pub(in crate::contract) struct StopTexts(pub(super) Vec<String>);
+pub(in crate::contract) struct StopTexts;
 
 impl Read for StopTexts {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Vec<String>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let stops = Vec::<String>::read(node, reporter)?;
         let long = |stop: &String| stop.is_empty() || stop.chars().count() > MAX_STOP_CHARS;
         if stops.len() > MAX_STOPS || stops.iter().any(long) {
@@ -247,7 +283,7 @@ impl Read for StopTexts {
             reporter.refuse(node, rule, None);
             return None;
         }
-        Some(Self(stops))
+        Some(stops)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -260,14 +296,16 @@ impl Read for StopTexts {
 }
 
 /// Tokens of reasoning; 0 is written `disabled`, too.
-pub(in crate::contract) struct ReasoningTokens(pub(super) u64);
+pub(in crate::contract) struct ReasoningTokens;
 
 impl Read for ReasoningTokens {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = u64;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         if matches!(&node.kind, Kind::Scalar { text, .. } if text == "disabled") {
-            return Some(Self(0));
+            return Some(0);
         }
-        u64::read(node, reporter).map(Self)
+        u64::read(node, reporter)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -276,11 +314,13 @@ impl Read for ReasoningTokens {
 }
 
 /// A number that is clamped to 0 to MAX (001 §2).
-pub(in crate::contract) struct ClampedTo<const MAX: u32>(pub(super) f64);
+pub(in crate::contract) struct ClampedTo<const MAX: u32>;
 
 impl<const MAX: u32> Read for ClampedTo<MAX> {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        f64::read(node, reporter).map(|number| Self(clamped(number, f64::from(MAX), reporter)))
+    type Output = f64;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+        f64::read(node, reporter).map(|number| clamped(number, f64::from(MAX), reporter))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -289,11 +329,13 @@ impl<const MAX: u32> Read for ClampedTo<MAX> {
 }
 
 /// A number that is clamped to 0 and above (001 §2).
-pub(in crate::contract) struct NotNegative(pub(super) f64);
+pub(in crate::contract) struct NotNegative;
 
 impl Read for NotNegative {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        f64::read(node, reporter).map(|number| Self(clamped(number, f64::MAX, reporter)))
+    type Output = f64;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+        f64::read(node, reporter).map(|number| clamped(number, f64::MAX, reporter))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -311,11 +353,13 @@ fn clamped(number: f64, max: f64, reporter: &Reporter<'_>) -> f64 {
 }
 
 /// A price in US dollars, as it is written: as a number of the file it would not be exact.
-pub(in crate::contract) struct Dollars(pub(super) Node);
+pub(in crate::contract) struct Dollars;
 
 impl Read for Dollars {
-    fn read(node: &Node, _: &Reporter<'_>) -> Option<Self> {
-        Some(Self(node.clone()))
+    type Output = Node;
+
+    fn read(node: &Node, _: &Reporter<'_>) -> Option<Self::Output> {
+        Some(node.clone())
     }
 
     fn schema(_: &mut Schemas) -> Value {

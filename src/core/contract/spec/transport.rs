@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    McpTerms, OAuthGrant, OpenapiTerms, Remote, RestTool, SandboxSpec, ServerKind, ToolFilter,
-    WebLimits,
+    HttpGetTerms, McpTerms, OAuthTerms, OpenapiTerms, Remote, RestTool, SandboxSpec, ServerKind,
+    ToolFilter, WebLimits,
 };
 use crate::message::Digest;
 
@@ -38,39 +38,33 @@ impl McpSpec {
     }
 }
 
-/// The mapping `oauth` of a server. Secrets are named by their variables.
+/// The section `tools`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OAuthSpec {
-    /// What monolith is called there.
-    pub client_id: Option<String>,
-    /// The variable with its secret there.
-    pub client_secret_env: Option<String>,
-    /// How tokens are got.
-    pub grant: OAuthGrant,
-    /// The variable with the identity that is exchanged.
-    pub id_token_env: Option<String>,
-    /// What monolith is called at the identity provider.
-    pub idp_client_id: Option<String>,
-    /// Where the identity provider exchanges.
-    pub idp_token_endpoint: Option<String>,
-    /// The only authorization server that secrets go to.
-    pub issuer: Option<String>,
-    /// The variable with what it signs with in place of a secret.
-    pub private_key_env: Option<String>,
-    /// Scopes that are asked for in any case.
-    pub scopes: Vec<String>,
+pub struct ToolsSpec {
+    /// Built-in tools by name.
+    pub builtin: Vec<String>,
+    /// Variables of commands of the shell, as written.
+    pub env: BTreeMap<String, String>,
+    /// Tools of the program that embeds monolith, by the names that it registers them under.
+    pub host: Vec<String>,
+    /// Terms of `http_get`; there exactly when that is one of them.
+    pub http_get: Option<HttpGetTerms>,
+    /// Tool servers by name: those that speak MCP, and web services under the name that their tools begin with.
+    pub servers: BTreeMap<String, McpSpec>,
+    /// The sandbox of the shell's commands, where the author states one.
+    pub sandbox: Option<SandboxSpec>,
+    /// The folder that file tools see, as written.
+    pub workspace: Option<String>,
 }
 
-impl OAuthSpec {
-    /// Every variable that it reads, and under which key.
-    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let all = [
-            ("client_secret_env", &self.client_secret_env),
-            ("id_token_env", &self.id_token_env),
-            ("private_key_env", &self.private_key_env),
-        ];
-        let named = all.into_iter();
-        named.filter_map(|(key, name)| Some((key, name.as_deref()?)))
+impl ToolsSpec {
+    /// The built-in tool that runs commands.
+    pub const SHELL: &str = "shell";
+
+    /// True if commands may be run.
+    #[must_use]
+    pub fn has_shell(&self) -> bool {
+        self.builtin.iter().any(|name| name == Self::SHELL)
     }
 }
 
@@ -93,7 +87,7 @@ pub enum McpTransport {
         /// Headers with their values, unexpanded.
         headers: BTreeMap<String, String>,
         /// As what monolith comes to its authorization server, where the author says.
-        oauth: Option<Box<OAuthSpec>>,
+        oauth: Option<Box<OAuthTerms>>,
         /// What is spoken there.
         remote: Remote,
         /// Its address.

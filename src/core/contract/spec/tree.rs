@@ -15,7 +15,7 @@ const MAX_KEYS: usize = 4096;
 
 /// A value of the file with its position.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(in crate::contract) struct Node {
     pub(super) kind: Kind,
     pub(super) place: SourceRange,
 }

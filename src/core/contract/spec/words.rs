@@ -1,6 +1,11 @@
 //! The closed lists of words that a file chooses from.
 
-use super::form::Choice;
+use serde_json::{Value, json};
+
+use super::form::{Choice, Read, Schemas, Setting};
+use super::reader::choose;
+use super::reporter::Reporter;
+use super::tree::Node;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
     ApprovalAction, Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, Network,
@@ -8,194 +13,99 @@ use crate::contract::{
     ToolTransport, WebScheme,
 };
 
-impl Choice for ApprovalAction {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("allow", Self::Allow),
-        ("ask", Self::Ask),
-        ("deny", Self::Deny),
-    ];
+/// Declares the words of closed lists: a value for each. With `as_str`, the value knows its word.
+macro_rules! choices {
+    (@as_str [] $($rest:tt)+) => {};
+    (@as_str [as_str] $name:ident $($word:literal $value:ident),+) => {
+        impl $name {
+            /// The word of a contract file.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $word),+
+                }
+            }
+        }
+    };
+    ($($name:ident $($as_str:ident)?: $($word:literal $value:ident),+;)+) => {
+        $(impl Choice for $name {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
+        }
+        choices!(@as_str [$($as_str)?] $name $($word $value),+);)+
+    };
 }
 
-impl Choice for Page {
-    const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
-}
-
-impl Choice for Label {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("trusted", Self::Trusted),
-        ("untrusted", Self::Untrusted),
-        ("private", Self::Private),
-    ];
-}
-
-impl Choice for FlowAction {
-    const WORDS: &'static [(&'static str, Self)] = &[("deny", Self::Deny), ("ask", Self::Ask)];
-}
-
-impl Choice for Elicitation {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("denied", Self::Denied),
-        ("defaults", Self::Defaults),
-        ("ask", Self::Ask),
-    ];
-}
-
-impl Choice for Network {
-    const WORDS: &'static [(&'static str, Self)] = &[("off", Self::Off), ("on", Self::On)];
-}
-
-impl Choice for OAuthGrant {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("authorization_code", Self::AuthorizationCode),
-        ("client_credentials", Self::ClientCredentials),
-        ("cross_app_access", Self::CrossAppAccess),
-    ];
-}
-
-impl Choice for HealthProbe {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("ping", Self::Ping), ("list_tools", Self::ListTools)];
-}
-
-impl Choice for Remote {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("http", Self::Http),
-        ("sse", Self::Sse),
-        ("websocket", Self::Websocket),
-    ];
-}
-
-impl Choice for WebScheme {
-    const WORDS: &'static [(&'static str, Self)] = &[("http", Self::Http), ("https", Self::Https)];
-}
-
-impl Choice for Beside {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("resources", Self::Resources), ("prompts", Self::Prompts)];
-}
-
-impl Choice for ToolPolicy {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("required", Self::Required),
-        ("optional", Self::Optional),
-        ("forbidden", Self::Forbidden),
-    ];
-}
-
-impl Choice for Completion {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("message", Self::Message),
-        ("final_report", Self::FinalReport),
-    ];
-}
-
-impl Choice for ToolProof {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("executed", Self::Executed),
-        ("succeeded", Self::Succeeded),
-        ("lineage", Self::Lineage),
-    ];
-}
-
-impl Choice for ToolTransport {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("native", Self::Native),
-        ("xml-final", Self::XmlFinal),
-        ("xml", Self::Xml),
-    ];
+choices! {
+    ApprovalAction: "allow" Allow, "ask" Ask, "deny" Deny;
+    Page: "chat" Chat, "code" Code;
+    Label: "trusted" Trusted, "untrusted" Untrusted, "private" Private;
+    FlowAction: "deny" Deny, "ask" Ask;
+    Elicitation: "denied" Denied, "defaults" Defaults, "ask" Ask;
+    Network: "off" Off, "on" On;
+    OAuthGrant: "authorization_code" AuthorizationCode, "client_credentials" ClientCredentials, "cross_app_access" CrossAppAccess;
+    HealthProbe: "ping" Ping, "list_tools" ListTools;
+    Remote: "http" Http, "sse" Sse, "websocket" Websocket;
+    WebScheme as_str: "http" Http, "https" Https;
+    Beside: "resources" Resources, "prompts" Prompts;
+    ToolPolicy: "required" Required, "optional" Optional, "forbidden" Forbidden;
+    Completion: "message" Message, "final_report" FinalReport;
+    ToolProof: "executed" Executed, "succeeded" Succeeded, "lineage" Lineage;
+    ToolTransport: "native" Native, "xml-final" XmlFinal, "xml" Xml;
+    ReportFormat as_str: "json" Json, "markdown" Markdown, "markdown+mermaid" MarkdownMermaid, "pipe" Pipe, "slack-block-kit" SlackBlockKit, "sub-agent" SubAgent, "text" Text, "tty" Tty;
+    TextProfile as_str: "hermes" Hermes, "llama3" Llama3, "qwen" Qwen;
+    ProviderType as_str: "openai" Openai, "openai_responses" OpenaiResponses, "anthropic" Anthropic, "google" Google, "openrouter" Openrouter, "ollama" Ollama, "local" Local, "scripted" Scripted;
+    PriceUnit: "per_1m" PerMillion, "per_1k" PerThousand;
 }
 
 /// A text profile, or `none` where the author wants no calls in text.
-#[derive(Clone, Copy)]
-pub(in crate::contract) struct TextForm(pub(super) Option<TextProfile>);
+pub(in crate::contract) struct TextForm;
 
-impl Choice for TextForm {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("hermes", Self(Some(TextProfile::Hermes))),
-        ("llama3", Self(Some(TextProfile::Llama3))),
-        ("qwen", Self(Some(TextProfile::Qwen))),
-        ("none", Self(None)),
+impl TextForm {
+    const WORDS: [(&'static str, Setting<TextProfile>); 4] = [
+        ("hermes", Setting::Value(TextProfile::Hermes)),
+        ("llama3", Setting::Value(TextProfile::Llama3)),
+        ("qwen", Setting::Value(TextProfile::Qwen)),
+        ("none", Setting::Off),
     ];
 }
 
-impl Choice for ReportFormat {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("json", Self::Json),
-        ("markdown", Self::Markdown),
-        ("markdown+mermaid", Self::MarkdownMermaid),
-        ("pipe", Self::Pipe),
-        ("slack-block-kit", Self::SlackBlockKit),
-        ("sub-agent", Self::SubAgent),
-        ("text", Self::Text),
-        ("tty", Self::Tty),
-    ];
+impl Read for TextForm {
+    type Output = Setting<TextProfile>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+        choose(node, reporter, &Self::WORDS)
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"enum": Self::WORDS.map(|(word, _)| word)})
+    }
 }
 
-impl Choice for TextProfile {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("hermes", Self::Hermes),
-        ("llama3", Self::Llama3),
-        ("qwen", Self::Qwen),
-    ];
+/// Declares lists of words that stay text.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident: $($word:literal)+;)+) => {
+        $($(#[$doc])*
+        pub(in crate::contract) struct $name;
+
+        impl Read for $name {
+            type Output = String;
+
+            fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+                choose(node, reporter, &[$(($word, $word)),+]).map(str::to_owned)
+            }
+
+            fn schema(_: &mut Schemas) -> Value {
+                json!({"enum": [$($word),+]})
+            }
+        })+
+    };
 }
 
-impl Choice for ProviderType {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("openai", Self::Openai),
-        ("openai_responses", Self::OpenaiResponses),
-        ("anthropic", Self::Anthropic),
-        ("google", Self::Google),
-        ("openrouter", Self::Openrouter),
-        ("ollama", Self::Ollama),
-        ("local", Self::Local),
-        ("scripted", Self::Scripted),
-    ];
-}
-
-/// Whether prompts are cached.
-#[derive(Clone, Copy)]
-pub(in crate::contract) struct Caching(pub(super) &'static str);
-
-impl Choice for Caching {
-    // The second is one of the words for off, too.
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("full", Self("full")), ("none", Self("none"))];
-}
-
-/// How much a model reasons.
-#[derive(Clone, Copy)]
-pub(in crate::contract) struct Level(pub(super) &'static str);
-
-impl Choice for Level {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("minimal", Self("minimal")),
-        ("low", Self("low")),
-        ("medium", Self("medium")),
-        ("high", Self("high")),
-    ];
-}
-
-impl Choice for PriceUnit {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("per_1m", Self::PerMillion), ("per_1k", Self::PerThousand)];
-}
-
-/// A tool inside monolith.
-#[derive(Clone, Copy)]
-pub(in crate::contract) struct Builtin(pub(super) &'static str);
-
-impl Choice for Builtin {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("apply_patch", Self("apply_patch")),
-        ("clock", Self("clock")),
-        ("edit_file", Self("edit_file")),
-        ("echo", Self("echo")),
-        ("glob", Self("glob")),
-        ("grep", Self("grep")),
-        ("http_get", Self("http_get")),
-        ("list_directory", Self("list_directory")),
-        ("read_file", Self("read_file")),
-        ("shell", Self("shell")),
-        ("write_file", Self("write_file")),
-    ];
+words! {
+    /// The caching of prompts. The second is one of the words for off, too.
+    Caching: "full" "none";
+    /// A level of reasoning.
+    Level: "minimal" "low" "medium" "high";
+    /// A tool inside monolith.
+    Builtin: "apply_patch" "clock" "edit_file" "echo" "glob" "grep" "http_get" "list_directory" "read_file" "shell" "write_file";
 }

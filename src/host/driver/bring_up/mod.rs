@@ -34,7 +34,6 @@ mod read_request;
 mod recorded;
 mod recorded_confinement;
 mod reopened;
-mod request;
 mod resume;
 mod run_id;
 mod servers;
@@ -62,12 +61,12 @@ pub use reach::{
     Reach, ReachedCommand, ReachedVariable, SESSIONS_PLACE, SHELL_PLACE, StatedConfinement,
     shown_words,
 };
+pub use read_request::RunRequest;
 pub(in crate::driver) use recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 pub(in crate::driver) use recorded_confinement::RecordedConfinement;
 pub use reopened::Reopened;
 pub use reopened::reopen;
 pub(in crate::driver) use reopened::reopen_below;
-pub use request::RunRequest;
 pub use resume::{prepare_end, prepare_resume};
 pub use run_id::random_run_id;
 pub(in crate::driver) use servers::client_terms;

@@ -7,8 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::loaded::{intent_of, opening_of};
 use super::reach::Reach;
-use super::read_request::ReadRequest;
-use super::request::RunRequest;
+use super::read_request::{ReadRequest, RunRequest};
 use super::servers::{ServersToStart, Started};
 use super::store_place::judge_store_place;
 use super::tokenizers::Tokenizers;
@@ -44,7 +43,7 @@ pub struct Preview {
     pub unmatched: Vec<Unmatched>,
     /// What the file names and nothing gives, so that no run begins under it: servers of tools, variables of servers.
     pub unmet: Vec<DriverError>,
-    /// Where each value is from that the contract's own file does not hold, by its dotted path.
+    /// Origins of the values that the contract's own file does not hold, by dotted path.
     pub origins: BTreeMap<String, ValueOrigin>,
     /// Why this build cannot count with the contract's tokenizer, where it cannot: the contract is then not the one that it would
     /// be elsewhere.

@@ -12,7 +12,7 @@ use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::driver::Environment;
 use monolith_core::contract::{
-    ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthSpec, PrivateNetwork,
+    ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthTerms, PrivateNetwork,
     RedactionTerms, SandboxSpec, SandboxTerms, WebLimits, masked_words, placeholders,
     recorded_template, recorded_url, server_sandbox, shell_sandbox,
 };
@@ -309,7 +309,7 @@ impl Reach {
     }
 
     /// Where a client of an authorization server is sent, and which variables go with it.
-    fn oauth(&mut self, environment: &Environment, oauth: &OAuthSpec, place: &str) {
+    fn oauth(&mut self, environment: &Environment, oauth: &OAuthTerms, place: &str) {
         let addresses = [
             ("issuer", &oauth.issuer),
             ("idp_token_endpoint", &oauth.idp_token_endpoint),

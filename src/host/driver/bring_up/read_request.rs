@@ -1,7 +1,7 @@
-//! A run request whose files are read, each once and before a tool server starts: files behind providers, and variables.
+//! A request for a run, and the same once its files are read, each once and before a tool server starts: files behind providers, and variables.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,6 @@ use super::backends::{Keys, backends};
 use super::confinement_decision::decided;
 use super::guard::Guard;
 use super::reach::Reach;
-use super::request::RunRequest;
 use super::servers::{ServersToStart, server_specs};
 use super::sources::Sources;
 use super::tokenizers::Tokenizers;
@@ -20,11 +19,81 @@ use super::unmet::{
 };
 use crate::driver::{DriverError, Environment};
 use crate::inference::Backend;
+use crate::store::Invocation;
 use crate::tools::ServerSpec;
 use monolith_core::contract::{
     ContractDraft, ContractFactory, ContractSpec, ExecutionContract, FactoryError,
 };
-use monolith_core::message::ServerConfinement;
+use monolith_core::message::{RunId, ServerConfinement};
+use monolith_core::session::RedactionKey;
+
+/// A request for a run.
+///
+/// ```
+/// use monolith::contract::ContractSpec;
+/// use monolith::host::{Environment, RunRequest};
+/// use monolith::session::RedactionKey;
+///
+/// let text = std::fs::read_to_string("contracts/demo.yaml")?;
+/// let spec = ContractSpec::parse("demo.yaml", &text, &[])?;
+/// let environment = Environment::new(|name| std::env::var(name).ok());
+/// let request = RunRequest::new(spec, "contracts", environment, RedactionKey::new([7; 32]));
+/// assert!(request.spec.task.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunRequest {
+    /// The keys of the contract's author, task included.
+    pub spec: ContractSpec,
+    /// The contract file's folder: scripts and the workspace are found from here.
+    pub contract_dir: PathBuf,
+    /// The source of variables.
+    pub environment: Environment,
+    /// The key that the salt of the run is made from.
+    pub redaction_key: RedactionKey,
+    /// The invocation, recorded for a resume.
+    pub invocation: Option<Invocation>,
+    /// The run's name; a random one where none is given.
+    pub run_id: Option<RunId>,
+}
+
+impl RunRequest {
+    /// Requests a run of that contract under a random name, without a recorded invocation.
+    pub fn new(
+        spec: ContractSpec,
+        contract_dir: impl Into<PathBuf>,
+        environment: Environment,
+        redaction_key: RedactionKey,
+    ) -> Self {
+        Self {
+            spec,
+            contract_dir: contract_dir.into(),
+            environment,
+            redaction_key,
+            invocation: None,
+            run_id: None,
+        }
+    }
+
+    /// Returns the request in another environment.
+    #[must_use]
+    pub fn in_environment(self, environment: Environment) -> Self {
+        Self {
+            environment,
+            ..self
+        }
+    }
+
+    /// Returns the request under that name.
+    #[must_use]
+    pub fn named(self, run_id: RunId) -> Self {
+        Self {
+            run_id: Some(run_id),
+            ..self
+        }
+    }
+}
 
 /// A request whose files are read. A purpose calls each step below at most once.
 pub(super) struct ReadRequest<'r> {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::read_request::ReadRequest;
-use super::request::RunRequest;
+use super::read_request::{ReadRequest, RunRequest};
 use super::servers::{Offer, ServersToStart, Started};
 use super::store_place::judge_store_place;
 use super::tokenizers::Tokenizers;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::prepared::{GRACE, Prepared, Resumption, Start};
+use super::read_request::RunRequest;
 use super::recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
-use super::request::RunRequest;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
 use crate::driver::blocking::blocking;

@@ -13,7 +13,7 @@ use crate::tools::{
     is_out_of_reach, named_paths, paths_at_home,
 };
 use monolith_core::contract::{
-    ContractSpec, ExecutionContract, HOST, McpSpec, McpTransport, OAuthSpec, ServerCapability,
+    ContractSpec, ExecutionContract, HOST, McpSpec, McpTransport, OAuthTerms, ServerCapability,
     ServerKind, server_sandbox,
 };
 use monolith_core::kernel::BringUpFault;
@@ -251,7 +251,7 @@ fn is_known(server: &McpSpec) -> bool {
 /// # Errors
 /// [`DriverError::MissingVariable`].
 pub(in crate::driver) fn client_terms(
-    oauth: Option<&OAuthSpec>,
+    oauth: Option<&OAuthTerms>,
     environment: &Environment,
     place: &str,
 ) -> Result<ClientTerms, DriverError> {

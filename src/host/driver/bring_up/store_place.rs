@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::request::RunRequest;
+use super::read_request::RunRequest;
 use super::servers::{ServersToStart, server_specs};
 use crate::driver::{Environment, MCP_ROOT};
 use crate::store::StoreError;

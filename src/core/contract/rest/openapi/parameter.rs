@@ -89,9 +89,9 @@ impl Style {
 /// A parameter of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Parameter {
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) allow_empty: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) allow_reserved: bool,
     /// The argument that is its value.
     pub(super) argument: String,
@@ -100,14 +100,6 @@ pub(super) struct Parameter {
     pub(super) location: Location,
     pub(super) name: String,
     pub(super) style: Style,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands in a reference"
-)]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// A value as styles see it.

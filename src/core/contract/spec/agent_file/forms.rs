@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::front::{Translator, put};
-use crate::contract::spec::contract_spec::InputSpec;
+use crate::contract::spec::agent_spec::InputSpec;
 use crate::contract::spec::form::Read as _;
 use crate::contract::spec::keys::{FILE, FINAL_REPORT};
 use crate::contract::spec::reader::choose;

@@ -3,8 +3,7 @@
 use super::include::AgentFiles;
 use super::keys::{KNOBS, OWN, contract_path};
 use super::profile::{AGENT_PROFILE, AgentForm, AgentProfileKeys, MOST_CHARS, read_profile};
-use crate::contract::spec::agent_spec::{OfferedAs, tool_name_fault};
-use crate::contract::spec::contract_spec::InputSpec;
+use crate::contract::spec::agent_spec::{InputSpec, OfferedAs, tool_name_fault};
 use crate::contract::spec::definitions::{DefinitionKind, Definitions};
 use crate::contract::spec::error::{Findings, SourceRange};
 use crate::contract::spec::fill::{child, target};
@@ -27,7 +26,7 @@ pub(in crate::contract::spec) struct Front {
     pub(in crate::contract::spec) id: Option<AgentId>,
     /// What the task must be.
     pub(in crate::contract::spec) input: Option<InputSpec>,
-    /// How it is offered to agents that may call it.
+    /// The tool that it is for agents that may call it.
     pub(in crate::contract::spec) offered_as: OfferedAs,
     /// What the agent can do, and which tasks it is for.
     pub(in crate::contract::spec) profile: Option<AgentProfile>,
@@ -122,7 +121,7 @@ impl Translator<'_, '_> {
 
     fn unknown(&self, key: &Key) {
         let known = || {
-            let of_contract = KNOBS.map(|(name, _)| name);
+            let of_contract = KNOBS.iter().map(|(name, _)| *name);
             let own = OWN.into_iter().chain(of_contract);
             own.chain(AgentProfileKeys::in_front_matter())
         };

@@ -1,32 +1,35 @@
 //! The keys of front matter (001 §2), and which key of a contract file each of them is.
 
-use super::profile::AgentForm;
-use crate::contract::spec::keys::{FILE, FINAL_REPORT};
+use std::sync::LazyLock;
 
-/// Keys of front matter, and of `defaults` in a layer of configuration, with their paths in a contract file.
-pub const KNOBS: [(&str, &str); 18] = [
-    ("caching", "sampling.caching"),
-    ("contextWindowBufferTokens", "context_budget.buffer"),
-    ("llmTimeout", "llm_timeout_ms"),
-    ("maxDepth", "max_delegation_depth"),
-    ("maxOutputTokens", "sampling.max_output_tokens"),
-    ("maxRetries", "max_attempts_per_turn"),
-    ("maxToolCallsPerTurn", "max_tool_calls_per_turn"),
-    ("maxToolTurns", "max_turns"),
-    ("maxTurns", "max_turns"),
-    ("parallelToolCalls", "parallel_tool_calls"),
-    ("reasoning", "sampling.reasoning"),
-    ("reasoningTokens", "sampling.reasoning_tokens"),
-    ("repeatPenalty", "sampling.repeat_penalty"),
-    ("stream", "sampling.stream"),
-    ("temperature", "sampling.temperature"),
-    (
-        "toolResponseMaxBytes",
-        "tool_output_budget.max_bytes_per_call",
-    ),
-    ("toolTimeout", "tool_timeout_ms"),
-    ("topP", "sampling.top_p"),
-];
+use super::profile::AgentForm;
+use crate::contract::spec::form::Form;
+use crate::contract::spec::keys::{
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, SAMPLING, TOOL_OUTPUT_BUDGET,
+};
+
+/// Keys of front matter, and of `defaults` in a layer of configuration, with their paths in a contract file. Sorted by name.
+pub static KNOBS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let sections: [(&str, &dyn Form); 4] = [
+        ("", &FILE),
+        (FILE.context_budget.name, &CONTEXT_BUDGET),
+        (FILE.sampling.name, &SAMPLING),
+        (FILE.tool_output_budget.name, &TOOL_OUTPUT_BUDGET),
+    ];
+    let mut knobs = Vec::new();
+    for (section, form) in sections {
+        for row in form.rows() {
+            let path: &str = match section {
+                "" => row.name,
+                // Once in a process.
+                section => format!("{section}.{}", row.name).leak(),
+            };
+            knobs.extend(row.front.iter().map(|name| (*name, path)));
+        }
+    }
+    knobs.sort_unstable();
+    knobs
+});
 
 /// The other keys of front matter.
 pub(super) const OWN: [&str; 7] = [

@@ -89,7 +89,7 @@ fn an_agent_that_says_nothing_has_the_documented_defaults() {
 /// 001/2.knobs.2, 001/8.overrides.1
 #[test]
 fn each_knob_is_a_value_of_the_contract_and_an_option_comes_before_it() {
-    for (knob, path) in KNOBS {
+    for &(knob, path) in KNOBS.iter() {
         let (value, other) = match knob {
             "caching" => ("none", "full"),
             "parallelToolCalls" | "stream" => ("true", "false"),
@@ -152,8 +152,8 @@ fn a_number_out_of_its_range_is_clamped_with_a_note_and_a_count_is_refused() {
         "temperature: -1\ntopP: 7\nrepeatPenalty: -0.5",
         json!([0.0, 1.0, 0.0]),
         &format!(
-            "repeatPenalty is -0.5, and 0 is taken, {limit}\ntemperature is -1, and 0 is taken, {limit}\n\
-             topP is 7, and 1 is taken, {limit}"
+            "temperature is -1, and 0 is taken, {limit}\ntopP is 7, and 1 is taken, {limit}\n\
+             repeatPenalty is -0.5, and 0 is taken, {limit}"
         ),
     );
     for count in [

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::contract::spec::form::{DefaultText, NEEDED, Read, Schemas, form};
+use crate::contract::spec::declare::form;
+use crate::contract::spec::form::{DefaultText, NEEDED, Read, Schemas};
 use crate::contract::spec::keys::FILE;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::section::Section;
@@ -96,18 +97,18 @@ pub(super) fn read_profile(
         );
         // Every key is read before one that is missing ends it, so that every fault is found.
         let read = AgentProfile {
-            abilities: section.get(&keys.abilities).unwrap_or_default().0,
+            abilities: section.get(&keys.abilities).unwrap_or_default(),
             ability_tokens: tokens.unwrap_or(keys.ability_tokens.default_value),
-            capabilities: section.get(&keys.capabilities).unwrap_or_default().0,
-            core_abilities: section.get(&keys.core_abilities).unwrap_or_default().0,
-            description: section.get(&keys.description).map(|Text(text)| text),
+            capabilities: section.get(&keys.capabilities).unwrap_or_default(),
+            core_abilities: section.get(&keys.core_abilities).unwrap_or_default(),
+            description: section.get(&keys.description),
             digest,
             enabled: enabled.unwrap_or(keys.enabled.default_value),
-            example_tasks: section.get(&keys.example_tasks).unwrap_or_default().0,
-            not_for_tasks: section.get(&keys.not_for_tasks).unwrap_or_default().0,
-            workflow: section.get(&keys.workflow).map(|Text(text)| text),
+            example_tasks: section.get(&keys.example_tasks).unwrap_or_default(),
+            not_for_tasks: section.get(&keys.not_for_tasks).unwrap_or_default(),
+            workflow: section.get(&keys.workflow),
             id: id?,
-            version: version.map(|Line(version)| version)?,
+            version: version?,
         };
         judge(&read, section);
         Some(read)
@@ -131,23 +132,23 @@ fn judge(profile: &AgentProfile, section: &Section<'_, '_>) {
 }
 
 /// A text that says something.
-pub(in crate::contract) struct Text(String);
+pub(in crate::contract) struct Text;
 
 /// The same, of one line.
-pub(in crate::contract) struct Line(String);
+pub(in crate::contract) struct Line;
 
 /// Ids, none of them twice.
-#[derive(Default)]
-pub(in crate::contract) struct Names(Vec<AgentId>);
+pub(in crate::contract) struct Names;
 
 /// Tasks, none of them twice as tasks are compared.
-#[derive(Default)]
-pub(in crate::contract) struct Tasks(Vec<String>);
+pub(in crate::contract) struct Tasks;
 
 /// The keys of a contract file. What they say is read where they become one.
 pub(in crate::contract) struct ContractDefaults;
 
 impl Read for AgentId {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::Scalar { text, .. } = &node.kind else {
             reporter.expected(node, "a name");
@@ -174,7 +175,9 @@ impl Read for AgentId {
 }
 
 impl Read for Text {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = String;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let text = String::read(node, reporter)?;
         let chars = text.chars().count();
         if text.trim().is_empty() || chars > MOST_CHARS {
@@ -182,7 +185,7 @@ impl Read for Text {
             reporter.refuse(node, rule, None);
             return None;
         }
-        Some(Self(text))
+        Some(text)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -191,15 +194,17 @@ impl Read for Text {
 }
 
 impl Read for Line {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let Text(text) = Text::read(node, reporter)?;
+    type Output = String;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+        let text = Text::read(node, reporter)?;
         if text.len() > AgentId::MOST_CHARS || text.contains(|c: char| !c.is_ascii_graphic()) {
             let most = AgentId::MOST_CHARS;
             let rule = format!("expected up to {most} printable ASCII characters without a space");
             reporter.refuse(node, rule, Some("such as 1.2.0".to_owned()));
             return None;
         }
-        Some(Self(text))
+        Some(text)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -208,10 +213,12 @@ impl Read for Line {
 }
 
 impl Read for Names {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Vec<AgentId>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let names = Vec::<AgentId>::read(node, reporter)?;
         judge_list(names.iter().map(AgentId::as_str), node, reporter)?;
-        Some(Self(names))
+        Some(names)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -221,9 +228,10 @@ impl Read for Names {
 }
 
 impl Read for Tasks {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Vec<String>;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         let tasks = Vec::<Text>::read(node, reporter)?;
-        let tasks: Vec<String> = tasks.into_iter().map(|Text(task)| task).collect();
         let normalized = tasks.iter().map(|task| AgentProfile::normalized(task));
         let normalized: Vec<String> = normalized.collect();
         if normalized.iter().any(String::is_empty) {
@@ -231,7 +239,7 @@ impl Read for Tasks {
             return None;
         }
         judge_list(normalized.iter().map(String::as_str), node, reporter)?;
-        Some(Self(tasks))
+        Some(tasks)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -241,9 +249,11 @@ impl Read for Tasks {
 }
 
 impl Read for ContractDefaults {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = ();
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         if matches!(node.kind, Kind::Map(_)) {
-            return Some(Self);
+            return Some(());
         }
         reporter.expected(node, "a mapping");
         None

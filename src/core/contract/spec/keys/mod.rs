@@ -1,25 +1,38 @@
 //! The table of keys: every name that a contract file may have, with its type, what holds where it is left out, and its meaning.
 //!
-//! Reading and `--set`, the factory's defaults, `contracts/contract-file.schema.json` and the tables of `docs/contract-file.md`
+//! The structs that hold them, reading and `--set`, the factory's defaults, `contracts/contract-file.schema.json` and the tables of `docs/contract-file.md`
 //! come from it. The order is that of the documentation.
 
 mod agent;
 mod file;
 mod models;
+mod oauth;
 mod tools;
 mod web;
 
 pub(in crate::contract) use agent::AGENT;
+pub(super) use agent::AgentEntry;
+pub use file::ContractSpec;
 pub(in crate::contract) use file::{FILE, FileKeys};
+pub(super) use models::PriceEntry;
+#[cfg(test)]
+use models::{MATCH, PROFILE_SAMPLING};
 pub(in crate::contract) use models::{
-    MATCH, MODEL, PRICE, PRICES, PROFILE, PROFILE_SAMPLING, PROVIDER, SAMPLING, SamplingKeys,
-    TARGET,
+    MODEL, PRICE, PRICES, PROFILE, PROVIDER, ProviderKeys, SAMPLING, SamplingKeys, TARGET,
 };
+pub(crate) use models::{ModelSpec, SamplingSpec};
+pub use models::{ProviderSpec, TargetSpec};
+pub(in crate::contract) use oauth::OAUTH;
+pub(crate) use tools::FinalReportSpec;
+#[cfg(test)]
+use tools::{APPROVAL_RULE, CYCLE_EXCEPTION, FLOW_RULE, LABEL_RULE, METADATA};
 pub(in crate::contract) use tools::{
-    APPROVAL_RULE, CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, FLOW_RULE, HTTP_GET, LABEL_RULE,
-    MAX_CALLS, METADATA, OAUTH, QUEUE, REDACT, SANDBOX, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
+    CONTEXT_BUDGET, FINAL_REPORT, HTTP_GET, MAX_CALLS, QUEUE, REDACT, SANDBOX, SERVER, SandboxKeys,
+    ServerKeys, TOOL_OUTPUT_BUDGET, TOOLS,
 };
-pub(in crate::contract) use web::{OPENAPI, REST_TOOL, STREAMING};
+pub(super) use tools::{ContextBudgetSpec, ServerEntry, ToolOutputBudgetSpec, ToolsEntry};
+pub(in crate::contract) use web::{OPENAPI, OpenapiKeys, REST_TOOL, RestToolKeys, STREAMING};
+pub(super) use web::{OpenapiEntry, RestEntry};
 
 /// Every mapping of the file.
 #[cfg(test)]

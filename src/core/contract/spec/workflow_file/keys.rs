@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use super::kinds::kind;
 use crate::contract::spec::agent_file::ContractDefaults;
-use crate::contract::spec::form::{Choice, DefaultText, NEEDED, Read, Schemas, form};
+use crate::contract::spec::declare::form;
+use crate::contract::spec::form::{Choice, DefaultText, NEEDED, Read, Schemas};
 use crate::contract::spec::reporter::Reporter;
-use crate::contract::spec::section::Section;
+use crate::contract::spec::section::{Judge, Keyed as _, Section};
 use crate::contract::spec::tree::{Kind, Node};
 use crate::contract::{
     AgentId, Condition, Delegate, FailureStrategy, ForEach, If, Parallel, Step, StepId, Test,
@@ -16,28 +17,28 @@ use crate::message::Digest;
 
 form! {
     /// A workflow.
-    WORKFLOW_FILE: WorkflowFileKeys, "workflow-file", "monolith workflow";
+    WORKFLOW_FILE: WorkflowFileKeys, "workflow-file", "monolith workflow" [pub(in crate::contract) struct WorkflowEntry by hand];
     "workflow": {
-        workflow: AgentId, DefaultText = NEEDED,
-        "What it is called: lower-case letters and digits, with hyphens between them." => needed;
+        workflow: AgentId => needed, DefaultText = NEEDED,
+        "What it is called: lower-case letters and digits, with hyphens between them.";
         input: String, DefaultText = DefaultText("empty"),
         "What `${input}` stands for where the caller gives nothing.";
-        contract: ContractDefaults, DefaultText = DefaultText("none; needed by prompts"),
+        contract: ContractDefaults as (), DefaultText = DefaultText("none; needed by prompts"),
         "Any keys of a contract file: the contract of every prompt and tool.";
-        limits: Limits, DefaultText = DefaultText("as below"),
+        limits: Limits => or_empty, DefaultText = DefaultText("as below"),
         "What the whole workflow may use. Each step run has the budgets of its own contract besides.";
         on_failure: FailureStrategy, DefaultText = DefaultText("failFast"),
         "What the failure of a step means that no group takes: `failFast` or `rollback`.";
-        steps: Vec<AnyStep>, DefaultText = NEEDED,
-        "The steps, done in this order." => needed;
-        compensations: Vec<AnyStep>, DefaultText = DefaultText("none"),
+        steps: Vec<StepEntry> as Vec<Step> => needed, DefaultText = NEEDED,
+        "The steps, done in this order.";
+        compensations: Vec<StepEntry> as Vec<Step> => or_empty, DefaultText = DefaultText("none"),
         "Steps that undo others: a prompt, a tool or a delegate each.";
     }
 }
 
 form! {
     /// The limits of a workflow.
-    WORKFLOW_LIMITS: WorkflowLimitKeys, "workflow-limits", "Limits of a workflow";
+    WORKFLOW_LIMITS: WorkflowLimitKeys, "workflow-limits", "Limits of a workflow" [#[derive(Default)] pub(in crate::contract) struct Limits];
     "limits": {
         max_steps: u64, u64 = WorkflowDefinition::MAX_STEPS,
         "How many step runs it begins at most, compensations left out.";
@@ -48,7 +49,7 @@ form! {
 
 form! {
     /// A step.
-    WORKFLOW_STEP: WorkflowStepKeys, "workflow-step", "A step of a workflow";
+    WORKFLOW_STEP: WorkflowStepKeys, "workflow-step", "A step of a workflow" [pub(in crate::contract) struct StepEntry judged];
     "steps": {
         id: StepId, DefaultText = NEEDED,
         "Its name, which no other step has." => needed;
@@ -56,7 +57,7 @@ form! {
         "A step that asks a model: the text.";
         tool: String, DefaultText = DefaultText("none"),
         "A step that is one call: the tool by its exposed name, such as `files__read_text_file`.";
-        arguments: Arguments, DefaultText = DefaultText("none"),
+        arguments: Arguments as Value, DefaultText = DefaultText("none"),
         "Of a tool: its arguments. Placeholders stand in their texts.";
         delegate: String, DefaultText = DefaultText("none"),
         "A step that gives a task to another agent: its file, `.ai`, a profile or a contract file.";
@@ -64,25 +65,25 @@ form! {
         "Of a delegate: the task.";
         if_ as "if": Condition, DefaultText = DefaultText("none"),
         "A step that takes `then` where the condition holds, else `else`.";
-        then: Vec<AnyStep>, DefaultText = DefaultText("none"),
+        then: Vec<StepEntry> as Vec<Step>, DefaultText = DefaultText("none"),
         "Of an `if`: the steps where it holds.";
-        else_ as "else": Vec<AnyStep>, DefaultText = DefaultText("none"),
+        else_ as "else": Vec<StepEntry> as Vec<Step>, DefaultText = DefaultText("none"),
         "Of an `if`: the steps where it does not.";
         for_each: String, DefaultText = DefaultText("none"),
         "A step that does `steps` for each item of a JSON array, such as `${steps.ID.output}`.";
         while_ as "while": Condition, DefaultText = DefaultText("none"),
         "A step that does `steps` as long as the condition holds; it is judged before each time.";
-        steps: Vec<AnyStep>, DefaultText = DefaultText("none"),
+        steps: Vec<StepEntry> as Vec<Step>, DefaultText = DefaultText("none"),
         "Of `for_each` and `while`: the steps.";
         max_iterations: u32, DefaultText = DefaultText("none; needed by loops"),
         "Of `for_each` and `while`: how often at most.";
-        parallel: Vec<AnyStep>, DefaultText = DefaultText("none"),
+        parallel: Vec<StepEntry> as Vec<Step>, DefaultText = DefaultText("none"),
         "A step whose steps may be under way at the same time.";
-        max_concurrency: u32, u32 = WorkflowDefinition::MAX_CONCURRENCY,
+        max_concurrency: u32 => or_default, u32 = WorkflowDefinition::MAX_CONCURRENCY,
         "Of `parallel`: how many at most.";
         on_failure: FailureStrategy, DefaultText = DefaultText("failFast"),
         "Of `parallel`: `failFast`, `continueOnError` or `rollback`.";
-        depends_on: Vec<StepId>, DefaultText = DefaultText("none"),
+        depends_on: Vec<StepId> => or_empty, DefaultText = DefaultText("none"),
         "Inside of `parallel`: the steps of the group that must have completed before.";
         compensate: StepId, DefaultText = DefaultText("none"),
         "The compensation that undoes it.";
@@ -91,7 +92,7 @@ form! {
 
 form! {
     /// A condition.
-    WORKFLOW_CONDITION: WorkflowConditionKeys, "workflow-condition", "A question about a step";
+    WORKFLOW_CONDITION: WorkflowConditionKeys, "workflow-condition", "A question about a step" [pub(in crate::contract) struct ConditionEntry by hand];
     "conditions": {
         step: StepId, DefaultText = NEEDED,
         "The step that is asked about." => needed;
@@ -110,18 +111,8 @@ form! {
     }
 }
 
-/// A step.
-pub(in crate::contract) struct AnyStep(pub(super) Step);
-
 /// The arguments of a tool.
-pub(in crate::contract) struct Arguments(Value);
-
-/// The limits that a file states.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::contract) struct Limits {
-    pub(super) max_steps: Option<u64>,
-    pub(super) total_timeout_ms: Option<u64>,
-}
+pub(in crate::contract) struct Arguments;
 
 impl Choice for FailureStrategy {
     const WORDS: &'static [(&'static str, Self)] = &[
@@ -131,35 +122,24 @@ impl Choice for FailureStrategy {
     ];
 }
 
-impl Read for Limits {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &WORKFLOW_LIMITS, |section| Self {
-            max_steps: section.get(&WORKFLOW_LIMITS.max_steps),
-            total_timeout_ms: section.get(&WORKFLOW_LIMITS.total_timeout_ms),
-        })
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&WORKFLOW_LIMITS)
-    }
-}
-
 impl Read for Condition {
+    type Output = Self;
+
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let keys = &WORKFLOW_CONDITION;
-        Section::read(node, reporter, keys, |section| {
-            let step = section.get(&keys.step);
+        Section::read(node, reporter, &WORKFLOW_CONDITION, |section| {
+            let entry = ConditionEntry::from_section(section)?;
             let tests = [
-                section.get(&keys.equals).map(Test::Equals),
-                section.get(&keys.not_equals).map(Test::NotEquals),
-                section.get(&keys.contains).map(Test::Contains),
-                section.get(&keys.not_contains).map(Test::NotContains),
-                section.get(&keys.matches).map(Test::Matches),
-                section.get(&keys.succeeded).map(Test::Succeeded),
+                entry.equals.map(Test::Equals),
+                entry.not_equals.map(Test::NotEquals),
+                entry.contains.map(Test::Contains),
+                entry.not_contains.map(Test::NotContains),
+                entry.matches.map(Test::Matches),
+                entry.succeeded.map(Test::Succeeded),
             ];
             let mut tests = tests.into_iter().flatten();
             if let (Some(test), None) = (tests.next(), tests.next()) {
-                return Some(Self { step: step?, test });
+                let step = entry.step?;
+                return Some(Self { step, test });
             }
             let rule = "expected one question about the step";
             let help = "one of equals, not_equals, contains, not_contains, matches, succeeded";
@@ -180,9 +160,11 @@ impl Read for Condition {
 }
 
 impl Read for Arguments {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+    type Output = Value;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
         if matches!(node.kind, Kind::Map(_)) {
-            return Value::read(node, reporter).map(Self);
+            return Value::read(node, reporter);
         }
         reporter.expected(node, "a mapping");
         None
@@ -193,77 +175,48 @@ impl Read for Arguments {
     }
 }
 
-impl Read for AnyStep {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let keys = &WORKFLOW_STEP;
-        Section::read(node, reporter, keys, |section| {
-            // Every key is read, so that every fault is found.
-            let id = section.get(&keys.id);
-            let prompt = section.get(&keys.prompt);
-            let tool = section.get(&keys.tool);
-            let arguments = section.get(&keys.arguments);
-            let delegate = section.get(&keys.delegate);
-            let task = section.get(&keys.task);
-            let if_ = section.get(&keys.if_);
-            let then = steps(section.get(&keys.then));
-            let otherwise = steps(section.get(&keys.else_));
-            let for_each = section.get(&keys.for_each);
-            let while_ = section.get(&keys.while_);
-            let inside = steps(section.get(&keys.steps));
-            let max_iterations = section.get(&keys.max_iterations);
-            let parallel = steps(section.get(&keys.parallel));
-            let max_concurrency = section.get(&keys.max_concurrency);
-            let on_failure = section.get(&keys.on_failure);
-            let depends_on = section.get(&keys.depends_on).unwrap_or_default();
-            let compensate = section.get(&keys.compensate);
-            let kind = kind(section)?;
-            let work = match kind {
-                "prompt" => Work::Prompt(prompt?),
-                "tool" => Work::Tool(ToolUse {
-                    arguments: arguments.map_or_else(|| serde_json::json!({}), |Arguments(a)| a),
-                    tool: tool?,
-                }),
-                "delegate" => Work::Delegate(Delegate {
-                    agent: delegate?,
-                    // The caller reads the file.
-                    agent_digest: Digest::ZERO,
-                    task: task?,
-                }),
-                "if" => Work::If(If {
-                    condition: if_?,
-                    otherwise: otherwise.unwrap_or_default(),
-                    then: then?,
-                }),
-                "for_each" => Work::ForEach(ForEach {
-                    items: for_each?,
-                    max_iterations: max_iterations?,
-                    steps: inside?,
-                }),
-                "while" => Work::While(While {
-                    condition: while_?,
-                    max_iterations: max_iterations?,
-                    steps: inside?,
-                }),
-                _ => Work::Parallel(Parallel {
-                    max_concurrency: max_concurrency.unwrap_or(keys.max_concurrency.default_value),
-                    on_failure: on_failure.unwrap_or(FailureStrategy::FailFast),
-                    steps: parallel?,
-                }),
-            };
-            Some(Self(Step {
-                compensate,
-                depends_on,
-                id: id?,
-                work,
-            }))
-        })?
-    }
+impl Judge for StepEntry {
+    type Output = Step;
 
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&WORKFLOW_STEP)
+    fn judge(self, section: &Section<'_, '_>) -> Option<Step> {
+        let work = match kind(section)? {
+            "prompt" => Work::Prompt(self.prompt?),
+            "tool" => Work::Tool(ToolUse {
+                arguments: self.arguments.unwrap_or_else(|| json!({})),
+                tool: self.tool?,
+            }),
+            "delegate" => Work::Delegate(Delegate {
+                agent: self.delegate?,
+                // The caller reads the file.
+                agent_digest: Digest::ZERO,
+                task: self.task?,
+            }),
+            "if" => Work::If(If {
+                condition: self.if_?,
+                otherwise: self.else_.unwrap_or_default(),
+                then: self.then?,
+            }),
+            "for_each" => Work::ForEach(ForEach {
+                items: self.for_each?,
+                max_iterations: self.max_iterations?,
+                steps: self.steps?,
+            }),
+            "while" => Work::While(While {
+                condition: self.while_?,
+                max_iterations: self.max_iterations?,
+                steps: self.steps?,
+            }),
+            _ => Work::Parallel(Parallel {
+                max_concurrency: self.max_concurrency,
+                on_failure: self.on_failure.unwrap_or(FailureStrategy::FailFast),
+                steps: self.parallel?,
+            }),
+        };
+        Some(Step {
+            compensate: self.compensate,
+            depends_on: self.depends_on,
+            id: self.id?,
+            work,
+        })
     }
-}
-
-fn steps(read: Option<Vec<AnyStep>>) -> Option<Vec<Step>> {
-    Some(read?.into_iter().map(|AnyStep(step)| step).collect())
 }

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::contract::spec::contract_spec::{
-    ContextBudgetSpec, ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, Setting,
-    TargetSpec, ToolOutputBudgetSpec,
+use crate::contract::spec::form::Setting;
+use crate::contract::spec::keys::{
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, TargetSpec,
+    ToolOutputBudgetSpec,
 };
-use crate::contract::{
-    AGENT_PREFIX, Completion, ExecutionContract, ProviderType, ToolFilter, ToolPolicy,
-};
+use crate::contract::{AGENT_PREFIX, Completion, ExecutionContract, ProviderType, ToolPolicy};
 
 /// The provider whose script makes the call.
 pub(super) const STEP_PROVIDER: &str = "workflow-step";
@@ -39,20 +38,9 @@ pub fn tool_spec(
     let asks_models = tool.starts_with(AGENT_PREFIX)
         || (contract.tools.servers.values()).any(|server| server.terms.sampling.is_some());
     let provider = ProviderSpec {
-        api_key_env: None,
-        base_url: None,
-        base_url_env: None,
-        buffer: None,
-        context_window: None,
         file: Some(STEP_MODEL.to_owned()),
-        headers: BTreeMap::new(),
-        models: BTreeMap::new(),
-        overrides: SamplingSpec::default(),
-        provider_options: None,
         provider_type: ProviderType::Scripted,
-        reasoning: None,
-        tokenizer: Setting::default(),
-        tools: ToolFilter::default(),
+        ..ProviderSpec::default()
     };
     let target = TargetSpec {
         context_window: Some(STEP_WINDOW),

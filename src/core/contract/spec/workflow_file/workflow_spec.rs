@@ -2,16 +2,14 @@
 
 use serde_json::json;
 
-use super::keys::{AnyStep, WORKFLOW_FILE};
+use super::keys::{WORKFLOW_FILE, WorkflowEntry};
 use super::tool_spec::{STEP_MODEL, STEP_PROVIDER};
 use crate::contract::spec::agent_file::AGENT_PROFILE;
-use crate::contract::spec::contract_spec::ContractSpec;
 use crate::contract::spec::definitions::Definitions;
 use crate::contract::spec::error::{Findings, Origin, SpecErrors};
-use crate::contract::spec::file::read_file;
 use crate::contract::spec::fill::{child, fill};
-use crate::contract::spec::form::Form as _;
-use crate::contract::spec::keys::FILE;
+use crate::contract::spec::form::{Form as _, Read as _};
+use crate::contract::spec::keys::{ContractSpec, FILE};
 use crate::contract::spec::parse::Whole;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::section::Section;
@@ -164,30 +162,24 @@ fn read(
     reporter: &Reporter<'_>,
     file_digest: Digest,
 ) -> Option<(WorkflowDefinition, Option<String>)> {
-    let keys = &WORKFLOW_FILE;
-    Section::read(root, reporter, keys, |file| {
-        let id = file.get(&keys.workflow);
-        let input = file.get(&keys.input);
-        let _ = file.get(&keys.contract);
-        let limits = file.get(&keys.limits).unwrap_or_default();
-        let on_failure = file.get(&keys.on_failure);
-        let steps = file.get(&keys.steps);
-        let compensations = file.get(&keys.compensations).unwrap_or_default();
-        let plain = |steps: Vec<AnyStep>| steps.into_iter().map(|AnyStep(step)| step).collect();
-        let definition = WorkflowDefinition {
-            compensations: plain(compensations),
-            file_digest,
-            format: WORKFLOW_FORMAT.to_owned(),
-            id: id?,
-            max_steps: limits.max_steps.unwrap_or(WorkflowDefinition::MAX_STEPS),
-            on_failure: on_failure.unwrap_or(FailureStrategy::FailFast),
-            steps: plain(steps?),
-            total_timeout_ms: limits
-                .total_timeout_ms
-                .unwrap_or(WorkflowDefinition::TOTAL_TIMEOUT_MS),
-        };
-        Some((definition, input))
-    })?
+    let entry: WorkflowEntry = Section::of(root, reporter, &WORKFLOW_FILE)?;
+    let definition = WorkflowDefinition {
+        compensations: entry.compensations,
+        file_digest,
+        format: WORKFLOW_FORMAT.to_owned(),
+        id: entry.workflow,
+        max_steps: entry
+            .limits
+            .max_steps
+            .unwrap_or(WorkflowDefinition::MAX_STEPS),
+        on_failure: entry.on_failure.unwrap_or(FailureStrategy::FailFast),
+        steps: entry.steps,
+        total_timeout_ms: entry
+            .limits
+            .total_timeout_ms
+            .unwrap_or(WorkflowDefinition::TOTAL_TIMEOUT_MS),
+    };
+    Some((definition, entry.input))
 }
 
 /// Shows a fault of the definition where the file has what it is about.
@@ -231,7 +223,7 @@ fn contract(
         add_script(&mut contract);
     }
     let reporter = reporter.below(WORKFLOW_FILE.contract.name);
-    let spec = read_file(&contract, &reporter)?;
+    let spec = ContractSpec::read(&contract, &reporter)?;
     if spec.task.is_some() {
         let rule = "the task of a step is its prompt";
         let place = child(&contract, FILE.task.name).unwrap_or(&contract);

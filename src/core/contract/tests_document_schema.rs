@@ -43,8 +43,8 @@ pub(crate) fn contract_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::shipped_schema::is_shipped;
     use crate::contract::tests::make;
+    use crate::contract::tests_shipped_schema::is_shipped;
 
     #[test]
     fn the_shipped_schema_is_the_one_the_types_give() {
