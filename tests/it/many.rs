@@ -19,7 +19,7 @@ mod faults;
 #[cfg(unix)]
 mod rest;
 
-use crate::fixture::{Fixture, Left};
+use crate::fixture::{Fixture, Left, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness};
 use crate::http::HttpRequest;
 
@@ -139,7 +139,10 @@ fn lines(runs: usize) -> String {
 
 /// A tool server that writes a line into `starts` when it starts, and one into `executions` for each call.
 fn counting(shared: bool) -> String {
-    let command = format!("echo $$ >> starts; exec python3 {COUNTING_SERVER} executions");
+    let command = format!(
+        "echo $$ >> starts; exec python3 {} executions",
+        shell_word(COUNTING_SERVER)
+    );
     let server = json!({"command": "sh", "args": ["-c", command], "shared": shared});
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }
