@@ -252,10 +252,14 @@ impl Player<'_> {
             let by_shell = line.contains(": line 1: ") && line.contains(" Killed ");
             if by_shell { "Killed".to_owned() } else { line }
         };
-        // Only a slow machine shows how long a start took.
-        let lines = lines
-            .into_iter()
-            .filter(|line| !line.starts_with("ready after "));
+        // Only a slow machine shows how long a start took, and only one without control groups what a limit is of.
+        let lines = lines.into_iter().filter(|line| {
+            let of_machine = [
+                "ready after ",
+                "note: the shell: memory_mb limits each process",
+            ];
+            !of_machine.iter().any(|begin| line.starts_with(begin))
+        });
         lines.map(killed).collect()
     }
 
