@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use monolith_core::message::RunId;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, Left, bound, calls, monolith, says, text};
+use crate::fixture::{Fixture, Left, bound, calls, monolith, says, shell_word, text};
 use crate::harness::Harness;
 
 /// Runs that are killed, each at another entry, in the quick and in the deep form.
@@ -145,8 +145,8 @@ fn a_file_that_takes_no_more_costs_no_run() {
     std::io::Write::write_all(&mut ledger, b"{\"type\":\"tool\"}\n").unwrap();
     ledger.set_len(1 << 28).unwrap();
     let run = format!(
-        "trap '' XFSZ; ulimit -f 131072; exec '{}' run c.yaml --billing-file b.jsonl --json",
-        env!("CARGO_BIN_EXE_monolith")
+        "trap '' XFSZ; ulimit -f 131072; exec {} run c.yaml --billing-file b.jsonl --json",
+        shell_word(env!("CARGO_BIN_EXE_monolith"))
     );
     let output = Command::new("sh")
         .args(["-c", &run])

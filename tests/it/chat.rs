@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says, shell_word};
 use crate::terminal::Terminal;
 
 mod servers;
@@ -145,11 +145,9 @@ fn quiet_shows_the_answer_alone_on_a_terminal_too() {
 #[test]
 fn what_is_waited_for_is_named_until_it_is_there() {
     let fixture = Fixture::new();
-    let monolith = env!("CARGO_BIN_EXE_monolith");
-    let servers = format!(
-        "tools: {{mcp: {{able: {{command: {monolith}, args: [__slow-tool]}}, \
-         later: {{command: sleep, args: ['600']}}}}}}\n"
-    );
+    let able = json!({"command": env!("CARGO_BIN_EXE_monolith"), "args": ["__slow-tool"]});
+    let servers =
+        format!("tools: {{mcp: {{able: {able}, later: {{command: sleep, args: ['600']}}}}}}\n");
     fixture.script(&servers, &[&says("One.")]);
     let mut command = fixture.command(&["run", "c.yaml"]);
     command.env("NO_COLOR", "1");
@@ -162,12 +160,14 @@ fn what_is_waited_for_is_named_until_it_is_there() {
 #[test]
 fn a_start_that_was_waited_for_says_how_long_it_took() {
     let fixture = Fixture::new();
-    let (monolith, go) = (env!("CARGO_BIN_EXE_monolith"), fixture.path("go"));
+    let go = fixture.path("go");
     let starts = format!(
-        "until [ -e \"{}\" ]; do sleep 0.05; done; exec \"{monolith}\" __slow-tool",
-        go.display()
+        "until [ -e {} ]; do sleep 0.05; done; exec {} __slow-tool",
+        shell_word(&go),
+        shell_word(env!("CARGO_BIN_EXE_monolith"))
     );
-    let servers = format!("tools: {{mcp: {{late: {{command: sh, args: [-c, '{starts}']}}}}}}\n");
+    let late = json!({"command": "sh", "args": ["-c", starts]});
+    let servers = format!("tools: {{mcp: {{late: {late}}}}}\n");
     fixture.script(&servers, &[&says("One.")]);
     let mut terminal = Terminal::start(fixture.command(&["run", "c.yaml"]));
     terminal.until("starting tool servers: late");
@@ -426,7 +426,7 @@ fn the_prompt_of_a_chat_is_not_in_a_file_that_takes_its_answers() {
     }
     let words = inner.get_args().map(|word| word.to_str().unwrap());
     let words = words.collect::<Vec<_>>().join(" ");
-    let program = inner.get_program().to_str().unwrap();
+    let program = shell_word(inner.get_program());
     let inner = format!("exec {program} {words} > out.txt");
     shell.args(["--ctty", "--wait", "sh", "-c", &inner]);
     let mut chat = Terminal::start(shell);

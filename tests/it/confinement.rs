@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, Left, calls, entries_of, says};
+use crate::fixture::{Fixture, Left, calls, entries_of, says, shell_word};
 use crate::sandbox_faults::sandbox;
 
 const SECRET: &str = "canary-51ab-not-for-servers";
@@ -20,11 +20,6 @@ const AS_NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"
 const STARTS: usize = 12;
 /// The folders that a neighbour swaps with files.
 const SWAPPED: usize = 20;
-
-fn server_script() -> String {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-    script.display().to_string()
-}
 
 /// True if that program is here; prints a line if not.
 fn has(program: &str) -> bool {
@@ -89,9 +84,10 @@ impl User {
 impl Fixture {
     /// `c.yaml` with a server `odd` that runs these commands first, in the workspace `work`, with more terms of the server.
     fn serves(&self, before: &str, terms: &str, asked: &[&str]) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
         let line = format!(
             "{{ {before}; }} >> seen 2>/dev/null; exec python3 {}",
-            server_script()
+            shell_word(script)
         );
         let args = json!(["-c", line]);
         let more = format!(

@@ -66,6 +66,12 @@ pub fn entries_of(store: &Path) -> Vec<(RunId, SealedEntry)> {
     entries
 }
 
+/// The path of a file as a word of a POSIX shell, in single quotes: a checkout may lie below a folder with a blank in its name.
+pub fn shell_word(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref().to_str().unwrap();
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
 /// The bytes of a program that speaks text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use monolith_core::kernel::EventKind;
 use monolith_core::message::RunId;
@@ -19,9 +20,12 @@ mod faults;
 #[cfg(unix)]
 mod rest;
 
-use crate::fixture::{Fixture, Left};
+use crate::fixture::{Fixture, Left, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness};
 use crate::http::HttpRequest;
+
+/// More than the requests of a list take to come.
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// A model that calls a tool so many times in each run, and then answers. It counts, and lets requests wait.
 #[derive(Clone)]
@@ -114,11 +118,16 @@ impl Model {
         look(&self.0.0.lock().unwrap())
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until so many requests have come; who would ask may have ended.
+    #[track_caller]
     fn has(&self, asked: usize) {
         let (counts, changed) = &*self.0;
         let now = counts.lock().unwrap();
-        drop(changed.wait_while(now, |c| c.asked < asked).unwrap());
+        let waited = changed.wait_timeout_while(now, LONGEST, |c| c.asked < asked);
+        let (now, _) = waited.unwrap();
+        let came = now.asked;
+        drop(now);
+        assert!(came >= asked, "{came} requests of {asked} came");
     }
 
     fn contract(&self, more: &str) -> String {
@@ -139,7 +148,10 @@ fn lines(runs: usize) -> String {
 
 /// A tool server that writes a line into `starts` when it starts, and one into `executions` for each call.
 fn counting(shared: bool) -> String {
-    let command = format!("echo $$ >> starts; exec python3 {COUNTING_SERVER} executions");
+    let command = format!(
+        "echo $$ >> starts; exec python3 {} executions",
+        shell_word(COUNTING_SERVER)
+    );
     let server = json!({"command": "sh", "args": ["-c", command], "shared": shared});
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::fixture::{Fixture, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says, shell_word};
 
 const ECHO: &str = "tools: {builtin: [echo]}\n";
 
@@ -509,7 +509,7 @@ fn relative_paths_begin_in_the_folder_of_the_contract() {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     fixture.write(
         "agent/bin/server",
-        &format!("#!/bin/sh\nexec python3 {}\n", server.display()),
+        &format!("#!/bin/sh\nexec python3 {}\n", shell_word(server)),
     );
     let server = fixture.path("agent/bin/server");
     std::fs::set_permissions(server, std::fs::Permissions::from_mode(0o755)).unwrap();

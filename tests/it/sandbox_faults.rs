@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, Left, calls, says};
+use crate::fixture::{Fixture, Left, calls, says, shell_word};
 
 /// More than anything here takes.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -826,8 +826,8 @@ fn a_system_that_lacks_a_part_is_named_and_nothing_is_run() {
     fixture.commands("{}", "", &["echo ran > made"]);
     let limited = |args: &str| {
         let script = format!(
-            "echo 0 > /proc/sys/user/max_user_namespaces && exec '{}' {args}",
-            env!("CARGO_BIN_EXE_monolith")
+            "echo 0 > /proc/sys/user/max_user_namespaces && exec {} {args}",
+            shell_word(env!("CARGO_BIN_EXE_monolith"))
         );
         let output = Command::new("unshare")
             .args(["--user", "--map-root-user", "sh", "-c", &script])
@@ -897,7 +897,7 @@ fn served(sandbox: &str) -> Fixture {
     let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join(marker("server"));
     let tries = format!(
         "echo new > .git/hooks/pre-commit; echo x > {}; cat ~/.ssh/id ../home/keys/local.key > seen; echo kept > ~/.cache/kept",
-        outside.display()
+        shell_word(&outside)
     );
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let line = format!("({tries}) 2>/dev/null; exec python3 \"$0\"");
@@ -970,7 +970,7 @@ tried('memory', lambda: open('/proc/%s/environ' % sys.argv[2]).read())
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let line = format!(
         "python3 tries.py {} {} > seen; exec python3 \"$0\"",
-        socket.display(),
+        shell_word(&socket),
         std::process::id()
     );
     let args = json!(["-c", line, script]);

@@ -284,9 +284,11 @@ pub(crate) fn paths_at_home(words: &BTreeSet<String>, home: &Path) -> BTreeSet<P
 }
 
 fn pieces_of(words: &BTreeSet<String>) -> BTreeSet<&str> {
-    let pieces = words
-        .iter()
-        .flat_map(|word| word.split(BREAKS).chain([word.as_str()]));
+    // A path may hold one of the breaks, such as a blank between quotes: `python3 'my tools/run.py'`.
+    let pieces = words.iter().flat_map(|word| {
+        let at_one = BREAKS.iter().flat_map(|mark| word.split(*mark));
+        word.split(BREAKS).chain(at_one)
+    });
     let pieces = pieces.flat_map(|piece| [Some(piece), attached(piece)]);
     pieces.flatten().filter(|piece| !piece.is_empty()).collect()
 }
@@ -451,10 +453,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("run"), "#! .venv/bin/python3 -s\n").unwrap();
-        let words = ["-r./hook.js", "-Ilib", "@@args", "~/x.sh", "run", "--long"];
+        let words = [
+            "-r./hook.js",
+            "-Ilib",
+            "@@args",
+            "~/x.sh",
+            "run",
+            "--long",
+            "cd x; exec python3 'my tools/run.py' \"my data/a,b\"",
+            "--config=my settings",
+        ];
         let words: BTreeSet<String> = words.map(str::to_owned).into();
         let named = named_paths(&words, &[folder.path().to_owned()]);
-        for name in ["./hook.js", "lib", "args", ".venv/bin/python3", "run"] {
+        for name in [
+            "./hook.js",
+            "lib",
+            "args",
+            ".venv/bin/python3",
+            "run",
+            "my tools/run.py",
+            "my data/a,b",
+            "my settings",
+        ] {
             assert!(named.contains(&at(name)), "{name}: {named:?}");
         }
         let named = paths_at_home(&words, folder.path());

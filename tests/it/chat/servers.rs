@@ -7,7 +7,10 @@ use crate::harness::{COUNTING_SERVER, Harness};
 
 /// A tool server that writes a line into `starts` when it starts.
 fn counting() -> String {
-    let command = format!("echo $$ >> starts; exec python3 {COUNTING_SERVER} executions");
+    let command = format!(
+        "echo $$ >> starts; exec python3 {} executions",
+        shell_word(COUNTING_SERVER)
+    );
     let server = json!({"command": "sh", "args": ["-c", command]});
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }

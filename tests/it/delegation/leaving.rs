@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{asks, lead, prompt};
-use crate::fixture::{Fixture, Left};
+use crate::fixture::{Fixture, Left, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness, MEETING_SERVER};
 use crate::terminal::Terminal;
 
@@ -222,7 +222,7 @@ fn a_tree_whose_agent_cannot_be_brought_up_is_left_and_loses_nothing() {
     let says = asks(&[("shell", json!({"command": UNTIL_GO}))], "worked");
     fixture.agent("works", terms, &says);
     let executions = fixture.path("executions");
-    let script = format!("exec python3 server.py {}", executions.display());
+    let script = format!("exec python3 server.py {}", shell_word(&executions));
     let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
     let tools = json!({"mcp": {"fs": server}});
     fixture.agent(

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{asks, lead, prompt};
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness};
 
 /// An agent whose call waits for a person, beside one that calls a third one, which waits for no person.
@@ -76,9 +76,9 @@ fn an_answer_is_taken_by_an_agent_that_is_brought_up_slowly() {
     }
     for resume in [&["resume", "--all"][..], &["resume", "lead", "--no-wait"]] {
         let fixture = beside();
-        let server = COUNTING_SERVER;
-        let [once, executions] = ["once", "executions"].map(|name| fixture.path(name));
-        let (once, counted) = (once.display(), executions.display());
+        let server = shell_word(COUNTING_SERVER);
+        let executions = fixture.path("executions");
+        let (once, counted) = (shell_word(fixture.path("once")), shell_word(&executions));
         let script = format!("if [ -e {once} ]; then sleep 1; fi; exec python3 {server} {counted}");
         let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
         let tools = json!({"mcp": {"fs": server}});

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{asks, lead, prompt};
-use crate::fixture::{Fixture, Left};
+use crate::fixture::{Fixture, Left, shell_word};
 use crate::harness::Harness;
 use crate::terminal::Terminal;
 
@@ -204,9 +204,8 @@ fn an_abort_ends_every_run_below() {
     let fixture = waiting();
     if Harness::has_python() {
         let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-        let server = server.display();
-        let odd = format!("command: python3, args: [{server}, stubborn], sandbox: off");
-        let tools = format!("tools: {{mcp: {{odd: {{{odd}}}}}}}\n");
+        let odd = json!({"command": "python3", "args": [server, "stubborn"], "sandbox": "off"});
+        let tools = format!("tools: {{mcp: {{odd: {odd}}}}}\n");
         fixture.agent("worker", &tools, &[]);
     }
     // A model that never answers.
@@ -255,17 +254,17 @@ fn an_abort_ends_a_run_below_whose_tool_server_does_not_come_up_again() {
     }
     let fixture = waiting();
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-    let once = fixture.path("once");
+    let once = shell_word(fixture.path("once"));
     let script = format!(
-        "test -e {once} && exec sleep 600; touch {once}; exec python3 {server}",
-        once = once.display(),
-        server = server.display()
+        "test -e {once} && exec sleep 600; touch {once}; exec python3 {}",
+        shell_word(server)
     );
+    let slow = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
     let says = asks(&[("echo", json!({"text": "hi"}))], "said");
     fixture.agent(
         "worker",
         &format!(
-            "tools: {{builtin: [echo], mcp: {{slow: {{command: sh, args: [-c, '{script}'], sandbox: off}}}}}}\n\
+            "tools: {{builtin: [echo], mcp: {{slow: {slow}}}}}\n\
              require_approval: [echo]\n"
         ),
         &says,

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{asks, prompt};
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness};
 
 /// The tools of a contract: an MCP server that writes a line into `starts` when its process begins.
 fn counting(shared: bool) -> String {
-    let command = format!("echo up >> starts; exec python3 {COUNTING_SERVER} executions");
+    let command = format!(
+        "echo up >> starts; exec python3 {} executions",
+        shell_word(COUNTING_SERVER)
+    );
     let server = json!({"command": "sh", "args": ["-c", command], "shared": shared});
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }

@@ -74,7 +74,7 @@ fn ends_soon(mut child: Child) -> Option<i32> {
     let pid = Pid::from_child(&child);
     let (ended, end) = std::sync::mpsc::channel();
     let waiting = thread::spawn(move || ended.send(child.wait().unwrap()));
-    let end = end.recv_timeout(std::time::Duration::from_secs(60));
+    let end = end.recv_timeout(Duration::from_secs(60));
     if end.is_err() {
         kill_process(pid, Signal::KILL).unwrap();
     }

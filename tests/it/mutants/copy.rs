@@ -143,6 +143,8 @@ impl Copy {
                 ])
                 .current_dir(&self.folder)
                 .env("CARGO_TARGET_DIR", root.join("target"))
+                // Lints of the gate judge no mutant.
+                .env_remove("RUSTC_WORKSPACE_WRAPPER")
                 .stderr(Stdio::null())
                 .output()
                 .unwrap();

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::left::stuck;
 use super::{CONTRACT, fixture};
 use crate::delegation::asks;
-use crate::fixture::{Fixture, Left};
+use crate::fixture::{Fixture, Left, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness};
 
 /// How long a process may take for what should take none: far more than any machine needs.
@@ -74,7 +74,7 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
         return;
     }
     let fixture = fixture("");
-    let server = COUNTING_SERVER;
+    let server = shell_word(COUNTING_SERVER);
     // It begins once the file `open` is there.
     let script =
         format!("while [ ! -e open ]; do sleep 0.02; done; exec python3 {server} executions");
@@ -115,9 +115,8 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
 
 /// The steps of a workflow whose server does this, in the place of its own program, where the file `once` is there.
 fn with_server(fixture: &Fixture, again: &str, more: &str) {
-    let server = COUNTING_SERVER;
-    let once = fixture.path("once");
-    let once = once.display();
+    let server = shell_word(COUNTING_SERVER);
+    let once = shell_word(fixture.path("once"));
     let script = format!("if [ -e {once} ]; then {again}; fi; exec python3 {server} executions");
     let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
     let tools = json!({"mcp": {"fs": server}});
@@ -212,7 +211,7 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
     let begun = fixture.path("w/begun.tmp");
     let down = format!(
         "while [ ! -e {} ]; do sleep 0.02; done; exit 3",
-        begun.display()
+        shell_word(begun)
     );
     with_server(
         &fixture,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::fixture;
 use crate::delegation::asks;
-use crate::fixture::Left;
+use crate::fixture::{Left, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness, MEETING_SERVER};
 
 /// Each resume goes on with what can go on: a branch that waits keeps no answered one back.
@@ -60,10 +60,10 @@ fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
     fixture.asks_before_writing();
     let text = fixture.read("w.yaml");
     fixture.write("w.yaml", &text.replace("[read_file,", "[shell, read_file,"));
-    let server = COUNTING_SERVER;
-    let [once, done, executions] =
-        ["once", "w/two.txt", "executions"].map(|name| fixture.path(name));
-    let (once, done, counted) = (once.display(), done.display(), executions.display());
+    let server = shell_word(COUNTING_SERVER);
+    let executions = fixture.path("executions");
+    let [once, done] = ["once", "w/two.txt"].map(|name| shell_word(fixture.path(name)));
+    let counted = shell_word(&executions);
     // Brought up again, it is there a while after the other step has ended.
     let script = format!(
         "if [ -e {once} ]; then until [ -e {done} ]; do sleep 0.1; done; sleep 2; fi; exec python3 {server} {counted}"

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::places::{BROAD, CACHES, KERNEL, PROGRAMS, SETTINGS, SYSTEM, TEMPORARY};
 use super::profile::Cache;
-use super::way::{GrantedFolders, Way, is_in};
+use super::way::{GrantedFolders, Way, is_in, words_of};
 use super::{SandboxProfile, SearchFolder};
 
 /// Folders of programs within an installation.
@@ -22,10 +22,8 @@ const TOP_FILES: [&str; 4] = ["package.json", "pyproject.toml", "pyvenv.cfg", "s
 const MOST_ABOVE: usize = 6;
 /// Endings of programs that another program runs.
 const SCRIPTS: [&str; 9] = ["cjs", "jar", "js", "mjs", "php", "py", "rb", "sh", "ts"];
-/// Characters that end a word of a line for a shell, or the name of an option.
-pub(super) const BETWEEN_WORDS: &str = "'\"`=:;,()<>|&$";
 /// Words of an argument that are looked at, and bytes of a path (PATH_MAX of linux/limits.h).
-const MOST_WORDS: usize = 256;
+const MOST_WORDS: usize = 512;
 const MOST_PATH: usize = 4_096;
 /// Links of a program, and interpreters of interpreters, that are followed.
 const MOST_STEPS: usize = 8;
@@ -127,8 +125,7 @@ impl Installs {
     }
 
     fn add_words(&mut self, text: &str, folder: &Path, depth: usize) {
-        let words = text.split(|c: char| c.is_whitespace() || BETWEEN_WORDS.contains(c));
-        for word in [text].into_iter().chain(words).take(MOST_WORDS) {
+        for word in words_of(text).take(MOST_WORDS) {
             let is_path = word.contains('/') && word.len() < MOST_PATH && !word.contains('\0');
             if is_path && let Some(path) = self.resolved(&folder.join(word)) {
                 self.add_path(path, depth);
@@ -470,6 +467,7 @@ mod tests {
         host.program("me/src/server/dist/index.js", "");
         host.program("tools/node_modules/a/dist/index.js", "");
         host.program("me/single.py", "");
+        host.program("me/my tools/run.py", "");
         host.program("me/data/list.txt", "");
         let plain = fs::Permissions::from_mode(0o644);
         fs::set_permissions(host.at.join("me/data/list.txt"), plain).unwrap();
@@ -478,6 +476,7 @@ mod tests {
             "@/me/src/server/dist/index.js",
             "@/tools/node_modules/a/dist/index.js",
             "../single.py",
+            "cd x; exec python3 '@/me/my tools/run.py' 1",
             "--list=@/me/data/list.txt",
             "@/me/docs",
             "@/me",
@@ -490,6 +489,7 @@ mod tests {
             [
                 "me/data/list.txt",
                 "me/docs",
+                "me/my tools/run.py",
                 "me/single.py",
                 "me/src/server",
                 "tools/node_modules"

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::contents::{Layout, Put};
-use super::installs::BETWEEN_WORDS;
 use super::layout::layout;
-use super::way::Way;
+use super::way::{Way, words_of};
 use super::{Confined, SandboxProfile};
 
 /// Maximum number of paths that are named.
@@ -64,9 +63,7 @@ pub(crate) fn missing_grants(profile: &SandboxProfile, args: &[String], said: &s
 
 /// The absolute paths in a text.
 fn paths(text: &str) -> impl Iterator<Item = PathBuf> + '_ {
-    let words = text.split(|c: char| {
-        c.is_whitespace() || BETWEEN_WORDS.contains(c) || matches!(c, '[' | ']' | '{' | '}')
-    });
+    let words = words_of(text).flat_map(|word| word.split(['[', ']', '{', '}']));
     let words = words.map(|word| word.trim_end_matches(['.', '!']));
     let paths = words.filter(|word| word.starts_with('/') && word.len() < MOST_PATH);
     let paths = paths.map(PathBuf::from);

@@ -119,6 +119,16 @@ fn steps(path: &Path) -> impl Iterator<Item = OsString> + '_ {
     })
 }
 
+/// Characters that end a word of a line for a shell, or the name of an option.
+const BETWEEN_WORDS: &str = "'\"`=:;,()<>|&$";
+
+/// Returns the words of a text that may be paths. Between quotes, and behind the name of an option, a path may hold a blank.
+pub(super) fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let parts = ['\'', '"', '='].into_iter();
+    let parts = parts.flat_map(|mark| text.split(mark));
+    parts.chain(text.split(|c: char| c.is_whitespace() || BETWEEN_WORDS.contains(c)))
+}
+
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
