@@ -34,7 +34,8 @@ const SCRIPT: &str = r#"{"response": {"choices": [{"message": {"role": "assistan
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    println!("{}", run(folder.path(), |_, line| print!("{line}")).await?);
+    let run = run(folder.path(), |_, line| print!("{line}"));
+    println!("{}", Box::pin(run).await?);
     Ok(())
 }
 
@@ -51,7 +52,9 @@ pub async fn run(
     let tell = move |arguments: Value| {
         // The first call asks for the run to be left once it has ended.
         let _ = leave.try_send(Control::Suspend);
-        async move { Ok::<_, String>(format!("{} 12:00", arguments["city"])) }
+        let city = arguments.get("city").and_then(Value::as_str);
+        let told = city.map(|city| format!("{city}: 12:00"));
+        async move { told.ok_or("no city") }
     };
     let time = HostTool::new("time", "Tells the time in a city.", schema, tell).read_only();
     let environment = Environment::new(|_| None).with_tool(time);
@@ -63,7 +66,9 @@ pub async fn run(
     let run_id = prepared.run_id().clone();
     let mut lines = EntryLines::new(run_id.clone(), take);
     let left = drive(prepared, &store, controls, &mut lines).await?;
-    assert!(left.run.outcome().is_none(), "it is left, not ended");
+    if left.run.outcome().is_some() {
+        return Err("the run ended before it was left".into());
+    }
 
     let (_none, controls) = mpsc::channel(1);
     let reopened = reopen(&store, &run_id, &environment)?;

@@ -29,7 +29,7 @@ async fn the_example_runs_and_its_lines_are_those_of_the_export() {
     let lines = Arc::<Mutex<Vec<String>>>::default();
     let taken = Arc::clone(&lines);
     let take = move |_: &RunId, line: &str| taken.lock().unwrap().push(line.to_owned());
-    let outcome = example::run(&folder, take).await.unwrap();
+    let outcome = Box::pin(example::run(&folder, take)).await.unwrap();
     assert_eq!(outcome, "COMPLETED_WITH_TOOLS (final_message)");
     let store = folder.join("runs.db");
     let store = store.to_str().unwrap();
@@ -98,11 +98,11 @@ async fn run(folder: &Path, tool: HostTool) -> Result<(String, String), Box<dyn 
 async fn an_error_and_a_panic_of_a_closure_are_failed_calls() {
     let folder = tempfile::tempdir().unwrap();
     let failing = time(|| Err("the clock is broken".to_owned()));
-    let (_, file) = run(folder.path(), failing).await.unwrap();
+    let (_, file) = Box::pin(run(folder.path(), failing)).await.unwrap();
     assert!(file.contains("the clock is broken"), "{file}");
     let folder = tempfile::tempdir().unwrap();
     let panicking = time(|| panic!("out of order"));
-    let (_, file) = run(folder.path(), panicking).await.unwrap();
+    let (_, file) = Box::pin(run(folder.path(), panicking)).await.unwrap();
     assert!(file.contains("TOOL_PANICKED"), "{file}");
     assert!(!file.contains("out of order"), "{file}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Store, StoreError, StoreReader};
+use super::{StoreError, StoreReader};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{Flaw, SecretKey, blob_references};
 
@@ -97,19 +97,6 @@ pub enum EraseError {
         /// What prevents it.
         reason: String,
     },
-}
-
-impl Store {
-    /// Erases a blob of a run for good, and leaves a signed tombstone in its place.
-    ///
-    /// The tombstone is durable before the files are rewritten without the bytes. Where that is cut off, doing it again finishes it.
-    ///
-    /// # Errors
-    /// [`EraseError`]; nothing is changed but under [`EraseError::Unfinished`].
-    pub fn erase(&self, asked: &Erasure<'_>) -> Result<Erased, EraseError> {
-        let hash = self.reader()?.named_blob(&asked.run_id, &asked.blob)?;
-        self.database.erase(hash, asked)
-    }
 }
 
 impl StoreReader {

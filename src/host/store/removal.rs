@@ -1,6 +1,6 @@
 //! Deletion of whole runs: what is asked for, and what became of it.
 
-use super::{Store, StoreError};
+use super::StoreError;
 use monolith_core::message::RunId;
 use monolith_core::transcript::SecretKey;
 
@@ -68,16 +68,4 @@ pub enum RemoveError {
         /// The workflow.
         run_id: RunId,
     },
-}
-
-impl Store {
-    /// Deletes runs with everything that only they use. A signed note stays of each, and its leaf in the
-    /// log. Forks and continuations stay, and so do blobs that another run uses.
-    ///
-    /// # Errors
-    /// [`RemoveError`]; nothing is changed then. A run that a process drives is [`StoreError::RunLocked`]. What is found only after
-    /// some were deleted is in `Removed::stopped`.
-    pub fn remove(&self, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
-        self.database.remove(asked)
-    }
 }

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::database::Database;
+use super::erasure::{EraseError, Erased, Erasure};
 use super::lock::RunLock;
 use super::new_run::{Binding, NewRun};
+use super::removal::{Removal, RemoveError, Removed};
 use super::sqlite::{Durability, SqliteWriter};
 use super::storable::{Storable, batch};
 use super::{NewBlob, NewCheckpoint, RunHandle, StoreError, StoreReader};
@@ -192,5 +194,26 @@ impl Store {
             earlier.add(note.text());
         }
         Ok(earlier)
+    }
+
+    /// Deletes runs with everything that only they use. A signed note stays of each, and its leaf in the
+    /// log. Forks and continuations stay, and so do blobs that another run uses.
+    ///
+    /// # Errors
+    /// [`RemoveError`]; nothing is changed then. A run that a process drives is [`StoreError::RunLocked`]. What is found only after
+    /// some were deleted is in `Removed::stopped`.
+    pub fn remove(&self, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
+        self.database.remove(asked)
+    }
+
+    /// Erases a blob of a run for good, and leaves a signed tombstone in its place.
+    ///
+    /// The tombstone is durable before the files are rewritten without the bytes. Where that is cut off, doing it again finishes it.
+    ///
+    /// # Errors
+    /// [`EraseError`]; nothing is changed but under [`EraseError::Unfinished`].
+    pub fn erase(&self, asked: &Erasure<'_>) -> Result<Erased, EraseError> {
+        let hash = self.reader()?.named_blob(&asked.run_id, &asked.blob)?;
+        self.database.erase(hash, asked)
     }
 }
