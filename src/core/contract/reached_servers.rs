@@ -7,8 +7,8 @@ use super::queues::queue_of;
 use super::redaction::{SECRET_MARKER, recorded_url, variables_of};
 use super::server_terms::{BUILTIN, HOST};
 use super::{
-    AGENTS, ContractSpec, McpTransport, OAuthTerms, OpenapiTerms, RestTerms, ServerKind, ServerTerms,
-    recorded_template, server_sandbox, shell_sandbox,
+    AGENTS, ContractSpec, McpTransport, OAuthTerms, OpenapiTerms, RestTerms, ServerKind,
+    ServerTerms, recorded_template, server_sandbox, shell_sandbox,
 };
 
 /// As what monolith comes to the authorization server of a server; `None` if its author gives nothing for that.

@@ -11,8 +11,8 @@ use super::section::{Judge, Section};
 use super::transport::{McpSpec, McpTransport, Names, ToolsSpec};
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
 use crate::contract::{
-    HOST, McpTerms, OAuthGrant, OAuthTerms, ProviderType, REST_PREFIX, ReasoningValue, RedactionTerms,
-    Remote, ToolFilter, masked_words,
+    HOST, McpTerms, OAuthGrant, OAuthTerms, ProviderType, REST_PREFIX, ReasoningValue,
+    RedactionTerms, Remote, ToolFilter, masked_words,
 };
 
 impl Judge for ProviderSpec {
