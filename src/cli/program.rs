@@ -163,7 +163,7 @@ fn perform(
             args.run = app.settled(&args.run)?;
             commands::replay::replay(&app, args)
         }
-        Command::Verify(args) => commands::verify::verify(&app, &args),
+        Command::Verify(args) => commands::verify::verify(&app, args),
         Command::Show(mut args) => {
             args.run = app.settled(&args.run)?;
             commands::show::show(&app, &args)
