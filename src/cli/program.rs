@@ -168,11 +168,11 @@ fn perform(
             args.run = app.settled(&args.run)?;
             commands::show::show(&app, &args)
         }
-        Command::List(args) => commands::list::list(&app, &args),
+        Command::List(args) => commands::list::list(&app, args),
         Command::Import(args) => commands::import::import(&app, &args),
-        Command::Erase(args) => commands::erase::erase(&app, &args),
-        Command::Delete(args) => commands::delete::delete(&app, &args),
-        Command::Prune(args) => commands::delete::prune(&app, &args),
+        Command::Erase(args) => commands::erase::erase(&app, args),
+        Command::Delete(args) => commands::delete::delete(&app, args),
+        Command::Prune(args) => commands::delete::prune(&app, args),
         Command::Migrate(args) => commands::migrate::migrate(&app, &args),
         Command::Export(args) => commands::export::export(&app, &args),
         Command::Contract(command) => commands::contract::contract(&app, &command),

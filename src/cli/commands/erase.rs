@@ -3,56 +3,60 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::args::EraseArgs;
+use clap::Args;
+
+use super::values::reason;
 use crate::context::app::App;
 use crate::context::ask::confirm;
-use monolith_core::message::{Digest, RunId};
-use monolith_host::store::{
-    Elsewhere, Erasure, HeldIn, erase as erase_blob, erase_kept, kept_content, named_blob,
-};
-use monolith_service::clock::unix_ms;
+use monolith_core::message::RunId;
+use monolith_host::store::{Elsewhere, HeldIn};
+use monolith_service::delete::erase::{ErasableText, erasable};
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
-use monolith_service::source::Source;
 use monolith_service::text::numbers::counted;
 
+#[derive(Debug, Args)]
+pub(crate) struct EraseArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// The hash of the bytes, or its beginning
+    #[arg(long, value_name = "HASH")]
+    pub(crate) blob: String,
+    /// Why; the signed note that stays says it
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
+    pub(crate) reason: String,
+    /// Erase the bytes from every run that uses them
+    #[arg(long)]
+    pub(crate) all_runs: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
 /// `monolith erase`.
-pub(crate) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, ServiceError> {
-    let Source::Run(run_id, reader) = app.run(&args.run)? else {
-        return Ok(Exit::USAGE);
-    };
-    let path = app.store_path()?;
-    let asked = args.blob.to_ascii_lowercase();
-    let hash = match named_blob(&path, &run_id, &asked) {
-        Ok(hash) => hash,
-        // What a file held before the run changed it is no blob of the run.
-        Err(fault) => {
-            let kept = kept_content(&path, &run_id, &asked)?.ok_or(fault)?;
-            drop(reader);
-            return erase_content(app, args, &run_id, kept);
+pub(crate) fn erase(app: &App, args: EraseArgs) -> Result<Exit, ServiceError> {
+    let found = erasable(app, &args.run, &args.blob)?;
+    let (hash, run_id) = (found.hash, found.run_id.clone());
+    let question = match &found.text {
+        ErasableText::Blob(places) => {
+            app.screen.out(&elsewhere(places))?;
+            format!("Erase {hash} of run {run_id} for good?")
+        }
+        ErasableText::FileBefore => {
+            format!("Erase {hash}, which a file held before run {run_id}, for good?")
         }
     };
-    app.screen.out(&elsewhere(&reader.elsewhere(hash)?))?;
-    drop(reader);
     if !args.yes {
-        let question = format!("Erase {hash} of run {run_id} for good?");
         confirm(app, "erase", &question)?;
     }
-    let key = app.signer()?;
-    let erased = erase_blob(
-        &path,
-        &Erasure {
-            run_id: run_id.clone(),
-            blob: hash.to_string(),
-            reason: args.reason.clone(),
-            at_unix_ms: unix_ms(),
-            all_runs: args.all_runs,
-            key: &key,
-        },
-    )?;
-    erase_kept(&path, &run_id, hash)?;
+    let Some(erased) = found.erase(app, args.reason, args.all_runs)? else {
+        app.screen.out(&format!(
+            "erased: {hash}, which a file held before run {run_id}; undo restores it no more\n"
+        ))?;
+        return Ok(Exit::OK);
+    };
     let runs: Vec<&str> = erased.runs.iter().map(RunId::as_str).collect();
-    let hash = erased.hash;
     let runs = runs.join(", ");
     app.screen.out(&match erased.bytes {
         Some(bytes) => {
@@ -63,24 +67,6 @@ pub(crate) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, ServiceError> {
     })?;
     app.screen
         .note("What entries say of the bytes stays, and so do copies elsewhere: exports, backups, copies made by migrate.");
-    Ok(Exit::OK)
-}
-
-/// Erases what a file held before the run changed it: undo cannot restore it any more.
-fn erase_content(
-    app: &App,
-    args: &EraseArgs,
-    run_id: &RunId,
-    hash: Digest,
-) -> Result<Exit, ServiceError> {
-    if !args.yes {
-        let question = format!("Erase {hash}, which a file held before run {run_id}, for good?");
-        confirm(app, "erase", &question)?;
-    }
-    erase_kept(&app.store_path()?, run_id, hash)?;
-    app.screen.out(&format!(
-        "erased: {hash}, which a file held before run {run_id}; undo restores it no more\n"
-    ))?;
     Ok(Exit::OK)
 }
 
