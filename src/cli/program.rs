@@ -156,8 +156,8 @@ fn perform(
         Command::Continue(args) => commands::continuation::continue_run(&app, args),
         Command::Chat(args) => commands::chat::chat(&app, args),
         Command::Resume(args) => commands::resume::resume(&app, args),
-        Command::Approve(args) => commands::approve::approve(&app, &args),
-        Command::Deny(args) => commands::approve::approve(&app, &args.into()),
+        Command::Approve(args) => commands::approve::approve(&app, args),
+        Command::Deny(args) => commands::approve::approve(&app, args.into()),
         Command::Approvals(args) => commands::approvals::approvals(&app, &args),
         Command::Replay(mut args) => {
             args.run = app.settled(&args.run)?;

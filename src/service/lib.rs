@@ -12,6 +12,8 @@ pub mod agents;
 pub mod agents_reader;
 pub mod answer_refusal;
 pub mod approval;
+pub mod approvals;
+pub mod approve;
 pub mod as_typed;
 pub mod begun_below;
 mod beyond;

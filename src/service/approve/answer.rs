@@ -1,36 +1,74 @@
-//! The answer that the command line gives to a call that waits. Leaves it nowhere.
+//! The answer that a request gives to a call that waits. Leaves it nowhere.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use super::args::ApproveArgs;
-use crate::context::app::App;
+use crate::error::ServiceError;
+use crate::form;
+use crate::service::Service;
+use crate::waiting_call::WaitingCall;
 use monolith_core::kernel::{Approval, MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
 use monolith_core::message::ObjectText;
 use monolith_core::transcript::SecretKey;
 use monolith_host::driver::KeyFolder;
 use monolith_host::store::Answer;
-use monolith_service::error::ServiceError;
-use monolith_service::form;
-use monolith_service::waiting_call::WaitingCall;
 
-/// An answer that cannot be given, in words.
+/// An answer to give.
+#[derive(Clone, Debug, Default)]
+pub struct AnswerRequest {
+    /// Hash of the arguments of the call that is meant, or its first 8 digits or more.
+    pub arguments: Option<String>,
+    /// True to refuse the call.
+    pub deny: bool,
+    /// Arguments to propose in a refusal: a JSON object, or a file that holds one.
+    pub edit: Option<String>,
+    /// Fields of the form that the call's server asks for.
+    pub fields: Vec<(String, String)>,
+    /// Name of a key of this machine, or the file of one, that signs the answer.
+    pub key: Option<String>,
+    /// Reason for the answer; a refusal tells it to the model.
+    pub reason: Option<String>,
+    /// True to replace an answer that was not taken yet.
+    pub replace: bool,
+    /// Name of a run, its beginning, or `last`.
+    pub run: String,
+}
+
+impl AnswerRequest {
+    /// True if the answer allows the call.
+    #[must_use]
+    pub const fn approves(&self) -> bool {
+        !self.deny && self.edit.is_none()
+    }
+
+    /// Returns the command that gives such an answer.
+    #[must_use]
+    pub const fn verb(&self) -> &'static str {
+        if self.deny { "deny" } else { "approve" }
+    }
+}
+
+/// The reason why an answer cannot be formed.
 pub(super) enum NoAnswer {
-    /// The caller asks for something that does not go.
+    /// The caller asks for something impossible.
     Refused(String),
-    /// Something that it needs is not there.
+    /// A key cannot be used.
     Fault(ServiceError),
 }
 
-/// The answer, signed where a key is given.
-pub(super) fn given(app: &App, call: &WaitingCall, args: &ApproveArgs) -> Result<Answer, NoAnswer> {
-    let approved = !args.deny && args.edit.is_none();
+/// Forms the answer, and signs it with the key that the request names.
+pub(super) fn given(
+    service: &Service,
+    call: &WaitingCall,
+    request: &AnswerRequest,
+) -> Result<Answer, NoAnswer> {
+    let approved = request.approves();
     let order = &call.order;
     let mut approval = Approval {
-        content: entered(call, args, approved).map_err(NoAnswer::Refused)?,
-        proposal: proposed(app, call, args).map_err(NoAnswer::Refused)?,
-        reason: args.answer.reason.clone(),
+        content: entered(call, request, approved).map_err(NoAnswer::Refused)?,
+        proposal: proposed(service, call, request).map_err(NoAnswer::Refused)?,
+        reason: request.reason.clone(),
         ..Approval::to(order.call, order.arguments_hash)
     };
     if approval
@@ -41,8 +79,8 @@ pub(super) fn given(app: &App, call: &WaitingCall, args: &ApproveArgs) -> Result
         let why = format!("--reason takes at most {MAX_REASON_BYTES} bytes");
         return Err(NoAnswer::Refused(why));
     }
-    if let Some(key) = &args.answer.key {
-        let key = signer(app, key).map_err(NoAnswer::Fault)?;
+    if let Some(key) = &request.key {
+        let key = signer(service, key).map_err(NoAnswer::Fault)?;
         approval.sign(&key, call.first_entry, approved);
     }
     counts(call, &approval).map_err(NoAnswer::Refused)?;
@@ -77,40 +115,40 @@ fn counts(call: &WaitingCall, approval: &Approval) -> Result<(), String> {
 }
 
 /// A key of this machine by its name, or the file of one.
-fn signer(app: &App, given: &str) -> Result<SecretKey, ServiceError> {
+fn signer(service: &Service, given: &str) -> Result<SecretKey, ServiceError> {
     let file = Path::new(given);
     let is_file = file.components().count() > 1 || file.extension().is_some();
     if !is_file {
-        return Ok(app.own_keys()?.show(given)?);
+        return Ok(service.own_keys()?.show(given)?);
     }
-    let path = app.cwd.join(file);
-    app.judge_place(&path)?;
+    let path = service.cwd.join(file);
+    service.judge_place(&path)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let folder = path.parent().unwrap_or(&path).to_owned();
     Ok(KeyFolder::new(folder).show(&name)?)
 }
 
-/// What the person enters, where the call's server asks for something.
+/// The fields that the person enters for a question of the call's server.
 fn entered(
     call: &WaitingCall,
-    args: &ApproveArgs,
+    request: &AnswerRequest,
     approved: bool,
 ) -> Result<Option<ObjectText>, String> {
     match &call.order.input {
         _ if !approved => Ok(None),
-        Some(_) => form::content(&call.order.invocation.arguments, &args.fields).map(Some),
-        None if args.fields.is_empty() => Ok(None),
+        Some(_) => form::content(&call.order.invocation.arguments, &request.fields).map(Some),
+        None if request.fields.is_empty() => Ok(None),
         None => Err("its call waits for an approval, and its server asks for no field".to_owned()),
     }
 }
 
-/// The arguments that are proposed in the place of those that the call has. The tool would have to take them.
+/// The arguments that are proposed instead of the call's own. The tool must accept them.
 fn proposed(
-    app: &App,
+    service: &Service,
     call: &WaitingCall,
-    args: &ApproveArgs,
+    request: &AnswerRequest,
 ) -> Result<Option<ObjectText>, String> {
-    let Some(given) = &args.edit else {
+    let Some(given) = &request.edit else {
         return Ok(None);
     };
     if call.order.input.is_some() {
@@ -119,7 +157,7 @@ fn proposed(
     let text = if given.trim_start().starts_with('{') {
         given.clone()
     } else {
-        let file = app.cwd.join(given);
+        let file = service.cwd.join(given);
         read(&file).map_err(|fault| format!("--edit {}: {fault}", file.display()))?
     };
     let text = text.trim();
@@ -136,7 +174,7 @@ fn proposed(
     Ok(Some(arguments))
 }
 
-/// A file, as far as it may be long.
+/// Reads a file up to the most that a proposal may have.
 fn read(file: &Path) -> io::Result<String> {
     let most = u64::try_from(MAX_PROPOSAL_BYTES).unwrap_or(u64::MAX);
     let mut text = String::new();

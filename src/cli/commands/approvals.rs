@@ -1,21 +1,53 @@
-//! The inbox as text: for each call what is asked, by whom, since when, and how it is answered.
+//! `monolith approvals`: the calls of all runs of the store that wait for a person. Shows what each asks, and how it is answered.
 
 use std::fmt::Write as _;
 
-use super::waiting::Waiting;
+use clap::Args;
+
+use super::list::name_damaged;
 use crate::context::app::App;
 use crate::ui::screen::Style;
 use crate::ui::wrap::{cells, shortened};
 use monolith_core::message::utc;
+use monolith_service::approvals::{self, WaitingApproval};
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 use monolith_service::text::escape::{brief, hides, line};
 use monolith_service::text::numbers::counted;
 use monolith_service::waiting_call::answering;
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `monolith approvals`.
+pub(crate) fn approvals(app: &App, args: &ApprovalsArgs) -> Result<Exit, ServiceError> {
+    let inbox = approvals::approvals(app)?;
+    for (run_id, fault) in &inbox.unread {
+        let text = line(&format!("run {run_id}: failed to {fault}"));
+        app.screen.write_err(&format!("warning: {text}\n"));
+    }
+    let exit = name_damaged(app, &inbox.damaged);
+    if args.json {
+        app.screen.out_json(&inbox)?;
+    } else if inbox.approvals.is_empty() {
+        let place = line(&inbox.store.display().to_string());
+        app.screen
+            .write_err(&format!("no call waits for a person in {place}\n"));
+    } else {
+        app.screen.out(&listed(app, &inbox.approvals))?;
+    }
+    Ok(exit)
+}
 
 /// The most characters of arguments that are looked at: `approve` shows them whole.
 const ARGUMENT_CHARS: usize = 400;
 
 /// Each call in a few lines of at most the terminal's cells; a hash and a command are not cut.
-pub(super) fn listed(app: &App, calls: &[Waiting]) -> String {
+fn listed(app: &App, calls: &[WaitingApproval]) -> String {
     let mut out = String::new();
     for (nth, call) in calls.iter().enumerate() {
         if nth > 0 {
@@ -26,7 +58,7 @@ pub(super) fn listed(app: &App, calls: &[Waiting]) -> String {
     out
 }
 
-fn one(app: &App, call: &Waiting, out: &mut String) {
+fn one(app: &App, call: &WaitingApproval, out: &mut String) {
     let width = app.screen.width_out();
     let dim = |text: &str| app.screen.paint_out(Style::Dim, text);
     // Writing to a String cannot fail.
