@@ -40,6 +40,7 @@ pub mod next_resume;
 pub mod origin;
 pub mod panics;
 pub mod permissions;
+pub mod replay;
 pub mod root;
 pub mod run_status;
 pub mod secrets;
