@@ -169,7 +169,7 @@ fn perform(
             commands::show::show(&app, &args)
         }
         Command::List(args) => commands::list::list(&app, args),
-        Command::Import(args) => commands::import::import(&app, &args),
+        Command::Import(args) => commands::import::import(&app, args),
         Command::Erase(args) => commands::erase::erase(&app, args),
         Command::Delete(args) => commands::delete::delete(&app, args),
         Command::Prune(args) => commands::delete::prune(&app, args),

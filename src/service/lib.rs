@@ -29,11 +29,13 @@ pub mod drive;
 #[expect(missing_docs, reason = "the message of each error shows its fields")]
 pub mod error;
 pub mod exit;
+pub mod export;
 pub mod family;
 pub mod file_limit;
 pub mod forks;
 pub mod form;
 pub mod found;
+pub mod import;
 pub mod keys;
 pub mod list;
 pub mod next_resume;

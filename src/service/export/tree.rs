@@ -1,30 +1,39 @@
-//! `monolith export --tree`: a run and every run below it, each a file in one folder. Of a workflow that was forked the steps that it has
-//! of others, too, and the workflows that began them: without these no other store could verify it.
+//! The export of a run with its children. For a workflow that was forked also the steps that it shares, and the workflows that began them:
+//! another store needs these to verify it.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use super::args::{ExportArgs, ExportFormat};
+use super::form::ExportForm;
 use super::html::AboutRun;
-use super::one::export_one;
-use crate::context::app::App;
+use crate::error::ServiceError;
+use crate::error::system::SystemFault;
+use crate::error::transcript::TranscriptFault;
+use crate::family::Family;
+use crate::forks::ForkedWorkflow;
+use crate::service::Service;
+use crate::source::Source;
+use crate::workflow_entries::view_of;
 use monolith_core::message::RunId;
 use monolith_host::store::{Lineage, StoreReader};
-use monolith_service::error::ServiceError;
-use monolith_service::error::system::SystemFault;
-use monolith_service::error::transcript::TranscriptFault;
-use monolith_service::exit::Exit;
-use monolith_service::family::Family;
-use monolith_service::forks::ForkedWorkflow;
-use monolith_service::source::Source;
-use monolith_service::workflow_entries::view_of;
 
-/// Exports the run and those below it; ends with the first code that is not 0.
-pub(super) fn export_tree(
-    app: &App,
-    args: &ExportArgs,
-    form: ExportFormat,
-) -> Result<Exit, ServiceError> {
-    let (run_id, mut reader) = match app.source(&args.run)? {
+/// The runs of an export.
+pub struct ExportTree {
+    /// Workflows that the exported one was forked from: they began steps that both have.
+    pub bases: Vec<RunId>,
+    /// The run that was asked for.
+    pub run_id: RunId,
+    /// All runs, each after its parent.
+    pub runs: Vec<AboutRun>,
+}
+
+/// Returns the runs that are exported with a stored run. Writes nothing.
+///
+/// # Errors
+///
+/// A child run is missing, the tree changed meanwhile, or the store cannot be read.
+pub fn tree(service: &Service, asked: &str, form: ExportForm) -> Result<ExportTree, ServiceError> {
+    let (run_id, mut reader) = match service.source(asked)? {
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     };
@@ -39,7 +48,7 @@ pub(super) fn export_tree(
         .into());
     }
     let mut bases = Vec::new();
-    if let Some(fork) = inherited.as_ref().filter(|_| form == ExportFormat::Jsonl) {
+    if let Some(fork) = inherited.as_ref().filter(|_| form == ExportForm::Jsonl) {
         for base in fork.line(&mut reader)? {
             if reader.is_workflow(&base)? {
                 bases.push(base);
@@ -60,12 +69,7 @@ pub(super) fn export_tree(
     let first = all.len().min(1);
     all.splice(first..first, shared);
     all.extend(bases.iter().map(|base| (0, base.to_string())));
-    for base in &bases {
-        app.screen.note(&format!(
-            "note: {base}, from which {run_id} was forked, is exported with it: its entries began steps that both have"
-        ));
-    }
-    let mut tree = Vec::new();
+    let mut runs = Vec::new();
     for (depth, name) in all {
         let link = family.link(&mut reader, &name).filter(|_| depth > 0);
         let Some(row) = family.row(&name) else {
@@ -73,7 +77,7 @@ pub(super) fn export_tree(
         };
         let is_made = !row.workflow || form.is_of_workflows();
         let outcome = row.outcome.as_ref();
-        tree.push(AboutRun {
+        runs.push(AboutRun {
             depth,
             entries: row.length,
             file: is_made.then(|| file_name(&row.run_id, form)),
@@ -87,41 +91,32 @@ pub(super) fn export_tree(
     // Its rows may have the end of a run that was begun after the names were read.
     names.truncate(names.len().saturating_sub(bases.len()));
     if whole_tree(&mut reader, &run_id, inherited.as_ref())? != names {
-        let asked = args.run.clone();
+        let asked = asked.to_owned();
         return Err(TranscriptFault::ChangedMeanwhile { asked }.into());
     }
-    let Some(output) = &args.output else {
-        return Err(SystemFault::TreeWithoutFolder.into());
-    };
-    let folder = app.cwd.join(output);
-    fs::create_dir_all(&folder).map_err(|fault| SystemFault::CannotWrite {
-        path: folder.clone(),
-        reason: fault.to_string(),
-    })?;
-    let mut exit = Exit::OK;
-    for one in &tree {
-        let Some(file) = &one.file else {
-            let (run, format) = (&one.run_id, form.name());
-            app.screen
-                .note(&format!("no {format} is made of workflow {run}"));
-            continue;
-        };
-        let args = ExportArgs {
-            run: one.run_id.as_str().to_owned(),
-            output: Some(output.join(file)),
-            format: Some(form),
-            tree: false,
-            ..args.clone()
-        };
-        let ended = export_one(app, &args, form, tree.clone())?;
-        if exit == Exit::OK {
-            exit = ended;
-        }
-    }
-    Ok(exit)
+    Ok(ExportTree {
+        bases,
+        run_id,
+        runs,
+    })
 }
 
-/// A run, those below it, and the steps that it has of others with those below them.
+/// Creates the folder for the files of a tree.
+///
+/// # Errors
+///
+/// The folder cannot be created.
+pub fn create_folder(service: &Service, output: &Path) -> Result<(), ServiceError> {
+    let folder: PathBuf = service.cwd.join(output);
+    Ok(
+        fs::create_dir_all(&folder).map_err(|fault| SystemFault::CannotWrite {
+            path: folder.clone(),
+            reason: fault.to_string(),
+        })?,
+    )
+}
+
+/// Returns a run, its children, and the steps that it shares with their children.
 fn whole_tree(
     reader: &mut StoreReader,
     run_id: &RunId,
@@ -170,6 +165,6 @@ fn missing(
     Ok(None)
 }
 
-fn file_name(run_id: &RunId, form: ExportFormat) -> String {
+fn file_name(run_id: &RunId, form: ExportForm) -> String {
     format!("{run_id}.{}", form.ending())
 }

@@ -9,9 +9,9 @@ use base64::write::EncoderWriter;
 use serde::Serialize;
 use sha2::{Digest as Sha2Digest, Sha256};
 
+use crate::error::ServiceError;
 use monolith_core::kernel::{EDGES, State};
 use monolith_core::message::{Digest, RunId};
-use monolith_service::error::ServiceError;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -43,20 +43,25 @@ struct About {
     tree: Vec<AboutRun>,
 }
 
-/// A run that is exported beside this one. What this page's own bytes say of it counts more.
+/// A run that is exported with others. On its own page, the bytes of the page count more.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct AboutRun {
-    /// How many of the exported runs stand above it.
-    pub(crate) depth: usize,
-    pub(crate) entries: u64,
-    /// The file beside this one that has it.
-    pub(crate) file: Option<String>,
-    pub(crate) head: Digest,
-    /// How it comes from the run above it.
-    pub(crate) link: Option<String>,
-    pub(crate) outcome: Option<String>,
-    pub(crate) run_id: RunId,
-    pub(crate) workflow: bool,
+pub struct AboutRun {
+    /// Count of its parents among the exported runs.
+    pub depth: usize,
+    /// Count of its entries.
+    pub entries: u64,
+    /// Name of its file; `None` if it has none in this form.
+    pub file: Option<String>,
+    /// Hash of its last entry.
+    pub head: Digest,
+    /// Origin from its parent, in words.
+    pub link: Option<String>,
+    /// Class and code of its outcome.
+    pub outcome: Option<String>,
+    /// Name of the run.
+    pub run_id: RunId,
+    /// True for a workflow.
+    pub workflow: bool,
 }
 
 /// What a fold of the run brought, for its page.

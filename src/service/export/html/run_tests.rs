@@ -7,10 +7,10 @@ use std::{fs, io};
 
 use serde::Deserialize;
 
+use crate::source::Source;
+use crate::text::narration::Transition;
 use monolith_core::kernel::{Outcome, State};
 use monolith_core::view::{Activity, Entry, RunView, Step};
-use monolith_service::source::Source;
-use monolith_service::text::narration::Transition;
 
 const SOURCES: [&str; 3] = [
     include_str!("blake3.js"),

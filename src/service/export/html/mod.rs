@@ -12,4 +12,5 @@ mod page;
 #[cfg(test)]
 mod run_tests;
 
-pub(crate) use page::{AboutRun, Folded, write_page};
+pub use page::AboutRun;
+pub(super) use page::{Folded, write_page};

@@ -1,31 +1,30 @@
-//! Whether a transcript verifies and shows what the machine decided, found out before anything is made of it. Writes no file.
+//! The judgement of a transcript before an export: it verifies, and shows the decisions of the machine. Writes no file.
 
 use std::collections::BTreeMap;
 
-use super::args::{ExportArgs, ExportFormat};
+use super::form::{ExportForm, ExportRequest};
 use super::html::Folded;
-use crate::commands::verify;
-use crate::context::app::App;
-use crate::context::departed::warned;
-use crate::ui::departed::departed;
+use crate::error::ServiceError;
+use crate::error::system::SystemFault;
+use crate::error::transcript::TranscriptFault;
+use crate::exit::Exit;
+use crate::service::Service;
+use crate::source::Source;
+use crate::text::escape::line;
+use crate::verify::report::{own_report, place};
+use crate::view::departure::departed;
+use crate::workflow_entries::WorkflowSource;
 use monolith_core::agent::WorkflowFold;
 use monolith_core::contract::WorkflowOutcome;
 use monolith_core::message::Digest;
-use monolith_core::view::RunView;
+use monolith_core::view::{Departure, RunView};
 use monolith_host::telemetry::{sentence, workflow_sentence};
-use monolith_service::error::ServiceError;
-use monolith_service::error::system::SystemFault;
-use monolith_service::error::transcript::TranscriptFault;
-use monolith_service::exit::Exit;
-use monolith_service::source::Source;
-use monolith_service::text::escape::line;
-use monolith_service::workflow_entries::WorkflowSource;
 
-/// What is known of a transcript before anything is made of it.
+/// The judgement of a transcript before anything is made of it.
 pub(super) struct Judged {
-    /// Where it does not verify; none if it does.
+    /// Place of its flaw; `None` if it verifies.
     flaw: Option<String>,
-    /// What it holds; none if it cannot be read to its end.
+    /// Its content; `None` if it cannot be read to its end.
     read: Option<Read>,
     /// The machine's state after each step, for a page.
     states: BTreeMap<u64, String>,
@@ -35,7 +34,7 @@ pub(super) struct Judged {
 enum Read {
     Run(Box<RunView>),
     Workflow {
-        /// Where its entries are not those that the machine makes of its events.
+        /// First entry that the machine does not make of its events.
         departure: Option<String>,
         head: Digest,
         outcome: Option<WorkflowOutcome>,
@@ -46,30 +45,26 @@ impl Judged {
     /// Verifies a transcript and folds its entries, each once. What is made of a transcript looks like the truth: it is made only of
     /// one that verifies and shows what the machine decided, unless the caller forces it. The transcript itself is evidence
     /// whatever it shows.
-    pub(super) fn before(
-        app: &App,
-        args: &ExportArgs,
-        form: ExportFormat,
-    ) -> Result<Self, ServiceError> {
-        let is_evidence = form == ExportFormat::Jsonl;
-        let trust = app.trust(&[], &[], &[])?;
-        let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
-        let flaw = report.first_bad.as_ref().map(verify::place);
+    pub(super) fn before(service: &Service, request: &ExportRequest) -> Result<Self, ServiceError> {
+        let form = request.form;
+        let is_evidence = form == ExportForm::Jsonl;
+        let report = own_report(service, &request.run)?;
+        let flaw = report.first_bad.as_ref().map(place);
         let mut states = BTreeMap::new();
-        let read = if flaw.is_some() && (is_evidence || !args.force_unverified) {
+        let read = if flaw.is_some() && (is_evidence || !request.force_unverified) {
             None
         } else {
-            match Read::of(app.source(&args.run)?, form, &mut states) {
+            match Read::of(service.source(&request.run)?, form, &mut states) {
                 Err(ServiceError::System(fault)) => return Err(fault.into()),
-                Err(_) if args.force_unverified => None,
+                Err(_) if request.force_unverified => None,
                 read => Some(read?),
             }
         };
         let judged = Self { flaw, read, states };
-        if is_evidence || args.force_unverified {
+        if is_evidence || request.force_unverified {
             return Ok(judged);
         }
-        judged.required(&args.run)
+        judged.required(&request.run)
     }
 
     /// The same, where it verifies and a display shows what the machine decided.
@@ -99,31 +94,32 @@ impl Judged {
         }
     }
 
-    /// Reports what is to be known of a file before it is there; the code that the command ends with.
-    pub(super) fn report(&self, app: &App, source: &mut Source) -> Result<Exit, ServiceError> {
-        let sealed = match &self.read {
+    /// True if the transcript has its last entry.
+    pub(super) fn is_sealed(&self, source: &mut Source) -> Result<bool, ServiceError> {
+        Ok(match &self.read {
             Some(Read::Run(view)) => view.outcome().is_some(),
             Some(Read::Workflow { outcome, .. }) => outcome.is_some(),
             None => is_sealed(source)?,
-        };
-        if !sealed {
-            app.screen.write_err(
-                "note: the run has not ended: it is in progress, or its process was cut off (verify --open accepts it)\n",
-            );
+        })
+    }
+
+    /// Returns the place where a run that verifies departs from the machine.
+    pub(super) fn departure(&self) -> Option<&Departure> {
+        match &self.read {
+            Some(Read::Run(view)) if self.flaw.is_none() => view.departure(),
+            _ => None,
         }
-        if let Some(place) = &self.flaw {
-            app.screen.write_err(&format!("NOT VERIFIED: {place}\n"));
-            return Ok(Exit::EVIDENCE);
+    }
+
+    /// Returns the exit code of the evidence.
+    pub(super) fn exit(&self) -> Exit {
+        if self.flaw.is_some() {
+            Exit::EVIDENCE
+        } else if self.mark().is_some() {
+            Exit::DIVERGED
+        } else {
+            Exit::OK
         }
-        let departed = match &self.read {
-            Some(Read::Run(view)) => warned(app.screen, view),
-            Some(Read::Workflow { .. }) => self.mark().map(|mark| {
-                app.screen.write_err(&format!("{mark}\n"));
-                Exit::DIVERGED
-            }),
-            None => None,
-        };
-        Ok(departed.unwrap_or(Exit::OK))
     }
 
     /// The mark of a form that was made by force; `None` if everything holds.
@@ -150,7 +146,7 @@ impl Judged {
         }
     }
 
-    /// Whether the run has gone on since it was judged.
+    /// True if the run has gone on since.
     pub(super) fn is_outdated(&self, source: &mut Source) -> Result<bool, ServiceError> {
         let Source::Run(run_id, reader) = source else {
             return Ok(false);
@@ -159,7 +155,7 @@ impl Judged {
         Ok(head.is_some() && head != Some(reader.read_run(run_id)?.row().head))
     }
 
-    /// What a page needs of the run, as far as it could be read.
+    /// Returns the part of the run that a page needs, as far as it could be read.
     pub(super) fn folded(self) -> Folded {
         let ended = self.read.as_ref().and_then(|read| match read {
             Read::Run(view) => {
@@ -183,13 +179,13 @@ impl Read {
     /// Reads a transcript to its end.
     fn of(
         source: Source,
-        form: ExportFormat,
+        form: ExportForm,
         states: &mut BTreeMap<u64, String>,
     ) -> Result<Self, ServiceError> {
         match WorkflowSource::of(source)? {
             Err(source) => {
                 let view = source.each_step(|view, entry, _| {
-                    if form == ExportFormat::Html {
+                    if form == ExportForm::Html {
                         let seq = entry.entry().action.seq;
                         states.extend(view.state_text().map(|text| (seq, text)));
                     }
@@ -225,7 +221,7 @@ impl Read {
     }
 }
 
-/// Whether the run has its last entry; what cannot be read is refused later.
+/// True if the run has its last entry. A run that cannot be read is refused later.
 fn is_sealed(source: &mut Source) -> Result<bool, ServiceError> {
     match source {
         Source::Run(run_id, reader) => Ok(reader.read_run(run_id)?.row().outcome.is_some()),

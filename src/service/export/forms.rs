@@ -6,21 +6,26 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::html::{Folded, write_page};
+use crate::error::ServiceError;
+use crate::error::transcript::TranscriptFault;
+use crate::source::{Source, each_line};
+use crate::text::escape::{brief, piped_json};
+use crate::text::narration::Transition;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
 use monolith_host::store::ExportError;
 use monolith_host::telemetry::{AtifTrajectory, sentence};
-use monolith_service::error::ServiceError;
-use monolith_service::error::transcript::TranscriptFault;
-use monolith_service::source::{Source, each_line};
-use monolith_service::text::escape::{brief, piped_json};
-use monolith_service::text::narration::Transition;
 
 /// Columns and rows of the recorded terminal.
 const CAST_SIZE: (usize, usize) = (120, 32);
 
-/// Writes a run of the store whose last entry is `head`, where that is known; returns how many texts behind the token gate were left out.
-pub(crate) fn write_to(
+/// Writes the transcript of a stored run; returns the count of texts that the token gate held back and that are left out. `head` is the last
+/// entry that was judged, if one was.
+///
+/// # Errors
+///
+/// The source is a file, the run has another last entry, or `out` cannot be written.
+pub fn write_to(
     source: Source,
     out: &mut dyn Write,
     withheld: WithheldBlobs,
@@ -39,7 +44,7 @@ pub(crate) fn write_to(
 }
 
 /// The page of a run, with the transcript in it; returns how many texts behind the token gate were left out.
-pub(crate) fn html(
+pub(super) fn html(
     folded: Folded,
     source: Source,
     out: &mut dyn Write,
@@ -106,7 +111,7 @@ fn copy(
 }
 
 /// The trajectory of a run as one JSON document; `mark` says what does not hold of the run.
-pub(crate) fn atif(
+pub(super) fn atif(
     mut source: Source,
     out: &mut dyn Write,
     mark: Option<&str>,
@@ -135,7 +140,7 @@ pub(crate) fn atif(
 
 /// The narrated run as an asciicast, version 2: a header, then one line of JSON for each piece of output. `mark` says what does not hold
 /// of the run. Nothing is written of one that cannot be read to its end.
-pub(crate) fn cast(
+pub(super) fn cast(
     source: Source,
     out: &mut dyn Write,
     mark: Option<&str>,

@@ -1,8 +1,13 @@
 //! What other programs get to see of recorded runs, whole.
 
 use super::forms;
-use crate::context::testing::{golden, masked};
+use crate::source::Source;
 use monolith_core::message::Digest;
+use monolith_testkit::golden::{golden_path, masked};
+
+fn golden(name: &str) -> Source {
+    Source::File(golden_path(name))
+}
 
 #[test]
 fn a_cast_has_the_lines_of_the_run_and_its_end() {
