@@ -53,6 +53,7 @@ mod store;
 pub mod text;
 pub mod trust;
 pub mod trusted;
+pub mod undo;
 pub mod unreached;
 pub mod verify;
 pub mod view;
