@@ -176,7 +176,7 @@ fn perform(
         Command::Migrate(args) => commands::migrate::migrate(&app, &args),
         Command::Export(args) => commands::export::export(&app, &args),
         Command::Contract(command) => commands::contract::contract(&app, &command),
-        Command::Tools(args) => commands::tools::tools(&app, &args),
+        Command::Tools(args) => commands::tools::tools(&app, args),
         Command::Undo(args) => commands::undo::undo(&app, &args),
         Command::Agent(command) => commands::agent::agent(&app, command),
         Command::Trust(args) => commands::trust::trust(&app, &args),

@@ -51,6 +51,7 @@ pub mod session_runs;
 pub mod source;
 mod store;
 pub mod text;
+pub mod tools;
 pub mod trust;
 pub mod trusted;
 pub mod undo;

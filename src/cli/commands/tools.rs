@@ -1,29 +1,28 @@
 //! `monolith tools`: the tools that a contract offers, with servers, schemas and pins. Calls none of them.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use serde::Serialize;
+use clap::Args;
 use serde_json::Value;
 
-use super::args::ToolsArgs;
-use crate::commands::contract::{preview_of, report_gaps, report_warnings};
+use super::contract::{report_gaps, report_warnings};
 use crate::context::app::App;
 use crate::context::reach::{of_agent, unconfined_notes};
+use crate::context::runtime::runtime;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::contract::{
-    ApprovalAction, DelegateTerms, ExecutionContract, SandboxTerms, ServerKind, ServerTerms,
-    ToolTerms, tool_warnings,
+    ExecutionContract, ServerKind, ServerTerms, ToolTerms, tool_warnings,
 };
-use monolith_core::message::Digest;
-use monolith_host::driver::{Preview, shown_words};
-use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_host::driver::shown_words;
 use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::{brief, flowing, line};
 use monolith_service::text::numbers::counted;
-use monolith_service::workflow::options::as_written;
+use monolith_service::tools::{
+    self, ToolRule, ToolsDocument, ToolsRequest, is_exposed, kept_from, rules,
+};
 
 /// Characters of a description that one line shows.
 const DESCRIPTION_CHARS: usize = 100;
@@ -34,113 +33,50 @@ const VALUES_CHARS: usize = 72;
 /// Hexadecimal digits of a pin that one line shows.
 const PIN_DIGITS: usize = 12;
 
-#[derive(Serialize)]
-struct Listing<'c> {
-    /// Servers that did not come up and tools that are left out, and why, by server.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    faults: Vec<ListedFault<'c>>,
-    servers: BTreeMap<&'c str, ListedServer<'c>>,
-    tools: Vec<ListedTool<'c>>,
-    /// What a reader of the definitions should know.
-    warnings: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ListedFault<'c> {
-    detail: &'c str,
-    server: &'c str,
-}
-
-#[derive(Serialize)]
-struct ListedServer<'c> {
-    kind: ServerKind,
-    available: bool,
-    pin: Option<Digest>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<&'c str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sandbox: Option<&'c SandboxTerms>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<&'c str>,
-}
-
-#[derive(Serialize)]
-struct ListedTool<'c> {
-    name: &'c str,
-    origin: &'c str,
-    /// Whether the model is offered it.
-    exposed: bool,
-    /// The providers whose models are not offered it; absent where there is none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    kept_from: Vec<&'c str>,
-    /// What is done with its calls before they start, the first that fits first; absent where they start.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    approval: Vec<ListedRule>,
-    pin: Digest,
-    schema_tokens: u64,
-    /// Its terms, where it is an agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<&'c DelegateTerms>,
-    description: &'c str,
-    input_schema: &'c Value,
-    annotations: &'c Value,
-}
-
-/// A rule about the calls of a tool.
-#[derive(Serialize)]
-struct ListedRule {
-    /// Where the contract says so.
-    rule: String,
-    action: ApprovalAction,
-    /// Whether it is about some arguments only.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    some: bool,
-}
-
-fn rules(contract: &ExecutionContract, tool: &ToolTerms) -> Vec<ListedRule> {
-    let rules = contract.rules_of(&tool.name).into_iter();
-    let rules = rules.map(|(rule, action, some)| ListedRule {
-        rule: rule.to_string(),
-        action,
-        some,
-    });
-    rules.collect()
-}
-
-/// The same in words: `calls: allow by approval.0 for some arguments, then ask by approval.1`.
-fn ruled(contract: &ExecutionContract, tool: &ToolTerms) -> Option<String> {
-    let rules = rules(contract, tool).into_iter();
-    let words = rules.map(|ListedRule { rule, action, some }| {
-        let some = if some { " for some arguments" } else { "" };
-        format!("{} by {rule}{some}", action.name())
-    });
-    let words = words.collect::<Vec<_>>().join(", then ");
-    (!words.is_empty()).then(|| format!("calls: {words}"))
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    /// The contract file (else agent.yaml)
+    ///
+    /// YAML or JSON; by default agent.yaml or agent.yml of this folder. Its tool servers are started.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Change a value, such as max_turns=3
+    ///
+    /// Change a value of the file by its dotted key; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Print the whole schema of the arguments
+    #[arg(long)]
+    pub(crate) schemas: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `monolith tools`.
-pub(crate) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, ServiceError> {
-    let (file, sets) = (args.file.clone(), args.sets.clone());
-    if file.is_none() {
-        look_for_agent_file(app, None, "tools FILE")?;
-    }
-    let file = ContractFile::given_or_found(app, file, sets);
-    let spec = if args.file.is_some() && file.is_workflow() {
-        let name = file.name().display().to_string();
-        as_written(&name, args.sets.iter().map(|set| format!("--set {set}")))?;
-        // Each agent that a step delegates to has tools of its own.
-        let workflow = file.read_workflow(app)?;
-        app.judge_workflow(&file, &workflow)?;
-        let contract = workflow.contract;
-        let path = file.name().to_owned();
-        contract.ok_or(ContractFault::Workflow { path })?
-    } else {
-        app.read_contract(&file)?
+pub(crate) fn tools(app: &App, args: ToolsArgs) -> Result<Exit, ServiceError> {
+    let request = ToolsRequest {
+        file: args.file,
+        sets: args.sets,
     };
-    let preview = preview_of(app, &file, spec, true)?;
+    let runtime = runtime()?;
+    let look = || runtime.block_on(tools::tools(app, &request));
+    let preview = match look() {
+        Err(ServiceError::Contract(ContractFault::Untrusted(_))) => {
+            // A person is asked about the files.
+            let file = request.contract_file(app)?;
+            if request.is_workflow(&file) {
+                app.judge_workflow(&file, &file.read_workflow(app)?)?;
+            } else {
+                app.read_contract(&file)?;
+            }
+            look()?
+        }
+        preview => preview?,
+    };
     let contract = &preview.contract;
     if args.json {
-        app.screen.out_json(&listing(&preview))?;
+        app.screen.out_json(&ToolsDocument::of(&preview))?;
     } else {
         app.screen.out(&shown(app.screen, contract, args.schemas))?;
         report_warnings(app, &tool_warnings(contract));
@@ -152,56 +88,15 @@ pub(crate) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, ServiceError> {
     Ok(if all_up { Exit::OK } else { Exit::SETUP })
 }
 
-fn is_exposed(contract: &ExecutionContract, tool: &ToolTerms) -> bool {
-    contract
-        .exposed_tools()
-        .any(|other| other.name == tool.name)
-}
-
-/// The providers whose models are not offered that tool.
-fn kept_from<'c>(contract: &'c ExecutionContract, tool: &ToolTerms) -> Vec<&'c str> {
-    let targets = contract.targets.iter().enumerate();
-    let kept = targets.filter(|(index, _)| !contract.offers_to(*index, tool));
-    let names: BTreeSet<&str> = kept.map(|(_, target)| target.provider.as_str()).collect();
-    names.into_iter().collect()
-}
-
-fn listing(preview: &Preview) -> Listing<'_> {
-    let contract = &preview.contract;
-    let faults = preview.faults.iter().map(|fault| ListedFault {
-        detail: &fault.detail,
-        server: &fault.server,
+/// The same in words: `calls: allow by approval.0 for some arguments, then ask by approval.1`.
+fn ruled(contract: &ExecutionContract, tool: &ToolTerms) -> Option<String> {
+    let rules = rules(contract, tool).into_iter();
+    let words = rules.map(|ToolRule { rule, action, some }| {
+        let some = if some { " for some arguments" } else { "" };
+        format!("{} by {rule}{some}", action.name())
     });
-    let servers = contract.servers.iter().map(|(name, server)| {
-        let listed = ListedServer {
-            kind: server.kind,
-            available: server.available,
-            pin: server.pin,
-            command: server.command.as_deref(),
-            sandbox: server.sandbox.as_ref(),
-            url: server.url.as_deref(),
-        };
-        (name.as_str(), listed)
-    });
-    let tools = contract.tools.iter().map(|tool| ListedTool {
-        name: &tool.name,
-        origin: &tool.origin,
-        exposed: is_exposed(contract, tool),
-        kept_from: kept_from(contract, tool),
-        approval: rules(contract, tool),
-        pin: tool.pin,
-        schema_tokens: tool.schema_tokens,
-        agent: contract.agents.get(&tool.name),
-        description: &tool.description,
-        input_schema: &tool.input_schema,
-        annotations: &tool.annotations,
-    });
-    Listing {
-        faults: faults.collect(),
-        servers: servers.collect(),
-        tools: tools.collect(),
-        warnings: tool_warnings(contract),
-    }
+    let words = words.collect::<Vec<_>>().join(", then ");
+    (!words.is_empty()).then(|| format!("calls: {words}"))
 }
 
 /// A server a paragraph, a tool a line, an argument a line below it.
