@@ -179,7 +179,7 @@ fn perform(
         Command::Tools(args) => commands::tools::tools(&app, args),
         Command::Undo(args) => commands::undo::undo(&app, &args),
         Command::Agent(command) => commands::agent::agent(&app, command),
-        Command::Trust(args) => commands::trust::trust(&app, &args),
+        Command::Trust(args) => commands::trust::trust(&app, args),
         Command::Mcp(command) => commands::mcp::mcp(&app, &command),
         Command::Machine(args) => commands::machine::machine(&app, &args),
         Command::Key(command) => commands::key::key(&app, &command),
