@@ -143,30 +143,30 @@ fn perform(
         Command::Continue(args) => commands::continuation::continue_run(&app, args),
         Command::Chat(args) => commands::chat::chat(&app, args),
         Command::Resume(args) => commands::resume::resume(&app, args),
-        Command::Approve(args) => commands::approve::approve(&app, &args),
-        Command::Deny(args) => commands::approve::approve(&app, &args.into()),
+        Command::Approve(args) => commands::approve::approve(&app, args),
+        Command::Deny(args) => commands::approve::approve(&app, args.into()),
         Command::Approvals(args) => commands::approvals::approvals(&app, &args),
         Command::Replay(mut args) => {
             args.run = app.settled(&args.run)?;
             commands::replay::replay(&app, args)
         }
-        Command::Verify(args) => commands::verify::verify(&app, &args),
+        Command::Verify(args) => commands::verify::verify(&app, args),
         Command::Show(mut args) => {
             args.run = app.settled(&args.run)?;
             commands::show::show(&app, &args)
         }
-        Command::List(args) => commands::list::list(&app, &args),
-        Command::Import(args) => commands::import::import(&app, &args),
-        Command::Erase(args) => commands::erase::erase(&app, &args),
-        Command::Delete(args) => commands::delete::delete(&app, &args),
-        Command::Prune(args) => commands::delete::prune(&app, &args),
+        Command::List(args) => commands::list::list(&app, args),
+        Command::Import(args) => commands::import::import(&app, args),
+        Command::Erase(args) => commands::erase::erase(&app, args),
+        Command::Delete(args) => commands::delete::delete(&app, args),
+        Command::Prune(args) => commands::delete::prune(&app, args),
         Command::Migrate(args) => commands::migrate::migrate(&app, &args),
         Command::Export(args) => commands::export::export(&app, &args),
         Command::Contract(command) => commands::contract::contract(&app, &command),
-        Command::Tools(args) => commands::tools::tools(&app, &args),
+        Command::Tools(args) => commands::tools::tools(&app, args),
         Command::Undo(args) => commands::undo::undo(&app, &args),
         Command::Agent(command) => commands::agent::agent(&app, command),
-        Command::Trust(args) => commands::trust::trust(&app, &args),
+        Command::Trust(args) => commands::trust::trust(&app, args),
         Command::Mcp(command) => commands::mcp::mcp(&app, &command),
         Command::Machine(args) => commands::machine::machine(&app, &args),
         Command::Key(command) => commands::key::key(&app, &command),

@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::commands::values::is_outcome;
 use monolith_core::contract::contract_file_schema;
+use monolith_service::list::outcome_names::is_outcome;
 use monolith_service::text::command::shell_word;
 
 /// No headends are there yet.

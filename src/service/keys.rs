@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use crate::clock::unix_ms;
 use crate::error::ServiceError;
+use crate::error::transcript::TranscriptFault;
 use crate::error::trust::TrustFault;
 use crate::service::Service;
+use crate::source::Source;
 use monolith_core::session::RedactionKey;
 use monolith_core::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
 use monolith_host::driver::KeyFolder;
@@ -146,4 +148,25 @@ fn read_whole(file: &Path, open: File) -> Result<String, ServiceError> {
         return Err(unreadable(file, &rule).into());
     }
     Ok(text)
+}
+
+/// Returns the marker that a run records for a secret value. A line feed at the end of the value is not part of it.
+///
+/// # Errors
+///
+/// There is no such run or no redaction key, or `value` fails.
+pub fn commitment(
+    service: &Service,
+    asked: &str,
+    value: impl FnOnce() -> Result<Vec<u8>, ServiceError>,
+) -> Result<String, ServiceError> {
+    let Source::Run(run_id, _) = service.run(asked)? else {
+        let path = asked.into();
+        return Err(TranscriptFault::FileInsteadOfRun { path }.into());
+    };
+    let key = service.own_keys()?.existing_redaction_key()?;
+    let value = value()?;
+    let value = value.strip_suffix(b"\n").unwrap_or(&value);
+    let value = value.strip_suffix(b"\r").unwrap_or(value);
+    Ok(key.salt(&run_id).marker(value))
 }

@@ -167,6 +167,27 @@ impl Source {
         }
     }
 
+    /// Returns the contract and the first entry, if there is one.
+    pub(crate) fn first_entry(
+        self,
+    ) -> Result<(ExecutionContract, Option<SealedEntry>), ServiceError> {
+        match self {
+            Self::Run(run_id, mut reader) => {
+                let mut run = reader.read_run(&run_id)?;
+                let contract = run.contract()?;
+                Ok((contract, run.next().transpose()?))
+            }
+            Self::File(_) => {
+                let mut first = None;
+                let contract = self.each_entry(|_, _, entry| {
+                    first.get_or_insert_with(|| entry.clone());
+                    Ok(())
+                })?;
+                Ok((contract, first))
+            }
+        }
+    }
+
     /// Hands on each entry in order, with the view of the run that has taken it, and holds no more than a page of them; returns
     /// the view after the last.
     pub fn each_step(

@@ -8,4 +8,5 @@
 )]
 
 pub mod depth;
+pub mod golden;
 pub mod sample;

@@ -1,7 +1,7 @@
-//! The commands, one folder each.
+//! The commands, one file or folder each: arguments, one call of the service, text.
 //!
-//! A folder has `args` (what the command line gives), `run` (what is done) and, where there is more to show than a line,
-//! `render` (the text). It may name the screen and the context; of another command only what that one's `mod.rs` exports.
+//! A command has its arguments (what the command line gives), a function (the request for the service, and the exit code) and the
+//! text for people. It may name the screen and the context; of another command only what that one's `mod.rs` exports.
 
 pub(crate) mod agent;
 pub(crate) mod approvals;

@@ -1,12 +1,9 @@
 //! Values that several commands take as arguments, read from their texts.
 
 use clap::ValueEnum;
-use serde::Deserialize as _;
-use serde::de::value::{self, StrDeserializer};
-
-use monolith_core::kernel::{AgentOutcome, OutcomeCode};
 use monolith_core::message::RunId;
 use monolith_host::store::{Durability, NEWEST};
+use monolith_service::list::outcome_names::{FAMILIES, is_outcome, names};
 use monolith_service::source::is_named_as_transcript;
 use monolith_service::text::numbers::counted;
 
@@ -41,28 +38,8 @@ pub(crate) fn entry_number(text: &str) -> Result<u64, String> {
         .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
 }
 
-/// What every class of an outcome begins with that is a success, or none; and what is failed of a class that is.
-pub(crate) const FAMILIES: [&str; 9] = [
-    "completed",
-    "failed",
-    "preflight",
-    "protocol",
-    "validation",
-    "budget",
-    "timeout",
-    "contract",
-    "interrupted",
-];
 /// What `list` shows in the place of an outcome where a run has none.
 const OPEN: [&str; 4] = ["open", "running", "suspended", "waiting"];
-
-/// The families of a class: `failed` and `budget` of FAILED_BUDGET_EXHAUSTED.
-pub(crate) fn families_of(class: &str) -> impl Iterator<Item = &str> {
-    let mut words = class.split('_');
-    let first = words.next();
-    let second = words.next().filter(|_| first == Some("FAILED"));
-    first.into_iter().chain(second)
-}
 
 /// The class or the code of an outcome, or a family of classes, in any case.
 pub(crate) fn outcome(text: &str) -> Result<String, String> {
@@ -73,14 +50,11 @@ pub(crate) fn outcome(text: &str) -> Result<String, String> {
     if OPEN.contains(&typed.as_str()) {
         return Err("that is a run without an end: `monolith list --open` lists them".to_owned());
     }
-    let classes = AgentOutcome::ALL.map(|class| class.as_str().to_owned());
-    let known = FAMILIES.map(str::to_owned).into_iter();
-    let known = known.chain(codes()).chain(classes);
     let distance = |name: &String| match name.to_ascii_lowercase() {
         name if name.starts_with(&typed) => 0,
         name => strsim::osa_distance(&typed, &name),
     };
-    let nearest = known.min_by_key(distance);
+    let nearest = names().min_by_key(distance);
     let nearest = nearest.filter(|name| distance(name) <= typed.chars().count() / 3);
     let nearest = nearest.map(|name| format!("; `{name}` may be meant"));
     Err(format!(
@@ -88,30 +62,6 @@ pub(crate) fn outcome(text: &str) -> Result<String, String> {
         nearest.unwrap_or_default(),
         FAMILIES.join(", ")
     ))
-}
-
-/// Whether a run that ended so is one of those that [`outcome`] names.
-pub(crate) fn is_of_outcome((class, code): (&str, &str), asked: &str) -> bool {
-    let mut names = [class, code].into_iter().chain(families_of(class));
-    names.any(|name| asked.eq_ignore_ascii_case(name))
-}
-
-/// Whether a text names a class or a code of an outcome, or a family of classes.
-pub(crate) fn is_outcome(text: &str) -> bool {
-    let classes = AgentOutcome::ALL.map(AgentOutcome::as_str);
-    let names = FAMILIES.into_iter().chain(classes);
-    let mut names = names.map(str::to_owned).chain(codes());
-    names.any(|name| name.eq_ignore_ascii_case(text))
-}
-
-/// Every code.
-fn codes() -> Vec<String> {
-    let none = OutcomeCode::deserialize(StrDeserializer::<value::Error>::new(""));
-    let fault = none.err().map(|fault| fault.to_string());
-    let fault = fault.unwrap_or_default();
-    let (_, codes) = fault.split_once("expected one of ").unwrap_or_default();
-    let codes = codes.split(", ").map(|code| code.trim_matches('`'));
-    codes.map(str::to_owned).collect()
 }
 
 /// How many are shown.
@@ -148,6 +98,7 @@ pub(crate) fn reason(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use monolith_service::list::outcome_names::families_of;
 
     #[test]
     fn what_no_run_ends_with_is_refused_with_what_may_be_meant() {

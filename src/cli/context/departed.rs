@@ -1,18 +1,24 @@
 //! What every command does where what it shows is not the machine's state (002 Invariant D): it reports that once, and ends with
 //! the code of a divergence. Does not compare; the view does.
 
-use crate::ui::departed::departed;
 use crate::ui::screen::{Screen, Style};
-use monolith_core::view::RunView;
+use monolith_core::view::{Departure, RunView};
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
+use monolith_service::view::departure::departed;
+
+pub(crate) use monolith_service::view::departure::agreeing;
 
 /// Reports on stderr, which is for people where stdout is for programs, that what is shown departs; the code to end with.
 pub(crate) fn warned(screen: Screen, view: &RunView) -> Option<Exit> {
-    let departure = view.departure()?;
+    warn(screen, view.departure()?);
+    Some(Exit::DIVERGED)
+}
+
+/// The report itself.
+pub(crate) fn warn(screen: Screen, departure: &Departure) {
     let line = screen.paint(Style::Bad, &departed(departure));
     screen.write_err(&format!("{line}\n"));
-    Some(Exit::DIVERGED)
 }
 
 /// The same on stdout, before or among what is shown there.
@@ -20,7 +26,12 @@ pub(crate) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, Ser
     let Some(departure) = view.departure() else {
         return Ok(None);
     };
-    let line = screen.paint_out(Style::Bad, &departed(departure));
-    screen.out(&format!("{line}\n"))?;
+    mark(screen, departure)?;
     Ok(Some(Exit::DIVERGED))
+}
+
+/// The line itself.
+pub(crate) fn mark(screen: Screen, departure: &Departure) -> Result<(), ServiceError> {
+    let line = screen.paint_out(Style::Bad, &departed(departure));
+    Ok(screen.out(&format!("{line}\n"))?)
 }

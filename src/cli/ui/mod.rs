@@ -2,7 +2,6 @@
 //!
 //! Knows how things look. It knows no file, no key, no store and no command.
 
-pub(crate) mod departed;
 pub(crate) mod entry_row;
 mod fault;
 pub(crate) mod progress;

@@ -95,7 +95,7 @@ fn rows_of(file: &str, begin: &str, end: &str) -> Rows {
 #[test]
 fn both_verifiers_know_every_key_of_the_recorded_types_and_no_other() {
     let types = rows_of_the_types();
-    let page = "src/cli/commands/export/html/transcript.js";
+    let page = "src/service/export/html/transcript.js";
     let mut lines = Vec::new();
     for (file, begin, end) in [
         ("verifier/verify.py", "ROWS = \"\"\"", "\"\"\""),
@@ -198,7 +198,7 @@ fn judge(value: &Value, name: &str, place: &str, types: &BTreeMap<String, String
 #[test]
 fn both_verifiers_know_the_type_of_every_key() {
     let python = types_of("verifier/verify.py", "\nTYPES = \"\"\"", "\"\"\"");
-    let page = "src/cli/commands/export/html/transcript.js";
+    let page = "src/service/export/html/transcript.js";
     assert_eq!(types_of(page, "TYPES = new Map(`", "`"), python);
     for (name, sample) in samples() {
         judge(&sample, name, "", &python);

@@ -19,23 +19,23 @@ const MOST_BELOW: usize = 256;
 
 /// What is wrong beside the contract of a file.
 #[derive(Debug, Default)]
-pub struct Beside {
+pub(super) struct Beside {
     /// Failed checks of agents.
-    pub checks: Vec<CheckedBelow>,
+    pub(super) checks: Vec<CheckedBelow>,
     /// What was found already, in words: an agent that has it from its caller has the same fault.
     known: BTreeSet<String>,
     /// What did not come up of the servers of agents, and what is wrong with their tools.
-    pub notes: Vec<FaultBelow>,
+    pub(super) notes: Vec<FaultBelow>,
     /// Whether a run is judged, which needs its keys.
     of_a_run: bool,
     seen: BTreeSet<PathBuf>,
     /// Errors that keep a run from beginning.
-    pub unmet: Vec<ServiceError>,
+    pub(super) unmet: Vec<ServiceError>,
 }
 
 impl Beside {
     /// Nothing but those faults of a run.
-    pub fn of_a_run(unmet: Vec<ServiceError>) -> Self {
+    pub(super) fn of_a_run(unmet: Vec<ServiceError>) -> Self {
         Self {
             of_a_run: true,
             unmet,
@@ -44,7 +44,7 @@ impl Beside {
     }
 
     /// The keys that a run under such a contract lacks.
-    pub fn unset_keys(
+    pub(super) fn unset_keys(
         &self,
         service: &Service,
         spec: &ContractSpec,
@@ -58,7 +58,7 @@ impl Beside {
     }
 
     /// Adds faults of a file that are not known already.
-    pub fn add(&mut self, file: &ContractFile, faults: Vec<DriverError>) {
+    pub(super) fn add(&mut self, file: &ContractFile, faults: Vec<DriverError>) {
         for fault in faults {
             if self.known.insert(fault.to_string()) {
                 self.unmet.push(file.located(fault));
@@ -67,7 +67,7 @@ impl Beside {
     }
 
     /// Judges the agents that a file names, and those below them. `known` are the faults of the file itself.
-    pub async fn judge(
+    pub(super) async fn judge(
         &mut self,
         service: &Service,
         (file, known): (&ContractFile, &[DriverError]),

@@ -1,7 +1,9 @@
 //! A contract judged without a run.
 
-pub mod below;
+mod below;
 pub mod check_report;
-pub mod dry_precheck;
+pub mod contract;
+mod dry_precheck;
 pub mod failures;
+pub mod pin;
 pub mod preview;

@@ -1,3 +1,5 @@
-//! Runs that a deletion would break.
+//! The end of runs: deletion, and the erasure of a blob.
 
-pub mod needed;
+pub mod erase;
+mod needed;
+pub mod runs;

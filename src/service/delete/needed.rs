@@ -17,11 +17,11 @@ struct NeedsOfFork {
 }
 
 /// The runs of a store that workflows need which were forked from others.
-pub struct NeededRuns(Vec<NeedsOfFork>);
+pub(super) struct NeededRuns(Vec<NeedsOfFork>);
 
 impl NeededRuns {
     /// Reads them; of a workflow that is no fork, its first entry alone.
-    pub fn read(reader: &mut StoreReader) -> Result<Self, ServiceError> {
+    pub(super) fn read(reader: &mut StoreReader) -> Result<Self, ServiceError> {
         let mut needs = Vec::new();
         // What does not read keeps nothing from being deleted.
         let rows = reader.list_rows(usize::MAX, RunFilter::All)?;
@@ -44,7 +44,7 @@ impl NeededRuns {
 
     /// Why one of these runs is to stay: a tree that is not at its end goes on with it, or a fork has it as a step. `None` if nothing
     /// that stays needs one.
-    pub fn needed(
+    pub(super) fn needed(
         &self,
         reader: &StoreReader,
         runs: &[RunId],

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::contract_file::ContractFile;
 use crate::drive::lost_calls::LostCalls;
 use crate::error::ServiceError;
-use crate::error::transcript::TranscriptFault;
 use crate::service::Service;
+use crate::view::departure::agreeing;
 use crate::text::escape::line;
 use crate::text::numbers::counted;
 use crate::waiting_call::WaitingCall;
@@ -196,16 +196,4 @@ fn failed_calls(used: Counters) -> Option<String> {
             counted(executed, "call")
         )
     })
-}
-
-/// Refuses to make a result of a view that is not the machine's state (002 Invariant D).
-pub fn agreeing(asked: &str, view: &RunView) -> Result<(), ServiceError> {
-    match view.departure() {
-        None => Ok(()),
-        Some(departure) => Err(TranscriptFault::Departed {
-            asked: asked.to_owned(),
-            departure: departure.clone(),
-        }
-        .into()),
-    }
 }

@@ -120,6 +120,13 @@ pub enum InputFault {
         run: String,
         workflow: String,
     },
+    /// The caller: no answer to the call of a run is taken, or this one is not.
+    #[error("answer for run {run}: {why}")]
+    NotAnswered {
+        help: Option<String>,
+        run: String,
+        why: String,
+    },
     /// The caller: a continuation without anything new.
     #[error("continue the run: there is no message")]
     NoMessage,
@@ -187,6 +194,7 @@ impl Advice for InputFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::NotJudged { help, .. } => help,
+            Self::NotAnswered { help, .. } => return help.clone(),
             Self::RunOfAgent { way, .. } => return Some(way.clone()),
             Self::Step { file, run, .. } => {
                 let go_on = command(&format!("monolith continue {run} \"…\" --contract FILE"));

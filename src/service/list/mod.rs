@@ -1,4 +1,7 @@
 //! The runs of a store.
 
+pub mod document;
 pub mod found;
-pub mod held;
+mod held;
+pub mod outcome_names;
+pub mod runs;

@@ -2,7 +2,7 @@
 
 mod decided;
 mod difference;
-pub mod pin_file;
+mod pin_file;
 mod recorded_call;
 mod recorded_result;
 mod recorded_step;

@@ -15,7 +15,7 @@ use monolith_host::store::{NewFile, judge_regular};
 ///
 /// # Errors
 /// [`TrustFault::Broken`](crate::error::trust::TrustFault::Broken) where the file holds something else than pins.
-pub fn add(service: &Service, asked: &Path, pin: &str) -> Result<(), ServiceError> {
+pub(crate) fn add(service: &Service, asked: &Path, pin: &str) -> Result<(), ServiceError> {
     let path = service.cwd.join(asked);
     let refuse = |fault: io::Error| SystemFault::CannotWrite {
         path: asked.to_owned(),

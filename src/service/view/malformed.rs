@@ -9,8 +9,8 @@ use monolith_core::kernel::EventKind;
 use monolith_core::message::{CallSeq, ToolOutcome};
 use monolith_core::view::RunView;
 
-/// Each such result by the id of its call: what is wrong with it, and what came, as far as it is kept.
-pub fn malformed(
+/// Returns each such result by the id of its call: its flaw, and the text that came, as far as it is kept.
+pub(super) fn malformed(
     view: &RunView,
     source: impl FnOnce() -> Result<Source, ServiceError>,
 ) -> Result<BTreeMap<String, String>, ServiceError> {

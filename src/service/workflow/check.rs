@@ -10,6 +10,7 @@ use crate::check::failures::known_failures;
 use crate::contract_file::ContractFile;
 use crate::error::ServiceError;
 use crate::error::contract::ContractFault;
+use crate::exit::Exit;
 use crate::service::Service;
 use monolith_core::agent::MAX_OUTPUT_BYTES;
 use monolith_core::contract::{ContractSpec, Step, Work, WorkflowSpec, suggest, tool_spec};
@@ -38,6 +39,50 @@ pub struct CheckedStep {
     pub not_started: Vec<String>,
     /// Every rule that it breaks.
     pub faults: Vec<String>,
+}
+
+/// A workflow's file, checked.
+#[derive(Debug, Serialize)]
+pub struct WorkflowReport {
+    /// True if every step could be run, as far as it is known.
+    pub ok: bool,
+    /// Exit code of the check.
+    pub exit_code: u8,
+    /// Id of the workflow.
+    pub workflow: String,
+    /// Hash of its definition.
+    pub definition_hash: Digest,
+    /// Steps that runs are made of.
+    pub steps: Vec<CheckedStep>,
+    /// Count of all steps in the file.
+    #[serde(skip)]
+    pub steps_in_file: usize,
+}
+
+/// Checks a workflow's file, and each step that it would run.
+pub async fn check_workflow(
+    service: &Service,
+    file: &ContractFile,
+    spec: &WorkflowSpec,
+    start_servers: bool,
+) -> WorkflowReport {
+    let servers = if start_servers {
+        ServersToStart::All
+    } else {
+        ServersToStart::Builtin
+    };
+    let steps = checked_steps(service, file, spec, servers).await;
+    let ok = steps.iter().all(|step| step.faults.is_empty());
+    let exit = if ok { Exit::OK } else { Exit::USAGE };
+    let definition = &spec.definition;
+    WorkflowReport {
+        ok,
+        exit_code: exit.0,
+        workflow: definition.id.to_string(),
+        definition_hash: definition.definition_hash(),
+        steps,
+        steps_in_file: definition.all_steps().len(),
+    }
 }
 
 /// Every step of which a run is made, in the order of the file, checked.

@@ -9,9 +9,9 @@ use super::damage::Case;
 
 /// What hashes and verifies in the page.
 pub(super) const SOURCES: [&str; 3] = [
-    include_str!("../../../src/cli/commands/export/html/blake3.js"),
-    include_str!("../../../src/cli/commands/export/html/transcript.js"),
-    include_str!("../../../src/cli/commands/export/html/trust.js"),
+    include_str!("../../../src/service/export/html/blake3.js"),
+    include_str!("../../../src/service/export/html/transcript.js"),
+    include_str!("../../../src/service/export/html/trust.js"),
 ];
 
 /// Prints a line for each file that it is given: `ok`, or the line of the first flaw and what it is.

@@ -1,18 +1,17 @@
 //! What a contract file comes to, without running it, and what a person should know of that.
 
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 use crate::context::app::App;
 use crate::context::runtime::runtime;
 use monolith_core::contract::ContractSpec;
-use monolith_core::message::AgentMessage;
-use monolith_core::session::RedactionKey;
-use monolith_host::driver::{self, Preview, ServersToStart};
+use monolith_host::driver::{Preview, ServersToStart};
 use monolith_host::telemetry::with_short_log;
-use monolith_service::check::check_report::is_up;
+use monolith_service::check::check_report::{CheckReport, is_up};
+use monolith_service::check::preview::preview;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 use monolith_service::text::escape::{brief, line};
 
 /// What a contract file comes to.
@@ -23,18 +22,6 @@ pub(crate) fn preview_of(
     start_servers: bool,
 ) -> Result<Preview, ServiceError> {
     preview_on(&runtime()?, app, file, spec, start_servers)
-}
-
-/// The same with every server started that can be: one that needs a variable which is not set is left out, and what it lacks is among
-/// what is unmet. Those messages were saved, and stand before the task.
-pub(super) fn preview_of_possible(
-    app: &App,
-    file: &ContractFile,
-    spec: ContractSpec,
-    saved: Vec<AgentMessage>,
-) -> Result<Preview, ServiceError> {
-    let begun = (spec, saved);
-    preview_with(&runtime()?, app, file, begun, ServersToStart::Possible)
 }
 
 /// The same on a runtime that others use, too.
@@ -50,21 +37,7 @@ pub(crate) fn preview_on(
     } else {
         ServersToStart::Builtin
     };
-    preview_with(runtime, app, file, (spec, Vec::new()), servers)
-}
-
-fn preview_with(
-    runtime: &Runtime,
-    app: &App,
-    file: &ContractFile,
-    (spec, saved): (ContractSpec, Vec<AgentMessage>),
-    servers: ServersToStart,
-) -> Result<Preview, ServiceError> {
-    // A contract knows no run, so nothing is committed to.
-    let request = file.request(app, spec, RedactionKey::new([0; 32]));
-    let cancel = CancellationToken::new();
-    let preview = runtime.block_on(driver::preview_loaded(saved, &request, servers, &cancel));
-    preview.map_err(|fault| file.located(fault))
+    runtime.block_on(preview(app, file, spec, Vec::new(), servers))
 }
 
 /// What a contract may say and is hardly meant.
@@ -123,4 +96,16 @@ pub(super) fn report_server(
     let what = if is_up { "" } else { " did not come up" };
     app.screen
         .write_err(&format!("note: {of}{server}{what}: {detail}\n"));
+}
+
+/// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
+pub(crate) fn refuse_file(
+    app: &App,
+    fault: ServiceError,
+    json: bool,
+) -> Result<Exit, ServiceError> {
+    if json {
+        app.screen.out_json(&CheckReport::refused(&fault))?;
+    }
+    Err(fault)
 }

@@ -1,6 +1,5 @@
 //! `monolith contract`: checks, shows and hashes the contract that a file gives. Begins no run.
 
-use crate::context::fault::show_error;
 use std::fmt::Write as _;
 use std::io;
 
@@ -8,11 +7,10 @@ use serde_json::Value;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use super::pin::pin;
-use super::preview::{
-    preview_of, preview_of_possible, report_gaps, report_server, report_warnings,
-};
+use super::preview::{report_gaps, report_server, report_warnings};
 use super::workflow::check_workflow;
 use crate::context::app::App;
+use crate::context::fault::show_error;
 use crate::context::reach::variables;
 use crate::context::runtime::runtime;
 use crate::context::trust::listed_whole;
@@ -22,19 +20,14 @@ use monolith_core::contract::{
 };
 use monolith_core::kernel::CheckName;
 use monolith_core::message::AgentMessage;
-use monolith_host::driver::{Preview, Unmatched, unset_by_itself};
-use monolith_service::check::below::Beside;
-use monolith_service::check::check_report::{CheckReport, down};
-use monolith_service::check::failures::{failures, known_failures};
-use monolith_service::contract_file::{ContractFile, look_for_agent_file};
+use monolith_host::driver::{Preview, Unmatched};
+use monolith_service::check::contract::{self, CheckRefused, ContractCheck, ContractRequest};
+use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
 use monolith_service::exit::Exit;
-use monolith_service::secrets;
 use monolith_service::text::escape::{line, text};
 use monolith_service::text::numbers::counted;
-use monolith_service::trust::reached_below;
-use monolith_service::untrusted::ReachedBelow;
 
 /// `monolith contract`.
 pub(crate) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, ServiceError> {
@@ -98,8 +91,13 @@ fn readable(contract: &ExecutionContract) -> Result<String, ServiceError> {
     Ok(text(&yaml))
 }
 
-fn file_of(app: &App, args: &ContractArgs) -> ContractFile {
-    ContractFile::given_or_found(app, args.file.clone(), args.sets.clone())
+fn request_of(args: &ContractArgs, with_file: &'static str) -> ContractRequest {
+    ContractRequest {
+        file: args.file.clone(),
+        sets: args.sets.clone(),
+        start_servers: args.start_servers,
+        with_file,
+    }
 }
 
 /// What the named file comes to, else the folder's own; where there is neither, `with_file` is what to type.
@@ -108,26 +106,10 @@ fn preview(
     args: &ContractArgs,
     with_file: &'static str,
 ) -> Result<Preview, ServiceError> {
-    let (file, spec) = read(app, args, with_file)?;
-    preview_of(app, &file, spec, args.start_servers)
-}
-
-/// The named file, else the folder's own, and what it says.
-fn read(
-    app: &App,
-    args: &ContractArgs,
-    with_file: &'static str,
-) -> Result<(ContractFile, ContractSpec), ServiceError> {
-    if args.file.is_none() {
-        look_for_agent_file(app, None, with_file)?;
-    }
-    let file = file_of(app, args);
-    let spec = if args.start_servers {
-        app.read_contract(&file)?
-    } else {
-        file.read_to_look(app)?
-    };
-    Ok((file, spec))
+    let request = request_of(args, with_file);
+    let runtime = runtime()?;
+    let file = || Ok(Some(request.contract_file(app)));
+    app.trusting_file(file, || runtime.block_on(contract::contract(app, &request)))
 }
 
 /// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
@@ -136,11 +118,7 @@ pub(crate) fn judge(
     file: &ContractFile,
     spec: ContractSpec,
 ) -> Result<Vec<(CheckName, String)>, ServiceError> {
-    secrets::learn(&spec, &app.environment);
-    let preview = preview_of(app, file, spec, false)?;
-    let unmet = preview.unmet.iter();
-    let unmet = unmet.map(|fault| (CheckName::Structure, fault.to_string()));
-    Ok(failures(&preview).into_iter().chain(unmet).collect())
+    runtime()?.block_on(contract::judge(app, file, spec))
 }
 
 /// What is wrong with the terms themselves of a contract, whatever models and servers there are; nothing is started.
@@ -149,35 +127,25 @@ pub(crate) fn judge_terms(
     file: &ContractFile,
     spec: ContractSpec,
 ) -> Result<Vec<String>, ServiceError> {
-    secrets::learn(&spec, &app.environment);
-    let preview = preview_of(app, file, spec, false)?;
-    let failed = known_failures(&preview).into_iter();
-    let failed = failed.filter(|(check, _)| *check == CheckName::Structure);
-    Ok(failed.map(|(_, why)| why).collect())
+    runtime()?.block_on(contract::judge_terms(app, file, spec))
 }
 
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, ServiceError> {
-    let file = file_of(app, &args.contract);
-    if args.contract.file.is_some() && file.is_workflow() {
+    let request = request_of(&args.contract, "contract check FILE");
+    let file = request.contract_file(app);
+    if request.file.is_some() && file.is_workflow() {
         return check_workflow(app, &file, &args.contract, args.json);
     }
-    let read = read(app, &args.contract, "contract check FILE");
-    if args.contract.start_servers {
-        return match read {
-            Ok((file, spec)) => {
-                let begun = (&spec, Vec::new());
-                check_started(app, &file, begun, Beside::default(), args.json)
-            }
-            Err(fault) => report_check(app, &file, Err(fault), Beside::default(), args.json),
-        };
-    }
-    let checked = || {
-        let (file, spec) = read?;
-        let below = file.agents_below(app, &spec)?;
-        let preview = preview_of(app, &file, spec, false)?;
-        Ok((preview, reached_below(app, &below)?))
+    let runtime = runtime()?;
+    let check = || runtime.block_on(contract::check(app, &request));
+    let checked = match check() {
+        Err(refused) if refused.needs_trust() => match app.read_contract(&file) {
+            Ok(_) => check(),
+            Err(fault) => Err(fault.into()),
+        },
+        checked => checked,
     };
-    report_check(app, &file, checked(), Beside::default(), args.json)
+    report_check(app, &file, checked, args.json)
 }
 
 /// What a dry run says of a file that was read: what `contract check --start-servers` does, with the keys that a run needs, the conversation
@@ -185,89 +153,57 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, ServiceError> {
 pub(crate) fn check_file(
     app: &App,
     file: &ContractFile,
-    (spec, saved, others): (&ContractSpec, Vec<AgentMessage>, Vec<ServiceError>),
+    read: (&ContractSpec, Vec<AgentMessage>, Vec<ServiceError>),
     json: bool,
 ) -> Result<Exit, ServiceError> {
-    check_started(app, file, (spec, saved), Beside::of_a_run(others), json)
-}
-
-/// What is wrong with a file whose tool servers are started, and with the agents that may be called.
-fn check_started(
-    app: &App,
-    file: &ContractFile,
-    (spec, saved): (&ContractSpec, Vec<AgentMessage>),
-    mut beside: Beside,
-    json: bool,
-) -> Result<Exit, ServiceError> {
-    let checked = match preview_of_possible(app, file, spec.clone(), saved) {
-        Ok(mut preview) => {
-            let unset = beside.unset_keys(app, spec, &preview.reach);
-            preview.unmet.extend(unset);
-            let found = (file, preview.unmet.as_slice());
-            runtime()?.block_on(beside.judge(app, found, (spec, &preview.contract)));
-            // An agent whose file cannot be read is among what is beside it.
-            let below = file.agents_below(app, spec).unwrap_or_default();
-            reached_below(app, &below).map(|below| (preview, below))
-        }
-        Err(fault) => {
-            beside.add(file, unset_by_itself(spec, &app.environment));
-            Err(fault)
-        }
-    };
-    report_check(app, file, checked, beside, json)
+    let checked = runtime()?.block_on(contract::check_of_run(app, file, read));
+    report_check(app, file, checked, json)
 }
 
 fn report_check(
     app: &App,
     file: &ContractFile,
-    checked: Result<(Preview, Vec<ReachedBelow>), ServiceError>,
-    beside: Beside,
+    checked: Result<ContractCheck, Box<CheckRefused>>,
     json: bool,
 ) -> Result<Exit, ServiceError> {
-    let (mut preview, below) = match checked {
-        Ok(checked) => checked,
-        Err(fault) if json => {
-            let report = CheckReport::refused(&fault).with_errors(&beside.unmet);
-            app.screen.out_json(&report)?;
-            return Err(fault);
-        }
-        Err(fault) => {
-            for other in &beside.unmet {
-                show_error(app.screen, other);
+    let check = match checked {
+        Ok(check) => check,
+        Err(refused) => {
+            if json {
+                app.screen.out_json(&refused.report())?;
+            } else {
+                for other in &refused.others {
+                    show_error(app.screen, other);
+                }
             }
-            return Err(fault);
+            return Err(refused.fault);
         }
     };
-    let unmet = std::mem::take(&mut preview.unmet).into_iter();
-    let unmet = unmet.map(|fault| file.located(fault));
-    let unmet: Vec<ServiceError> = unmet.chain(beside.unmet).collect();
-    let report = CheckReport::of(&preview, below, &unmet);
-    let report = report.with_checks_below(beside.checks, beside.notes);
+    let ContractCheck {
+        preview,
+        report,
+        unmet,
+    } = &check;
     if json {
-        app.screen.out_json(&report)?;
+        app.screen.out_json(report)?;
         return Ok(Exit(report.exit_code));
     }
     let mut out = String::new();
-    for check in &report.checks {
-        let (verdict, detail) = match check.ok {
+    for one in &report.checks {
+        let (verdict, detail) = match one.ok {
             Some(true) => (
                 app.screen.paint_out(Style::Good, "ok    "),
-                check.detail.clone(),
+                one.detail.clone(),
             ),
-            None => ("?     ".to_owned(), check.detail.clone()),
+            None => ("?     ".to_owned(), one.detail.clone()),
             Some(false) => (
                 app.screen.paint_out(Style::Bad, "FAILED"),
-                line(&check.detail),
+                line(&one.detail),
             ),
         };
         let _ = writeln!(out, "{verdict}  {detail}");
-        if check.ok == Some(false) {
-            let down = down(&preview);
-            let places = if preview.not_started.is_empty() || check.name != CheckName::Tools {
-                file.places_of(&preview.contract, [check.name], &preview.origins)
-            } else {
-                file.places_of_servers(&preview.contract, &down)
-            };
+        if one.ok == Some(false) {
+            let places = check.places(file, one.name);
             push_places(&mut out, &places);
         }
     }
@@ -304,12 +240,12 @@ fn report_check(
             line(place)
         ));
     }
-    report_gaps(app, &preview);
+    report_gaps(app, preview);
     for below in &report.server_faults_below {
         let fault = (below.server.as_str(), below.detail.as_str());
         report_server(app, Some(&below.file), fault, below.is_up);
     }
-    for fault in &unmet {
+    for fault in unmet {
         show_error(app.screen, fault);
     }
     Ok(Exit(report.exit_code))

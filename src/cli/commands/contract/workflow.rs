@@ -2,33 +2,18 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
-
 use super::args::ContractArgs;
-use super::refused::refuse_file;
+use super::preview::refuse_file;
 use crate::context::app::App;
 use crate::context::runtime::runtime;
 use crate::ui::screen::Style;
-use monolith_core::message::Digest;
-use monolith_host::driver::ServersToStart;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::counted;
-use monolith_service::workflow::check::{CheckedStep, checked_steps};
+use monolith_service::workflow::check;
 use monolith_service::workflow::options::as_written;
-
-/// What `monolith contract check --json` prints of a workflow's file.
-#[derive(Serialize)]
-struct WorkflowReport {
-    /// Whether every step could be run, as far as it is known.
-    ok: bool,
-    exit_code: u8,
-    workflow: String,
-    definition_hash: Digest,
-    steps: Vec<CheckedStep>,
-}
 
 /// Checks a workflow's file, and each step that it would run.
 pub(super) fn check_workflow(
@@ -50,22 +35,9 @@ pub(super) fn check_workflow(
         Ok(spec) => spec,
         Err(fault) => return refuse_file(app, fault, json),
     };
-    let servers = if args.start_servers {
-        ServersToStart::All
-    } else {
-        ServersToStart::Builtin
-    };
-    let steps = runtime()?.block_on(checked_steps(app, file, &spec, servers));
-    let ok = steps.iter().all(|step| step.faults.is_empty());
-    let exit = if ok { Exit::OK } else { Exit::USAGE };
-    let definition = &spec.definition;
-    let report = WorkflowReport {
-        ok,
-        exit_code: exit.0,
-        workflow: definition.id.to_string(),
-        definition_hash: definition.definition_hash(),
-        steps,
-    };
+    let checked = check::check_workflow(app, file, &spec, args.start_servers);
+    let report = runtime()?.block_on(checked);
+    let exit = Exit(report.exit_code);
     if json {
         app.screen.out_json(&report)?;
         return Ok(exit);
@@ -101,7 +73,7 @@ pub(super) fn check_workflow(
         out,
         "workflow {}, {} in the file\nhash {}",
         report.workflow,
-        counted(definition.all_steps().len(), "step"),
+        counted(report.steps_in_file, "step"),
         report.definition_hash
     );
     app.screen.out(&out)?;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::tree::ListedRun;
 use crate::context::app::App;
 use crate::ui::screen::Style;
 use crate::ui::wrap::{cells, shortened};
@@ -11,6 +10,7 @@ use monolith_core::transcript::ParentFound;
 use monolith_host::store::Lineage;
 use monolith_service::approval::ApprovalStatus;
 use monolith_service::list::found::Found;
+use monolith_service::list::runs::ListedRun;
 use monolith_service::run_status::RunStatus;
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::{dollars, seconds};

@@ -6,7 +6,6 @@ mod live;
 mod recorded;
 mod render;
 mod run;
-mod what_if;
 
 pub(crate) use self::args::ReplayArgs;
 pub(crate) use self::render::report_text;

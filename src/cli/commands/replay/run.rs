@@ -1,16 +1,16 @@
 //! `monolith replay`: chooses the kind of replay, and refuses changes that a recorded run says nothing of.
 
 use super::args::ReplayArgs;
-use super::{fork, live, recorded, what_if};
+use super::{fork, live, recorded};
 use crate::commands::drive::LeavingArgs;
 use crate::commands::workflow::replay_workflow;
 use crate::commands::workflow::{WorkflowJob, fork_workflow};
 use crate::context::app::App;
 use monolith_host::store::StoreError;
 use monolith_service::error::ServiceError;
-use monolith_service::error::input::InputFault;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
+use monolith_service::replay::not_judged;
 use monolith_service::source::Source;
 use monolith_service::workflow_entries::WorkflowSource;
 
@@ -48,33 +48,7 @@ pub(crate) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, ServiceError> 
         return live::replay(app, &args, live);
     }
     if args.contract.is_some() || !args.sets.is_empty() {
-        return what_if::replay(app, &args);
+        return recorded::what_if(app, args);
     }
     recorded::replay(app, &args)
-}
-
-/// Why a change of a run's contract says nothing of that run, if it does not: it is no part of the contract, and what was recorded
-/// came about without it.
-fn not_judged(set: &str) -> Option<InputFault> {
-    let path = set.split_once('=').map_or(set, |(path, _)| path).trim();
-    let (why, help) = if path == "task" {
-        (
-            "the recorded answers are answers to the recorded task",
-            "ask anew: monolith run FILE --task TEXT; go on from the run: monolith continue RUN TEXT",
-        )
-    } else if path == "tools.workspace" {
-        (
-            "the recorded results of tools are of the recorded folder",
-            "ask anew in the other folder: monolith run FILE --set tools.workspace=DIR",
-        )
-    } else if path.starts_with("providers.") && path.ends_with(".api_key_env") {
-        (
-            "the recorded answers came with the recorded key",
-            "ask anew with the other key: monolith run FILE",
-        )
-    } else {
-        return None;
-    };
-    let key = path.to_owned();
-    Some(InputFault::NotJudged { key, why, help })
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::shown_run::ShownRun;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::message::{AgentMessage, Role};
 use monolith_core::view::RunView;
 use monolith_service::text::escape::{brief, text};
 use monolith_service::text::numbers::{counted, dollars, seconds};
+use monolith_service::view::shown_run::ShownRun;
+use monolith_service::view::withheld::{KeptText, WithheldText};
 
 /// How much of a result is shown where it is not asked for whole.
 const RESULT_LINES: usize = 8;
@@ -17,24 +18,28 @@ const RESULT_CHARS: usize = 600;
 /// How much of a call's arguments is shown then.
 const ARGUMENT_CHARS: usize = 400;
 
-/// The conversation, the answer, and what they took; `full` cuts nothing. Of `withheld`, which has texts that were held back by their entries,
+/// Says that no text was held back.
+pub(super) const NONE_WITHHELD: &str = "\nNo text was held back.\n";
+
+/// The conversation, the answer, and what they took; `uncut` is what shows it whole, and without it nothing is cut. Of `withheld`, which has texts that were held back by their entries,
 /// it takes those whose message has no other text.
 pub(super) fn conversation(
     screen: Screen,
     run: &ShownRun,
-    full: bool,
+    uncut: Option<&str>,
     withheld: &mut BTreeMap<u64, String>,
 ) -> String {
     let mut out = String::new();
+    let full = uncut.is_none();
     let task = task_of(&run.conversation, run.opening);
     let mut names = BTreeMap::new();
     let first = if full { 0 } else { task.unwrap_or(0) };
     let left_out = run.conversation.iter().take(first);
     let left_out = left_out.filter(|message| message.role != Role::System);
     let left_out = left_out.count();
-    if left_out > 0 {
+    if let (1.., Some(uncut)) = (left_out, uncut) {
         let earlier = counted(left_out, "earlier message");
-        let _ = writeln!(out, "{earlier}; {} shows them too\n", run.uncut);
+        let _ = writeln!(out, "{earlier}; {uncut} shows them too\n");
     }
     let answer = run.answer.as_deref().map(str::trim);
     let answered = answer.and_then(|answer| {
@@ -76,7 +81,7 @@ pub(super) fn conversation(
                 format!("result of {}", brief(name.unwrap_or("a call"), 200))
             }
         };
-        let uncut = (message.role == Role::Tool && !full).then_some(run.uncut.as_str());
+        let uncut = uncut.filter(|_| message.role == Role::Tool);
         let no_text = || match run.held_back.get(&at) {
             None => "  (no text)\n".to_owned(),
             Some((seq, bytes)) => match withheld.remove(seq) {
@@ -183,8 +188,21 @@ fn shortened(content: &str, uncut: &str) -> String {
     out
 }
 
+/// A text that the token gate held back. It is evidence: it has its own title, and is never called an answer.
+pub(super) fn withheld_section(screen: Screen, seq: u64, withheld: &WithheldText) -> String {
+    let bytes = counted(withheld.bytes, "byte");
+    let title = format!("held back, entry {seq}, {bytes}");
+    let title = screen.paint_out(Style::Bold, &title);
+    let text = match &withheld.text {
+        KeptText::Here(text) => indented(text),
+        KeptText::Erased => "  (erased)\n".to_owned(),
+        KeptText::NotExported => "  (not in this file; export --withheld includes it)\n".to_owned(),
+    };
+    format!("\n{title}: written before a call was validated, so it is no answer\n{text}")
+}
+
 /// Every line two characters in.
-pub(super) fn indented(content: &str) -> String {
+fn indented(content: &str) -> String {
     let mut out = String::new();
     for line in text(content).lines() {
         let _ = writeln!(out, "{}", format!("  {line}").trim_end());

@@ -2,20 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use super::shown_run::ShownRun;
 use super::{reasons, render};
-use crate::context::testing::{golden, masked};
 use crate::ui::screen::Screen;
 use monolith_host::driver::Environment;
+use monolith_service::source::Source;
+use monolith_service::view::shown_run::ShownRun;
+use monolith_testkit::golden::{golden_path, masked};
 
 fn shown(name: &str, why: bool) -> String {
     let environment = Environment::new(|name| (name == "NO_COLOR").then(|| "1".to_owned()));
     let screen = Screen::of_process(&environment);
-    let run = ShownRun::read(golden(name)).unwrap();
+    let run = ShownRun::read(Source::File(golden_path(name))).unwrap();
     masked(&if why {
         reasons::why(screen, &run)
     } else {
-        render::overview(screen, &run, "verified at level L0", false, BTreeMap::new())
+        render::overview(
+            screen,
+            &run,
+            "verified at level L0",
+            Some("--full"),
+            BTreeMap::new(),
+        )
     })
 }
 

@@ -7,14 +7,11 @@ mod diff;
 mod display_tests;
 mod files;
 mod follow;
-mod next_step;
 mod reasons;
 mod render;
 mod run;
 mod servers;
-mod shown_run;
 mod tree;
-mod withheld;
 
 pub(crate) use self::args::ShowArgs;
 pub(crate) use self::run::show;

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::conversation::conversation;
 use super::files::files;
 use super::servers::{not_up, servers};
-use super::shown_run::ShownRun;
 use crate::commands::list::forked_from;
+use crate::ui::entry_row::row_line;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::contract::{Completion, Grounds, ToolPolicy};
 use monolith_core::message::{RunId, utc};
@@ -19,6 +19,7 @@ use monolith_service::run_status::RunStatus;
 use monolith_service::text::escape::{brief, line};
 use monolith_service::text::narration::{call_end, exchange, target_name};
 use monolith_service::text::numbers::{counted, grouped};
+use monolith_service::view::shown_run::ShownRun;
 
 const BAR: u64 = 20;
 
@@ -28,18 +29,18 @@ pub(crate) fn overview(
     screen: Screen,
     run: &ShownRun,
     verified: &str,
-    full: bool,
+    uncut: Option<&str>,
     mut held_back: BTreeMap<u64, String>,
 ) -> String {
     let view = &run.view;
-    let mut out = conversation(screen, run, full, &mut held_back);
+    let mut out = conversation(screen, run, uncut, &mut held_back);
     out.push_str(&end(screen, view, run.status));
     out.push('\n');
-    out.push_str(&header(screen, run, verified, full));
+    out.push_str(&header(screen, run, verified, uncut.is_none()));
     out.push('\n');
     for row in &run.rows {
-        out.push_str(&row.line(screen));
-        if let Some(section) = held_back.get(&row.seq()) {
+        out.push_str(&row_line(screen, row));
+        if let Some(section) = held_back.get(&row.seq) {
             let _ = writeln!(out, "{section}");
         }
     }

@@ -1,56 +1,33 @@
 //! `monolith show`: chooses what of a run is printed, and the exit code. The layouts stand in files of their own.
 
-use crate::context::fault::show_error;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use serde::Serialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::args::{ShowArgs, ShowForm};
-use super::conversation::conversation;
-use super::next_step::next_step;
-use super::shown_run::ShownRun;
-use super::{diff, follow, reasons, render, tree, withheld};
+use super::args::ShowArgs;
+use super::conversation::{NONE_WITHHELD, conversation, withheld_section};
+use super::{diff, follow, reasons, render, tree};
 use crate::commands::drive::{held_back, with_withheld};
-use crate::commands::verify;
 use crate::commands::workflow::{WorkflowForm, show_workflow};
 use crate::context::app::App;
 use crate::context::departed::{marked, warned};
+use crate::context::fault::show_error;
 use crate::ui::screen::Style;
-use monolith_core::kernel::{Run, State};
-use monolith_core::message::Digest;
-use monolith_core::transcript::SealedEntry;
-use monolith_host::driver::committed_workspace;
-use monolith_host::store::{Invocation, StoreError};
-use monolith_host::telemetry::AgentResult;
-use monolith_service::answer_refusal::AnswerRefusal;
-use monolith_service::approval::ApprovalStatus;
-use monolith_service::contract_file::ContractFile;
-use monolith_service::drive::ended::agreeing;
+use monolith_host::store::StoreError;
 use monolith_service::drive::typed_at::TypedAt;
 use monolith_service::drive::way_out::way_out;
 use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
-use monolith_service::next_resume::NextResume;
-use monolith_service::origin::step_path_of;
-use monolith_service::run_status::RunStatus;
-use monolith_service::source::{Recorded, Source};
+use monolith_service::source::Source;
 use monolith_service::text::escape::line;
-use monolith_service::view::malformed;
+use monolith_service::verify::report::{own_report, place};
+use monolith_service::view::next_step::next_step;
+use monolith_service::view::shown_run::view;
+use monolith_service::view::stored::{each_stored_entry, result_of};
+use monolith_service::view::withheld::withheld_texts;
 use monolith_service::workflow_entries::WorkflowSource;
 
-/// An entry with everything that is stored of it.
-#[derive(Serialize)]
-struct Step<'e> {
-    seq: u64,
-    state: State,
-    hash: Digest,
-    action: &'e RawValue,
-    event: &'e RawValue,
-}
+/// The option that cuts nothing.
+const UNCUT: &str = "--full";
 
 /// `monolith show`.
 pub(crate) fn show(app: &App, args: &ShowArgs) -> Result<Exit, ServiceError> {
@@ -69,10 +46,9 @@ pub(crate) fn show(app: &App, args: &ShowArgs) -> Result<Exit, ServiceError> {
     if args.form.follow {
         return follow::follow(app, &args.run);
     }
-    let trust = app.trust(&[], &[], &[])?;
-    let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
+    let report = own_report(app, &args.run)?;
     if let Some(bad) = &report.first_bad {
-        show_unverified(app, args, &verify::place(bad))?;
+        show_unverified(app, args, &place(bad))?;
         return Ok(Exit::EVIDENCE);
     }
     let verified = format!("verified at level {}", report.level);
@@ -142,35 +118,44 @@ fn show_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), Servic
 
 /// Shows what is asked for; returns the exit code of the run itself.
 fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, ServiceError> {
-    let source = app.source(&args.run)?;
-    let stored = matches!(source, Source::Run(..));
     let form = &args.form;
     if form.json {
-        return result_document(app, &args.run, source);
+        let result = result_of(app, &args.run)?;
+        app.screen.out_json(&result)?;
+        return Ok(Exit(result.exit_code));
     }
-    if form.raw || form.step.is_some() {
-        return stored_entries(app, &args.run, form, source);
+    if form.raw {
+        each_stored_entry(app, &args.run, None, |entry| {
+            Ok(app.screen.out_json(entry)?)
+        })?;
+        return Ok(Exit::OK);
     }
-    let begun = match &source {
-        Source::Run(run_id, reader) => reader.invocation(run_id)?,
-        Source::File(_) => None,
-    };
-    let mut run = ShownRun::read(source)?;
-    if args.in_chat {
+    if form.step.is_some() {
+        each_stored_entry(app, &args.run, form.step, |entry| {
+            let text = format!("{:#}\n", entry.document()?);
+            Ok(app.screen.out_json_text(&text)?)
+        })?;
+        return Ok(Exit::OK);
+    }
+    let stored = matches!(app.source(&args.run)?, Source::Run(..));
+    let run = view(app, &args.run)?;
+    let uncut = if args.in_chat {
         // No command of a conversation takes an option.
         let name = app.brief_name(&args.run);
-        run.uncut = app.hint(&format!("show {name} --full"));
-    }
-    run.workspace = workspace(app, begun, &run);
-    if let (Some(RunStatus::Died), Some(run_id)) = (&run.status, run.view.run_id()) {
-        // What does not read is named by `verify`.
-        run.above = NextResume::above(app, run_id).unwrap_or_default();
-    }
-    (run.approval, run.refusal) = approval(app, &args.run, &run)?;
-    run.malformed = malformed::malformed(&run.view, || app.source(&args.run))?;
+        app.hint(&format!("show {name} --full"))
+    } else {
+        UNCUT.to_owned()
+    };
+    let cut = if args.full {
+        None
+    } else {
+        Some(uncut.as_str())
+    };
     let departed = marked(app.screen, &run.view)?;
     let mut held = if args.withheld {
-        withheld::held_back(app.screen, app.source(&args.run)?)?
+        let texts = withheld_texts(app, &args.run)?.into_iter();
+        let section = |(seq, text)| (seq, withheld_section(app.screen, seq, &text));
+        texts.map(section).collect()
     } else {
         BTreeMap::new()
     };
@@ -178,14 +163,14 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, Servi
     app.screen.out(&if form.why {
         reasons::why(app.screen, &run)
     } else if form.conversation {
-        conversation(app.screen, &run, args.full, &mut held)
+        conversation(app.screen, &run, cut, &mut held)
     } else {
         let held = std::mem::take(&mut held);
-        render::overview(app.screen, &run, verified, args.full, held)
+        render::overview(app.screen, &run, verified, cut, held)
     })?;
     if args.withheld {
         if holds_none {
-            app.screen.out(withheld::NOTHING)?;
+            app.screen.out(NONE_WITHHELD)?;
         } else {
             let texts: Vec<String> = held.into_values().collect();
             app.screen.out(&texts.concat())?;
@@ -215,117 +200,4 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, Servi
         app.screen.out(&next_step(app, &run, form.why))?;
     }
     Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
-}
-
-/// The result, as the run itself printed it.
-fn result_document(app: &App, asked: &str, source: Source) -> Result<Exit, ServiceError> {
-    let first = match &source {
-        Source::Run(run_id, _) => app.first_of(run_id)?,
-        Source::File(_) => None,
-    };
-    let step_path = match &source {
-        Source::Run(run_id, _) => match app.reader()? {
-            Some(mut reader) => step_path_of(&mut reader, run_id)?,
-            None => None,
-        },
-        Source::File(_) => None,
-    };
-    let (run, mut view) = source.fold(first)?;
-    if let Some(path) = step_path {
-        view.below_step(path);
-    }
-    agreeing(asked, &view)?;
-    let result = if view.is_suspended() && view.outcome().is_none() {
-        AgentResult::suspended(Some(&run), &view)
-    } else {
-        AgentResult::of_run(&run, &view)
-    };
-    app.screen.out_json(&result)?;
-    Ok(Exit(result.exit_code))
-}
-
-/// Every entry as it is stored, or the one that is asked for.
-fn stored_entries(
-    app: &App,
-    asked: &str,
-    form: &ShowForm,
-    source: Source,
-) -> Result<Exit, ServiceError> {
-    let mut last = None;
-    let mut found = false;
-    source.each_entry(|_, _, entry| {
-        last = Some(entry.seq);
-        if form.raw {
-            app.screen.out_json(&Step::of(entry)?)?;
-        } else if form.step == last {
-            found = true;
-            app.screen.out_json_text(&step(entry)?)?;
-        }
-        Ok(())
-    })?;
-    match form.step {
-        Some(step) if !found => Err(TranscriptFault::NoSuchEntry {
-            asked: step,
-            last: last.unwrap_or(0),
-            run: asked.to_owned(),
-        }
-        .into()),
-        _ => Ok(Exit::OK),
-    }
-}
-
-/// The folder that the tools of the run saw. A transcript commits to its hash alone: it is named where the contract file still
-/// leads there.
-fn workspace(app: &App, begun: Option<Invocation>, run: &ShownRun) -> Option<PathBuf> {
-    let committed = run.view.start()?.workspace?;
-    let file = ContractFile::of_run(app, begun, None, Vec::new())?;
-    committed_workspace(&file.read_to_look(app).ok()?, file.folder(), committed)
-}
-
-/// How the call stands that needs an approval, and why no answer to it is taken; neither of a run that did not begin in this store.
-fn approval(
-    app: &App,
-    asked: &str,
-    run: &ShownRun,
-) -> Result<(Option<ApprovalStatus>, Option<AnswerRefusal>), ServiceError> {
-    let is_here = matches!(
-        run.status,
-        Some(RunStatus::Running { .. } | RunStatus::Died)
-    );
-    let Some(awaited) = run.view.approvals().awaited().filter(|_| is_here) else {
-        return Ok((None, None));
-    };
-    let Source::Run(run_id, reader) = app.source(asked)? else {
-        return Ok((None, None));
-    };
-    let machine = run.view.machine();
-    let refusal = match machine.and_then(Run::awaited) {
-        Some(order) => {
-            let own = machine.map(NextResume::by).unwrap_or_default();
-            AnswerRefusal::of(app, &run_id, &order, || own.and(run.above))?
-        }
-        None => None,
-    };
-    let status = || ApprovalStatus::of(&reader, &run_id, awaited);
-    Ok((refusal.is_none().then(status), refusal))
-}
-
-impl<'e> Step<'e> {
-    fn of(entry: &'e SealedEntry) -> Result<Self, ServiceError> {
-        // What does not read back as an action or an event is refused with its place, before it is shown as one.
-        Recorded::decode(entry)?;
-        Ok(Self {
-            seq: entry.seq,
-            state: entry.state,
-            hash: entry.hash,
-            action: serde_json::from_str(&entry.action).map_err(std::io::Error::from)?,
-            event: serde_json::from_str(&entry.event).map_err(std::io::Error::from)?,
-        })
-    }
-}
-
-fn step(entry: &SealedEntry) -> Result<String, ServiceError> {
-    let step = serde_json::to_string(&Step::of(entry)?).map_err(std::io::Error::from)?;
-    let step: Value = serde_json::from_str(&step).map_err(std::io::Error::from)?;
-    Ok(format!("{step:#}\n"))
 }

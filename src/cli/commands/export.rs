@@ -1,0 +1,212 @@
+//! `monolith export`: one transcript, or those of a tree of runs.
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::context::app::App;
+use crate::context::departed::warn;
+use crate::ui::whole::Whole;
+use monolith_host::store::ExportError;
+use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
+use monolith_service::exit::Exit;
+use monolith_service::export::form::{ExportForm, ExportRequest};
+use monolith_service::export::html::AboutRun;
+use monolith_service::export::one::{Export, prepare};
+use monolith_service::export::tree::{create_folder, tree};
+use monolith_service::text::escape::line;
+use monolith_service::text::numbers::counted;
+
+pub(crate) use monolith_service::export::write_to;
+
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "jsonl is the transcript, which anyone can verify; html a page that shows and verifies it; \
+atif a trajectory for other programs; cast a recording for asciinema players. Text is \
+held back that a model writes before the call that its contract requires."
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct ExportArgs {
+    /// A run's name or its beginning, `last`, or a file
+    ///
+    /// A file is an exported transcript; of one, no jsonl is made.
+    #[arg(value_name = "RUN|FILE")]
+    pub(crate) run: String,
+    /// jsonl, html, atif or cast
+    ///
+    /// jsonl: the transcript itself, one JSON document a line. html: one page that shows the run and verifies it in the
+    /// browser, without network. atif: a trajectory of the Agent Trajectory Interchange Format 1.8. cast: the narrated run with
+    /// its timings, for players of terminal sessions.
+    ///
+    /// Where it is not given the ending of FILE says it, else it is jsonl.
+    #[arg(long, hide_possible_values = true, value_enum)]
+    pub(crate) format: Option<ExportFormat>,
+    /// The file, with --tree the folder; stdout by default
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file that is there
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Also every run below it, each a file in a folder
+    ///
+    /// Those of agents and of steps. -o names the folder, and each file has the name of its run; pages have links to each other. `monolith import` takes the files of
+    /// a tree in any order.
+    #[arg(long, requires = "output")]
+    pub(crate) tree: bool,
+    /// Include the text that was held back
+    ///
+    /// What a model wrote while the token gate let it write nothing but calls. Only in jsonl and html.
+    #[arg(long)]
+    pub(crate) withheld: bool,
+    /// Also of a transcript that does not verify
+    ///
+    /// jsonl is written as it stands in any case.
+    #[arg(long)]
+    pub(crate) force_unverified: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// One JSON document per line: the transcript itself
+    Jsonl,
+    /// One page that shows the run and verifies it in the browser, without network
+    Html,
+    /// A trajectory of the Agent Trajectory Interchange Format 1.8
+    Atif,
+    /// The narrated run with its timings, for players of terminal sessions
+    Cast,
+}
+
+impl From<ExportFormat> for ExportForm {
+    fn from(format: ExportFormat) -> Self {
+        match format {
+            ExportFormat::Jsonl => Self::Jsonl,
+            ExportFormat::Html => Self::Html,
+            ExportFormat::Atif => Self::Atif,
+            ExportFormat::Cast => Self::Cast,
+        }
+    }
+}
+
+/// `monolith export`.
+pub(crate) fn export(app: &App, args: &ExportArgs) -> Result<Exit, ServiceError> {
+    // The files of a tree are named after their runs.
+    let output = args.output.as_deref().filter(|_| !args.tree);
+    let form = args.format.map(ExportForm::from);
+    let form = ExportForm::choose(form, output, args.withheld)?;
+    if args.tree {
+        return export_tree(app, args, form);
+    }
+    export_one(app, args, form, Vec::new())
+}
+
+/// Exports the run and those below it; ends with the first code that is not 0.
+fn export_tree(app: &App, args: &ExportArgs, form: ExportForm) -> Result<Exit, ServiceError> {
+    let found = tree(app, &args.run, form)?;
+    for base in &found.bases {
+        app.screen.note(&format!(
+            "note: {base}, from which {} was forked, is exported with it: its entries began steps that both have",
+            found.run_id
+        ));
+    }
+    let Some(output) = &args.output else {
+        return Err(SystemFault::TreeWithoutFolder.into());
+    };
+    create_folder(app, output)?;
+    let mut exit = Exit::OK;
+    for one in &found.runs {
+        let Some(file) = &one.file else {
+            let (run, format) = (&one.run_id, form.name());
+            app.screen
+                .note(&format!("no {format} is made of workflow {run}"));
+            continue;
+        };
+        let args = ExportArgs {
+            run: one.run_id.as_str().to_owned(),
+            output: Some(output.join(file)),
+            ..args.clone()
+        };
+        let ended = export_one(app, &args, form, found.runs.clone())?;
+        if exit == Exit::OK {
+            exit = ended;
+        }
+    }
+    Ok(exit)
+}
+
+/// Exports one transcript; `tree` are the runs that are exported with it.
+fn export_one(
+    app: &App,
+    args: &ExportArgs,
+    form: ExportForm,
+    tree: Vec<AboutRun>,
+) -> Result<Exit, ServiceError> {
+    if form == ExportForm::Html && args.output.is_none() && app.screen.is_shown() {
+        return Err(SystemFault::PageOnTerminal.into());
+    }
+    let request = ExportRequest {
+        force_unverified: args.force_unverified,
+        form,
+        run: args.run.clone(),
+        withheld: args.withheld,
+    };
+    let export = prepare(app, &request, tree)?;
+    if !export.is_sealed {
+        app.screen.write_err(
+            "note: the run has not ended: it is in progress, or its process was cut off (verify --open accepts it)\n",
+        );
+    }
+    if let Some(departure) = &export.departure {
+        warn(app.screen, departure);
+    } else if let Some(mark) = &export.mark {
+        app.screen.write_err(&format!("{mark}\n"));
+    }
+    let exit = export.exit;
+    let left_out = match &args.output {
+        Some(path) => {
+            let left_out = export.write_file(app, path, args.force)?;
+            let place = line(&path.display().to_string());
+            app.screen
+                .note(&format!("wrote run {} to {place}", args.run));
+            left_out
+        }
+        None if app.screen.is_shown() => {
+            let mut file = Vec::new();
+            let left_out = export.write_to(&mut file)?;
+            let text = String::from_utf8_lossy(&file);
+            app.screen.out_json_text(&text)?;
+            app.screen
+                .note("a terminal shows it escaped; -o FILE writes it as it is");
+            left_out
+        }
+        None => match write_out(export) {
+            // A reader that has gone away has what it wanted.
+            Err(ServiceError::Export(ExportError::Io(fault)) | ServiceError::Output(fault))
+                if fault.kind() == io::ErrorKind::BrokenPipe =>
+            {
+                0
+            }
+            written => written?,
+        },
+    };
+    if left_out > 0 {
+        app.screen.note(&format!(
+            "left out: {} that the run held back; --withheld includes them",
+            counted(left_out, "text")
+        ));
+    }
+    Ok(exit)
+}
+
+/// Writes to standard output.
+fn write_out(export: Export) -> Result<usize, ServiceError> {
+    let mut out = BufWriter::new(Whole(io::stdout().lock()));
+    let left_out = export.write_to(&mut out)?;
+    out.flush()?;
+    Ok(left_out)
+}

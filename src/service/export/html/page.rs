@@ -1,0 +1,231 @@
+//! The exported page: its parts in one file, the tables of this build, and the transcript inside. Does not verify: the page does.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
+use serde::Serialize;
+use sha2::{Digest as Sha2Digest, Sha256};
+
+use crate::error::ServiceError;
+use monolith_core::kernel::{EDGES, State};
+use monolith_core::message::{Digest, RunId};
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+/// In the order in which each needs those before it.
+const SCRIPTS: [&str; 12] = [
+    include_str!("blake3.js"),
+    include_str!("transcript.js"),
+    include_str!("trust.js"),
+    include_str!("run.js"),
+    include_str!("workflow.js"),
+    include_str!("agree.js"),
+    include_str!("draw.js"),
+    include_str!("parts.js"),
+    include_str!("steps.js"),
+    include_str!("family.js"),
+    include_str!("check.js"),
+    include_str!("page.js"),
+];
+
+/// What the page gets beside the transcript: tables of this build, and the states of the machine. The page believes none of those
+/// that the state digest of its entry does not name.
+#[derive(Serialize)]
+struct About {
+    build: &'static str,
+    edges: Vec<AboutEdge>,
+    sentences: BTreeMap<String, &'static str>,
+    states: BTreeMap<u64, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tree: Vec<AboutRun>,
+}
+
+/// A run that is exported with others. On its own page, the bytes of the page count more.
+#[derive(Clone, Debug, Serialize)]
+pub struct AboutRun {
+    /// Count of its parents among the exported runs.
+    pub depth: usize,
+    /// Count of its entries.
+    pub entries: u64,
+    /// Name of its file; `None` if it has none in this form.
+    pub file: Option<String>,
+    /// Hash of its last entry.
+    pub head: Digest,
+    /// Origin from its parent, in words.
+    pub link: Option<String>,
+    /// Class and code of its outcome.
+    pub outcome: Option<String>,
+    /// Name of the run.
+    pub run_id: RunId,
+    /// True for a workflow.
+    pub workflow: bool,
+}
+
+/// What a fold of the run brought, for its page.
+#[derive(Default)]
+pub(crate) struct Folded {
+    /// The code of how it ended and its sentence, where that could be read.
+    pub(crate) ended: Option<(String, &'static str)>,
+    /// The machine's state after each step, as text, by the number of the step's last entry.
+    pub(crate) states: BTreeMap<u64, String>,
+    /// The runs that are exported together, each after the one above it; empty if it is this one alone.
+    pub(crate) tree: Vec<AboutRun>,
+}
+
+#[derive(Serialize)]
+struct AboutEdge {
+    from: State,
+    to: State,
+    when: &'static str,
+}
+
+/// Writes the page around the transcript that `transcript` writes; returns what that returns.
+///
+/// The transcript stands in it as base64, whose alphabet holds nothing that could end the element it stands in.
+pub(crate) fn write_page<T>(
+    out: &mut dyn Write,
+    folded: Folded,
+    transcript: impl FnOnce(&mut dyn Write) -> Result<T, ServiceError>,
+) -> Result<T, ServiceError> {
+    let script = SCRIPTS.concat();
+    let about = about(folded)?;
+    let parts = BTreeMap::from([
+        ("ABOUT", about),
+        ("POLICY", policy(&script)),
+        ("SCRIPT", script),
+        ("STYLE", STYLE.to_owned()),
+    ]);
+    let (before, after) = PAGE.split_once("<!--TRANSCRIPT-->").unwrap_or((PAGE, ""));
+    out.write_all(filled(before, &parts).as_bytes())?;
+    let mut encoder = EncoderWriter::new(&mut *out, &STANDARD);
+    let written = transcript(&mut encoder)?;
+    encoder.finish()?;
+    drop(encoder);
+    out.write_all(filled(after, &parts).as_bytes())?;
+    Ok(written)
+}
+
+/// The template with its parts in their places.
+fn filled(template: &str, parts: &BTreeMap<&str, String>) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((text, behind)) = rest.split_once("<!--") {
+        let (name, behind) = behind.split_once("-->").unwrap_or((behind, ""));
+        out.push_str(text);
+        out.push_str(parts.get(name).map_or("", String::as_str));
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// One script and one style sheet, by their hashes; no network, no frame, no form elsewhere.
+fn policy(script: &str) -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        hash(script),
+        hash(STYLE)
+    )
+}
+
+fn about(folded: Folded) -> Result<String, ServiceError> {
+    let Folded {
+        ended,
+        states,
+        tree,
+    } = folded;
+    let edges = EDGES.iter().map(|edge| AboutEdge {
+        from: edge.from,
+        to: edge.to,
+        when: edge.when,
+    });
+    let about = About {
+        build: env!("CARGO_PKG_VERSION"),
+        edges: edges.collect(),
+        sentences: ended.into_iter().collect(),
+        states,
+        tree,
+    };
+    let text = serde_json::to_string(&about).map_err(io::Error::from)?;
+    // The only character with which an element could end.
+    Ok(text.replace('<', "\\u003c"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(transcript: &[u8]) -> String {
+        let mut out = Vec::new();
+        let folded = Folded {
+            ended: Some(("final_message".to_owned(), "<")),
+            states: BTreeMap::from([(0, "<".to_owned())]),
+            tree: Vec::new(),
+        };
+        write_page(&mut out, folded, |out| Ok(out.write_all(transcript)?)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn every_part_stands_in_its_place() {
+        let page = page(b"{}\n");
+        assert!(!page.contains("<!--"), "a part was left out");
+        for part in [
+            "blake3 = (",
+            "--paper:",
+            "{\"build\":",
+            "script-src 'sha256-",
+            ">e30K<",
+        ] {
+            assert_eq!(page.matches(part).count(), 1, "{part}");
+        }
+    }
+
+    #[test]
+    fn the_policy_names_the_script_as_the_browser_hashes_it() {
+        let page = page(b"{}\n");
+        let (_, script) = page.rsplit_once("<script>").unwrap();
+        let (script, _) = script.split_once("</script>").unwrap();
+        let hash = STANDARD.encode(Sha256::digest(script));
+        assert!(page.contains(&format!("script-src 'sha256-{hash}'")));
+        let (_, style) = page.split_once("<style>").unwrap();
+        let (style, _) = style.split_once("</style>").unwrap();
+        let hash = STANDARD.encode(Sha256::digest(style));
+        assert!(page.contains(&format!("style-src 'sha256-{hash}'")));
+    }
+
+    #[test]
+    fn a_transcript_cannot_end_the_element_that_it_stands_in() {
+        let hostile = "</script><img src=x onerror=alert(1)><!-- \u{202e}";
+        let page = page(hostile.as_bytes());
+        assert!(!page.contains("<img"), "{page}");
+        assert_eq!(page.matches("</script>").count(), 3);
+    }
+
+    #[test]
+    fn no_source_reaches_out_or_parses_markup() {
+        for source in SCRIPTS.into_iter().chain([PAGE, STYLE]) {
+            for word in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "eval(",
+                "fetch(",
+                "XMLHttpRequest",
+                "WebSocket",
+                "import(",
+                "@import",
+                "url(",
+                " src=",
+                "onclick=\"",
+            ] {
+                assert!(!source.contains(word), "{word}");
+            }
+        }
+    }
+}
