@@ -10,7 +10,8 @@ use crate::text::escape::line;
 use monolith_core::message::RunId;
 use monolith_core::transcript::ParentFound;
 use monolith_host::store::{
-    Durability, Removal, RemoveError, RunFilter, RunRow, Store, StoreError, StoreReader, remove_kept,
+    Durability, Removal, RemoveError, RunFilter, RunRow, Store, StoreError, StoreReader,
+    remove_kept,
 };
 
 /// Runs that can be deleted.
