@@ -58,6 +58,8 @@ fn is_trusted(app: &App, found: &Untrusted) -> Result<bool, ServiceError> {
     let name = line(&found.name.display().to_string());
     let names: Vec<String> = found.layers.iter().map(|path| shown(path)).collect();
     let names = names.join(" and ");
+    let they_are = matches!(found.cause, UntrustedCause::Contract) && !names.is_empty();
+    let as_now = if they_are { "as they are" } else { "as it is" };
     let (said, asked, run_of) = match &found.cause {
         UntrustedCause::Contract if names.is_empty() => (
             format!("{name} was found here and not named, and it is not trusted as it is now"),
@@ -90,7 +92,7 @@ fn is_trusted(app: &App, found: &Untrusted) -> Result<bool, ServiceError> {
     let reach = listed_whole(app, &found.reach, &found.below);
     app.screen
         .write_err(&format!("{said}. A run of {run_of} {reach}"));
-    let said = answer(app, &format!("Trust {asked} as it is now? [y/N] "))?;
+    let said = answer(app, &format!("Trust {asked} {as_now} now? [y/N] "))?;
     Ok(matches!(said.as_deref(), Some("y" | "Y" | "yes")))
 }
 

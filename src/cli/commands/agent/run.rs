@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::args::{AddAgentArgs, AgentCommand, SelectAgentArgs};
 use super::render;
 use crate::commands::contract::judge_terms;
-use crate::commands::drive::input::argument;
+use crate::commands::drive::argument;
 use crate::context::app::App;
 use monolith_core::agent::select;
 use monolith_core::contract::{AgentProfile, agent_profile_schema};

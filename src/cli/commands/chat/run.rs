@@ -22,7 +22,7 @@ use super::wish::Wish;
 use crate::commands::continuation::{Next, drive_next};
 use crate::commands::contract::preview_on;
 use crate::commands::drive::LeavingArgs;
-use crate::commands::drive::input::RunInput;
+use crate::commands::drive::RunInput;
 use crate::commands::drive::{drive_job, report_message};
 use crate::commands::drive::{keepable, offer_models};
 use crate::commands::show::ShowArgs;

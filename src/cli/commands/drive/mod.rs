@@ -4,7 +4,7 @@
 
 mod approval;
 mod awaited;
-pub(crate) mod input;
+mod input;
 mod job;
 mod kept;
 mod leaving;
@@ -16,6 +16,9 @@ mod report;
 mod watched;
 
 pub(crate) use self::approval::agreed;
+pub(crate) use self::input::{
+    NamedContract, RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,
+};
 pub(crate) use self::job::{drive_job, drive_to_the_end};
 pub(crate) use self::kept::{keep, keep_step, keepable, unkeepable};
 pub(crate) use self::leaving::LeavingArgs;

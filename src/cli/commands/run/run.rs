@@ -12,7 +12,7 @@ use std::path::Path;
 use super::args::{AgentArgs, RunArgs};
 use crate::commands::agent::note_left_out;
 use crate::commands::contract::{check_file, refuse_file};
-use crate::commands::drive::input::{
+use crate::commands::drive::{
     NamedContract, RunInput, is_piped_task, leaves_piped_input, piped_task, task_of,
 };
 use crate::commands::drive::{drive_job, keepable, offer_models, report, unkeepable};
