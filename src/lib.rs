@@ -61,6 +61,9 @@
 
 pub use monolith_cli::main;
 
+/// What people and programs can do with runs: one function for each thing. Prints nothing and asks nobody.
+pub use monolith_service as service;
+
 /// Contracts: the author's document, the factory and the immutable result.
 pub mod contract {
     pub use monolith_core::contract::{

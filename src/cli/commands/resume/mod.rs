@@ -1,7 +1,6 @@
 //! `monolith resume`: a run goes on whose process died.
 
 mod args;
-mod below;
 mod run;
 
 pub(crate) use self::args::ResumeArgs;

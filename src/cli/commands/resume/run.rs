@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::args::ResumeArgs;
-use super::below::{EndTerms, end_all_below};
 use crate::commands::drive::LeavingArgs;
 use crate::commands::drive::{drive_to_the_end, report};
 use crate::commands::many::{Fleet, RecordedRuns, Terms};
@@ -16,8 +15,8 @@ use crate::commands::workflow::{WorkflowJob, resume_workflow};
 use crate::context::app::App;
 use crate::context::trust::trusting;
 use monolith_core::message::RunId;
-use monolith_host::store::Durability;
 use monolith_host::store::RunFilter;
+use monolith_host::store::{Durability, Store};
 use monolith_service::drive::accounts::Accounts;
 use monolith_service::drive::overwritten::overwritten;
 use monolith_service::drive::resume::{Found, OpenRun, Resume, judge_pins, open};
@@ -153,4 +152,37 @@ pub(super) fn drive_open(
     drive_to_the_end(None, &live, leaving, async |conduct| {
         run.drive(app, conduct).await
     })
+}
+
+/// How runs are driven to their end.
+#[derive(Clone, Copy, Debug)]
+struct EndTerms {
+    durability: Durability,
+    leaving: LeavingArgs,
+}
+
+/// Ends every open run below one that has ended. What keeps one of them open is reported once each was tried: the first fault.
+fn end_all_below(app: &App, run_id: &RunId, terms: EndTerms) -> Result<(), ServiceError> {
+    let Some(mut reader) = app.reader()? else {
+        return Ok(());
+    };
+    let open = reader.open_below(run_id)?;
+    if open.is_empty() {
+        return Ok(());
+    }
+    let store = app.open_store(terms.durability)?;
+    let mut first_fault = None;
+    for below in &open {
+        if let Err(fault) = end_below(app, &store, below, terms) {
+            first_fault = first_fault.or(Some(fault.error));
+        }
+    }
+    first_fault.map_or(Ok(()), Err)
+}
+
+fn end_below(app: &App, store: &Store, below: &RunId, terms: EndTerms) -> Result<(), Broken> {
+    match OpenRun::child_of_ended(app, store, below)? {
+        None => Ok(()),
+        Some(run) => drive_open(app, run, terms.durability, terms.leaving).map(drop),
+    }
 }
