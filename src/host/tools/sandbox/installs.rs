@@ -489,7 +489,7 @@ mod tests {
             [
                 "me/data/list.txt",
                 "me/docs",
-                "me/my tools/run.py",
+                "me/my tools",
                 "me/single.py",
                 "me/src/server",
                 "tools/node_modules"
