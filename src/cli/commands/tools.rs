@@ -10,13 +10,13 @@ use super::contract::{report_gaps, report_warnings};
 use crate::context::app::App;
 use crate::context::reach::{of_agent, unconfined_notes};
 use crate::context::runtime::runtime;
+use crate::context::trust::trusting;
 use crate::ui::screen::{Screen, Style};
 use monolith_core::contract::{
     ExecutionContract, ServerKind, ServerTerms, ToolTerms, tool_warnings,
 };
 use monolith_host::driver::shown_words;
 use monolith_service::error::ServiceError;
-use monolith_service::error::contract::ContractFault;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::{brief, flowing, line};
 use monolith_service::text::numbers::counted;
@@ -61,19 +61,7 @@ pub(crate) fn tools(app: &App, args: ToolsArgs) -> Result<Exit, ServiceError> {
     };
     let runtime = runtime()?;
     let look = || runtime.block_on(tools::tools(app, &request));
-    let preview = match look() {
-        Err(ServiceError::Contract(ContractFault::Untrusted(_))) => {
-            // A person is asked about the files.
-            let file = request.contract_file(app)?;
-            if request.is_workflow(&file) {
-                app.judge_workflow(&file, &file.read_workflow(app)?)?;
-            } else {
-                app.read_contract(&file)?;
-            }
-            look()?
-        }
-        preview => preview?,
-    };
+    let preview = trusting(app, look)?;
     let contract = &preview.contract;
     if args.json {
         app.screen.out_json(&ToolsDocument::of(&preview))?;

@@ -4,6 +4,7 @@ use super::shown_run::ShownRun;
 use crate::approval::ApprovalStatus;
 use crate::begun_below::is_continued;
 use crate::drive::lost_calls::LostCalls;
+use crate::drive::unanswered::approve_hint;
 use crate::error::ServiceError;
 use crate::run_status::RunStatus;
 use crate::service::{DEMO_PREFIX, Service};
@@ -54,7 +55,10 @@ fn of_unfinished(service: &Service, run: &ShownRun, run_id: &RunId) -> String {
     let answer = match run.approval.map(ApprovalStatus::answer) {
         None if has_agents => answers(service, WaitingCall::answerable_below(service, run_id)),
         None => String::new(),
-        Some(None) => format!("Answer it: {}\n", approve_hint(service, run_id)),
+        Some(None) => format!(
+            "Answer it: {}\n",
+            approve_hint(service, run_id, &service.brief_name(run_id.as_str()))
+        ),
         Some(Some(answer)) => format!("Its call is {answer}.\n"),
     };
     match run.status {
@@ -100,13 +104,4 @@ fn answers(service: &Service, waiting: Result<Vec<(RunId, WaitingCall)>, Service
         format!("Answer call {} of {below}: {approve}\n", call.order.call)
     });
     commands.collect()
-}
-
-/// The command that allows the call which waits in a stored run; without its fields if the call cannot be read.
-fn approve_hint(service: &Service, run_id: &RunId) -> String {
-    let name = service.brief_name(run_id.as_str());
-    let reader = service.reader().ok().flatten();
-    let call = reader.and_then(|reader| WaitingCall::of(run_id, reader).ok().flatten());
-    let command = call.map(|call| call.answering("approve", &name));
-    service.hint(&command.unwrap_or_else(|| format!("approve {name}")))
 }

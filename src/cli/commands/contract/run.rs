@@ -14,6 +14,7 @@ use crate::context::fault::show_error;
 use crate::context::reach::variables;
 use crate::context::runtime::runtime;
 use crate::context::trust::listed_whole;
+use crate::context::trust::trusting;
 use crate::ui::screen::Style;
 use monolith_core::contract::{
     ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
@@ -108,8 +109,7 @@ fn preview(
 ) -> Result<Preview, ServiceError> {
     let request = request_of(args, with_file);
     let runtime = runtime()?;
-    let file = || Ok(Some(request.contract_file(app)));
-    app.trusting_file(file, || runtime.block_on(contract::contract(app, &request)))
+    trusting(app, || runtime.block_on(contract::contract(app, &request)))
 }
 
 /// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.

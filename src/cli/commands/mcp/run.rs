@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::args::{LoginsArgs, McpCommand, ServerArgs};
 use super::login::{inform, login};
 use crate::context::app::App;
+use crate::context::trust::trusting;
 use monolith_host::driver::ToolLogin;
 use monolith_service::clock::unix_ms;
 use monolith_service::error::ServiceError;
@@ -24,8 +25,7 @@ pub(crate) fn mcp(app: &App, command: &McpCommand) -> Result<Exit, ServiceError>
 /// The server that is meant.
 fn server_of(app: &App, args: &ServerArgs) -> Result<ToolLogin, ServiceError> {
     let request = request_of(args);
-    let file = || request.contract_file(app).map(Some);
-    app.trusting_file(file, || login_server(app, &request))
+    trusting(app, || login_server(app, &request))
 }
 
 fn request_of(args: &ServerArgs) -> ServerRequest {
@@ -38,8 +38,7 @@ fn request_of(args: &ServerArgs) -> ServerRequest {
 
 fn logout(app: &App, args: &ServerArgs) -> Result<Exit, ServiceError> {
     let request = request_of(args);
-    let file = || request.contract_file(app).map(Some);
-    let (server, forgotten) = app.trusting_file(file, || logins::logout(app, &request))?;
+    let (server, forgotten) = trusting(app, || logins::logout(app, &request))?;
     inform(
         app,
         &if forgotten {

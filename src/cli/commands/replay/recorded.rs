@@ -4,6 +4,7 @@ use super::args::ReplayArgs;
 use super::render::{report_text, what_if_text};
 use crate::context::app::App;
 use crate::context::runtime::runtime;
+use crate::context::trust::trusting;
 use monolith_core::replay::ReplayReport;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
@@ -28,8 +29,7 @@ pub(super) fn what_if(app: &App, args: ReplayArgs) -> Result<Exit, ServiceError>
         start_servers: args.start_servers,
     };
     let runtime = runtime()?;
-    let file = || replay::what_if_file(app, &request);
-    let answer = app.trusting_file(file, || runtime.block_on(replay::what_if(app, &request)));
+    let answer = trusting(app, || runtime.block_on(replay::what_if(app, &request)));
     let answer = answer.inspect_err(|_| {
         // Beside a change that no contract may have, what it was to change.
         for value in replay::recorded_values(app, &request).unwrap_or_default() {
