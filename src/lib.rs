@@ -61,7 +61,7 @@
 
 pub use monolith_cli::main;
 
-/// What people and programs can do with runs: one function for each thing. Prints nothing and asks nobody.
+/// The service layer: one function for each thing that people and programs do with runs.
 pub use monolith_service as service;
 
 /// Contracts: the author's document, the factory and the immutable result.

@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use crate::error::ServiceError;
 use crate::error::system::SystemFault;
 
-/// What `body` comes to; a panic in it is a fault like any other.
+/// Returns the result of `body`; a panic in it becomes an error.
 pub fn caught<T>(body: impl FnOnce() -> Result<T, ServiceError>) -> Result<T, ServiceError> {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         Err(SystemFault::Panic {

@@ -6,7 +6,7 @@ use crate::service::Service;
 use monolith_core::contract::ContractSpec;
 use monolith_host::driver::{HandedRoot, handed_roots, is_root_of_all, skipped_search_folders};
 
-/// What is said of the roots that the servers of a file are handed, `folder` being the file's own.
+/// Returns notes about the roots that the servers of a file get; `folder` is the file's own.
 pub(crate) fn root_notes(service: &Service, spec: &ContractSpec, folder: &Path) -> Vec<String> {
     let handed = handed_roots(spec, &service.environment);
     let is_whole = |root: &&HandedRoot| is_root_of_all(&folder.join(&root.folder));

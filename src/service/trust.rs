@@ -159,7 +159,7 @@ impl ReadContract<'_> {
     }
 }
 
-/// What each agent below a contract reaches; nothing is started to see.
+/// Returns what each agent below a contract reaches. Starts nothing.
 pub fn reached_below(
     service: &Service,
     below: &[AgentBelow],

@@ -11,7 +11,7 @@ use monolith_host::driver::Reach;
 /// Files that nobody trusts as they are now, and what a run of them reaches. A surface shows it, asks, and calls [`Untrusted::trust`].
 #[derive(Debug)]
 pub struct Untrusted {
-    /// What each agent below the contract reaches.
+    /// Reach of each agent below the contract.
     pub below: Vec<ReachedBelow>,
     /// The reason for the question.
     pub cause: UntrustedCause,
@@ -21,7 +21,7 @@ pub struct Untrusted {
     pub layers: Vec<PathBuf>,
     /// The contract, as messages call it.
     pub name: PathBuf,
-    /// What the contract reaches.
+    /// Reach of the contract.
     pub reach: Reach,
 }
 
@@ -64,11 +64,11 @@ impl fmt::Display for Untrusted {
     }
 }
 
-/// What an agent below a contract reaches.
+/// The reach of an agent below a contract.
 #[derive(Debug, Serialize)]
 pub struct ReachedBelow {
     /// Its file, as messages call it.
     pub file: String,
-    /// What it reaches.
+    /// Its reach.
     pub reaches: Reach,
 }

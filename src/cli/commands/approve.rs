@@ -50,7 +50,7 @@ pub(crate) struct DenyArgs {
     pub(crate) answer: AnswerArgs,
 }
 
-/// What an answer may have, whichever it is.
+/// Options of both answers.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
     /// Why; a refusal tells the model

@@ -74,7 +74,7 @@ fn listed() -> String {
     out
 }
 
-/// What was done to a store.
+/// The changes that were made to a store.
 fn report_text(path: &Path, done: &Migration, dry_run: bool) -> String {
     let store = line(&path.display().to_string());
     let Migration { from, to, .. } = done;

@@ -14,7 +14,7 @@ use monolith_service::undo::{self, Undone};
 
 /// The transcript does not name every file that may have been changed.
 const MORE: &str = "More files may have been changed than the run recorded.\n";
-/// What is neither compared nor restored.
+/// Names the changes that are neither compared nor restored.
 const NOT_COMPARED: &str =
     "Links, folders and modes are not compared: what a run made or changed of those stays.\n";
 
@@ -72,7 +72,7 @@ pub(crate) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, ServiceError> {
     Ok(Exit::FAILED)
 }
 
-/// What else the run may have changed; nothing where it has stated all.
+/// Names other changes that the run may have made; empty if it has stated all.
 fn more(undone: &Undone) -> String {
     let more = if undone.may_be_more { MORE } else { "" };
     format!("{more}{}", unstated(&undone.unstated))
@@ -125,7 +125,7 @@ fn changed_below(app: &App, undone: &Undone) -> String {
     notes
 }
 
-/// What became of a file, and why it was not restored.
+/// Returns the state of a file, and the reason if it was not restored.
 fn words(end: Option<&Restored>) -> (&'static str, Option<String>) {
     let not = |why: &str| ("NOT RESTORED", Some(why.to_owned()));
     match end {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use monolith_service::found::servers::{Places, address_of};
 
-/// Where servers are looked for.
+/// Addresses at which servers are looked for.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PlacesArgs {
     /// Where Ollama is, or none

@@ -71,7 +71,7 @@ pub struct ProofReport {
     pub proven: String,
     /// The checks that came to a verdict, in their order; nothing behind the first that failed was looked at.
     pub checks: Vec<VerifyCheck>,
-    /// What was not checked, each with its reason.
+    /// Checks that were left out, each with its reason.
     pub not_checked: Vec<String>,
     /// What the flaw amounts to, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ pub struct VerifyReport {
     pub level: &'static str,
     /// The checks that came to a verdict, in their order.
     pub checks: Vec<VerifyCheck>,
-    /// What was not checked, each with its reason.
+    /// Checks that were left out, each with its reason.
     pub not_checked: Vec<String>,
     /// The first flaw, where there is one; nothing behind it was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -37,7 +37,7 @@ pub enum NewBlob {
 /// A signed checkpoint that becomes durable with the entries that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewCheckpoint {
-    /// How many entries it covers.
+    /// Number of entries that it covers.
     pub entries: u64,
     /// The text of its note.
     pub note: String,

@@ -218,7 +218,7 @@ pub(super) trait RunRows: fmt::Debug {
     fn tombstones(&self) -> Result<Vec<String>, StoreError>;
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     /// True if it has no seal.

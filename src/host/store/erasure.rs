@@ -6,7 +6,7 @@ use super::{StoreError, StoreReader};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{Flaw, SecretKey, blob_references};
 
-/// What is to be erased, and who says so.
+/// A request to erase a blob, with its author.
 #[derive(Clone, Debug)]
 pub struct Erasure<'k> {
     /// The run that names the blob.
@@ -17,24 +17,24 @@ pub struct Erasure<'k> {
     pub reason: String,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub at_unix_ms: u64,
-    /// Whether the blob is erased from every run that uses it.
+    /// True if the blob is erased from every run that uses it.
     pub all_runs: bool,
     /// Who signs the tombstones.
     pub key: &'k SecretKey,
 }
 
-/// What was erased.
+/// The result of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erased {
     /// The hash of the bytes that are gone.
     pub hash: Digest,
-    /// How many there were; `None` if they had been erased before.
+    /// Number of erased bytes; `None` if they had been erased before.
     pub bytes: Option<u64>,
     /// The runs that have a tombstone in their place.
     pub runs: Vec<RunId>,
 }
 
-/// Why nothing was erased, or not for good.
+/// Reasons why nothing was erased, or not for good.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EraseError {
     /// The store.

@@ -14,7 +14,7 @@ impl RunLock {
     }
 }
 
-/// What a database keeps other processes away with. Dropping it gives the run up.
+/// A lock of a database on a run. Dropping it releases the run.
 pub(super) trait HeldRun: fmt::Debug + Send + Sync {
     /// Gives the run up and removes what is left of the lock.
     fn discard(self: Box<Self>);

@@ -4,16 +4,16 @@ use serde::Serialize;
 
 use monolith_core::transcript::{FirstBad, Flaw, SignedDeletion, VerifyCheck};
 
-/// What a verification of the log of runs found.
+/// The report of a verification of the log of runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogReport {
     /// The name of the log.
     pub log: String,
-    /// How many runs are in it.
+    /// Number of runs in it.
     pub size: usize,
     /// The checks that came to a verdict, in their order.
     pub checks: Vec<VerifyCheck>,
-    /// What was not checked, each with its reason.
+    /// Checks that were left out, each with its reason.
     pub not_checked: Vec<String>,
     /// The first flaw, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

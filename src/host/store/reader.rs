@@ -144,7 +144,7 @@ impl StoreReader {
         Ok(RunReader::over(self.database.read_run(run_id)?, path))
     }
 
-    /// How that run was asked for, where that was recorded.
+    /// Returns the recorded invocation of that run.
     pub fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
         self.database.invocation(run_id)
     }

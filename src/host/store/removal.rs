@@ -4,7 +4,7 @@ use super::StoreError;
 use monolith_core::message::RunId;
 use monolith_core::transcript::SecretKey;
 
-/// What is to be deleted, and who says so.
+/// A request to delete runs, with its author.
 #[derive(Clone, Debug)]
 pub struct Removal<'k> {
     /// The runs.
@@ -13,24 +13,24 @@ pub struct Removal<'k> {
     pub reason: String,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub at_unix_ms: u64,
-    /// Whether a run without a seal is deleted too.
+    /// True if a run without a seal is deleted too.
     pub force: bool,
     /// Who signs what stays of them.
     pub key: &'k SecretKey,
 }
 
-/// What was deleted.
+/// The result of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// The runs.
     pub runs: Vec<RunId>,
-    /// Whether the files of the store were written anew without them; else that is left to be done.
+    /// True if the files of the store were rewritten without them.
     pub cleared: bool,
-    /// What kept the rest of them; they are as they were.
+    /// Error that stopped the deletion; the other runs are unchanged.
     pub stopped: Option<RemoveError>,
 }
 
-/// Why runs were not deleted.
+/// Reasons why runs were not deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemoveError {
     /// The store.

@@ -13,13 +13,13 @@ use monolith_host::driver::WaitsFor;
 use monolith_host::store::{Answer, Store};
 use monolith_host::tools::FileChange;
 
-/// How often a tree is looked at.
+/// Interval at which a tree is looked at.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A question with what a person needs to judge it.
 #[derive(Debug)]
 pub struct Asked<'q> {
-    /// What the call would change of files, or why that cannot be shown; `None` for a tool that writes no file.
+    /// File changes that the call would make, or the reason why they cannot be shown; `None` for a tool that writes no file.
     pub change: Option<Result<Vec<FileChange>, String>>,
     /// True if the run is a child of the one that the person started.
     pub is_child: bool,

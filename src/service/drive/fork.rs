@@ -173,7 +173,7 @@ fn requested(
     Ok(request)
 }
 
-/// Where another run begins in a recorded one that verifies: with its contract, and the first run of its line where that is known.
+/// Returns the point at which another run begins in a recorded one that verifies, its contract, and the first run of its line.
 pub fn fork_point(
     service: &Service,
     run: &str,

@@ -9,7 +9,7 @@ use crate::waiting_call::{WaitingCall, is_stuck};
 use monolith_core::message::RunId;
 use monolith_host::driver::Reopened;
 
-/// Whether a run, or each run below it that is open, waits for a person who has not answered: a process that goes on with it would only
+/// True if a run, or each open child run, waits for a person who has not answered: a process that resumed it would only
 /// wait. Takes no answer.
 pub fn waits_unanswered(
     service: &Service,

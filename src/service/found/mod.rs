@@ -1,4 +1,4 @@
-//! What this machine has that could answer: model servers on loopback, stored models, keys by their names.
+//! The models that this machine could use: model servers on loopback, stored models, keys by their names.
 //!
 //! Knows where such servers usually listen and how they say what they hold. It deliberately asks no model anything, sends no
 //! key anywhere and never looks at a key's value but to see whether there is one.

@@ -21,7 +21,7 @@ const MAX_NAME_CHARS: usize = 200;
 /// What is given for the address of a server that is not to be looked for.
 const NOWHERE: &str = "none";
 
-/// Where servers are looked for.
+/// Addresses at which servers are looked for.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     /// Address of Ollama, or `none`.

@@ -64,7 +64,7 @@ impl EntryRow {
     }
 }
 
-/// What there is to show of an entry that is no transition.
+/// Returns the words for an entry that is no transition.
 fn beside(view: &RunView, action: &Action) -> String {
     let note = action.note.as_deref().map(line);
     let parts = note.into_iter().chain(started_beside(view, action));
@@ -81,7 +81,7 @@ fn warned(event: &EventKind) -> bool {
     matches!(event, EventKind::InferenceReturned(returned) if !returned.result.tag_warnings.is_empty())
 }
 
-/// Whether a request or a call failed, or something was refused or lost.
+/// True if a request or a call failed, or something was refused or lost.
 fn failed(event: &EventKind) -> bool {
     match event {
         EventKind::InferenceFailed(_)

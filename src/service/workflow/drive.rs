@@ -25,13 +25,13 @@ use monolith_host::store::Store;
 /// Maximum number of controls that may wait for a workflow.
 const CONTROLS: usize = 8;
 
-/// What a workflow is driven under, beside its file.
+/// Terms under which a workflow is driven.
 pub struct Under {
     /// Variables, programs and files that its step runs are brought up in.
     pub environment: Environment,
-    /// Whether a line says of each step that it begins and ends.
+    /// True if each step is shown when it begins and ends.
     pub is_watched: bool,
-    /// What accounts for its step runs.
+    /// Follows its step runs and accounts for them.
     pub live: Follower,
     /// The folder of snapshots of each step, where the layers of its contract name one.
     pub sessions: BTreeMap<StepId, PathBuf>,

@@ -18,7 +18,7 @@ use monolith_host::driver::{Observer, StepFiles, StepHost};
 /// Where the progress of a workflow is reported, and what its steps run under.
 pub(super) struct Host {
     pub(super) files: Arc<Files>,
-    /// Whether a line says of each step that it begins and ends.
+    /// True if each step is shown when it begins and ends.
     pub(super) is_watched: bool,
     pub(super) live: Follower,
     /// The folder of snapshots of each step, where the layers of its contract name one.

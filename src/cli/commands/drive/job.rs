@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long a finished run waits for file operations that it gave up.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How long a second request to leave waits for what is being closed.
+/// Time that a second request to leave gives to what is being closed.
 const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// Starts a run and drives it, on that runtime or on one of its own; a person who watches sees it happen.

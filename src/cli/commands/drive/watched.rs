@@ -22,7 +22,7 @@ use monolith_service::service::hint;
 use monolith_service::text::escape::{brief, line, text};
 use monolith_service::text::numbers::seconds;
 
-/// How long nothing may happen before the screen shows what is waited for.
+/// Milliseconds without an event before the screen shows a spinner.
 const PATIENCE_MS: u128 = 1000;
 /// Characters of what a tool reports of its call.
 const REPORT_CHARS: usize = 60;

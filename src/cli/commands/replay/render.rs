@@ -1,4 +1,4 @@
-//! What each kind of replay came to, as text for people.
+//! The report of each kind of replay, as text for people.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use monolith_core::replay::{Difference, LiveReport, ReplayReport, WhatIfReport};
 use monolith_service::text::escape::{brief, line};
 use monolith_service::text::numbers::{counted, grouped};
 
-/// How many differences are written out for people.
+/// Maximum number of differences that are written out for people.
 const MOST: usize = 20;
 
 /// The first of the differences, a line each.
@@ -23,7 +23,7 @@ fn list_differences(out: &mut String, differences: &[Difference]) {
     }
 }
 
-/// What differs at the first entry that differs, a line each. What follows from it is counted: it says nothing new.
+/// Lists the differences of the first entry that differs, a line each. Later ones follow from it and are only counted.
 fn list_first(out: &mut String, differences: &[Difference]) {
     let first = differences.first().map(|first| first.seq);
     let at_first = differences.iter();
@@ -40,7 +40,7 @@ fn list_first(out: &mut String, differences: &[Difference]) {
     }
 }
 
-/// How many there are, those that are in no entry by themselves.
+/// Counts the differences, those outside of entries separately.
 fn differences(all: &[Difference]) -> String {
     let outside = all.iter().filter(|one| one.is_outside).count();
     if outside == 0 {
@@ -90,7 +90,7 @@ fn list_not_compared(out: &mut String, notes: &[String]) {
     }
 }
 
-/// What asking again came to: the verdict, then each difference.
+/// Reports a live replay: the verdict, then each difference.
 pub(super) fn live_text(screen: Screen, report: &LiveReport) -> String {
     let asked = format!(
         "{} sent again, {} made again",
@@ -121,10 +121,10 @@ pub(super) fn live_text(screen: Screen, report: &LiveReport) -> String {
     out
 }
 
-/// How many differing fields of the contracts are written out for people.
+/// Maximum number of differing contract fields that are written out for people.
 const MOST_FIELDS: usize = 20;
 
-/// How the run would have been decided under another contract.
+/// Reports the decisions of the run under another contract.
 pub(super) fn what_if_text(
     screen: Screen,
     report: &WhatIfReport,

@@ -154,7 +154,7 @@ pub(super) fn drive_open(
     })
 }
 
-/// How runs are driven to their end.
+/// Terms under which runs are driven to their end.
 #[derive(Clone, Copy, Debug)]
 struct EndTerms {
     durability: Durability,

@@ -14,7 +14,7 @@ use monolith_service::text::numbers::{counted, grouped};
 use monolith_service::view::diff::{Comparison, Summary, compare};
 use monolith_service::view::entry_row::EntryRow;
 
-/// How many entries that only one run has are listed.
+/// Maximum number of listed entries that only one run has.
 const MOST_ROWS: usize = 12;
 
 /// `monolith show A B --diff`.

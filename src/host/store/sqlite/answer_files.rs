@@ -51,7 +51,7 @@ impl SqliteReader {
         Ok(true)
     }
 
-    /// How many entries a run has; 0 if there is no such run.
+    /// Returns the number of entries of a run; 0 if there is no such run.
     fn entries_of(&self, run_id: &RunId) -> Result<u64, StoreError> {
         let count = self
             .conn

@@ -1,4 +1,4 @@
-//! What SQLite says, sorted by who has to do something about it.
+//! Errors of SQLite, sorted by who must act.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ impl StoreError {
         }
     }
 
-    /// Whether nothing may be built on what the store last did.
+    /// True if the last operation of the store cannot be relied on.
     pub(super) const fn poisons(&self) -> bool {
         matches!(
             self,
@@ -40,7 +40,7 @@ impl StoreError {
     }
 }
 
-/// Whether a column holds what cannot be read as what belongs there.
+/// True if a column holds a value of another type.
 const fn is_value_fault(fault: &rusqlite::Error) -> bool {
     matches!(
         fault,

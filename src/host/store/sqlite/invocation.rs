@@ -40,7 +40,7 @@ pub(super) fn insert_invocation(
 }
 
 impl SqliteReader {
-    /// How that run was asked for, where that was recorded.
+    /// Returns the recorded invocation of that run.
     pub(super) fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
         let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         let mut select = self

@@ -139,7 +139,7 @@ fn lock_run_within(
     })
 }
 
-/// Whether the open file is the one of that name now.
+/// True if the open file has that name now.
 #[cfg(unix)]
 fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,4 @@
-//! What the rows say of a run and of the one that it comes from.
+//! The rows of a run and of the run that it comes from.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -13,7 +13,7 @@ use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::ParentFound;
 
 impl SqliteReader {
-    /// How far a run has come.
+    /// The progress of a run.
     pub(super) fn standing(&self, run_id: &RunId) -> Result<Option<Standing>, StoreError> {
         self.conn
             .prepare_cached(

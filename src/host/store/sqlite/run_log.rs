@@ -53,7 +53,7 @@ impl SqliteReader {
     }
 }
 
-/// What is wrong with a store that lost a table.
+/// Returns the error of a store that lost a table.
 pub(super) fn missing(table: &str) -> Flaw {
     let expected = format!("the table {table}, which every store of format {STORE_FORMAT} has");
     Flaw::new(FlawKind::Truncated, "table", expected, "no such table")

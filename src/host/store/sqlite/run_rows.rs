@@ -15,7 +15,7 @@ use monolith_core::kernel::State;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::SealedWorkflowEntry;
 
-/// How many entries are held at a time while a run is read.
+/// Number of entries that are held at a time while a run is read.
 const PAGE: i64 = 32;
 
 /// One run as it stood when it was opened.

@@ -32,7 +32,7 @@ use crate::store::run::{IMPORTED, RunHandle, this_process};
 use monolith_core::kernel::Approval;
 use monolith_core::message::{Digest, RunId};
 
-/// How many requests may wait for the writer; more make their callers wait.
+/// Maximum number of requests that wait for the writer; more block their callers.
 const QUEUE: usize = 1024;
 
 /// A store in a SQLite file, opened for writing. Its one writer thread ends when it is dropped.
