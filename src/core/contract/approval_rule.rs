@@ -35,7 +35,7 @@ pub struct ApprovalRule {
 /// Where a contract says that a person is asked about a call, or that it is denied.
 ///
 /// ```
-/// use monolith::RulePlace;
+/// use monolith_core::contract::RulePlace;
 ///
 /// let place: RulePlace = serde_json::from_str(r#"{"approval":2}"#)?;
 /// assert_eq!(place.to_string(), "approval.2");

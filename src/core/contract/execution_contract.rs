@@ -13,8 +13,8 @@ use crate::message::Digest;
 /// The immutable contract of a run (002 §4.1). Made only by the factory, or read back from its own canonical text.
 ///
 /// ```
-/// use monolith::ExecutionContract;
-/// # use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+/// use monolith_core::contract::ExecutionContract;
+/// # use monolith_core::contract::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
 ///
 /// # let spec = ContractSpec::parse("c.yaml", "
 /// # task: How late is it?

@@ -24,7 +24,7 @@ use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 /// contract at all; a contract that contradicts itself is made, and refused by PRECHECK, where it leaves a transcript.
 ///
 /// ```
-/// use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+/// use monolith_core::contract::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
 ///
 /// let spec = ContractSpec::parse("clock.yaml", "
 /// task: How late is it?

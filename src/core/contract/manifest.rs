@@ -19,7 +19,7 @@ use crate::message::{Digest, estimate_tokens};
 /// ```
 /// use std::collections::BTreeMap;
 ///
-/// use monolith::{CapabilityManifest, ServerCapability, ServerKind, TargetCapability, ToolCapability};
+/// use monolith_core::contract::{CapabilityManifest, ServerCapability, ServerKind, TargetCapability, ToolCapability};
 /// use serde_json::json;
 ///
 /// let time = ToolCapability {

@@ -61,7 +61,8 @@ pub enum EventKind {
 /// The inputs of a run (semantics §8): what is not part of the contract.
 ///
 /// ```
-/// use monolith::{Role, RunStarted};
+/// use monolith_core::kernel::RunStarted;
+/// use monolith_core::message::Role;
 ///
 /// let messages = RunStarted::opening("You tell the time.", "How late is it?");
 /// assert_eq!(messages.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::System, Role::User]);
@@ -372,7 +373,7 @@ pub const MAX_PROPOSAL_BYTES: usize = 16 << 10;
 /// Who signed an answer. That the signature holds is checked by the session before there is an event, and by verification.
 ///
 /// ```
-/// use monolith::Answerer;
+/// use monolith_core::kernel::Answerer;
 ///
 /// let signed = r#"{"key":"anna+f00d0123+AQ==","signature":"c2lnbmVk"}"#;
 /// let signed: Answerer = serde_json::from_str(signed)?;
@@ -425,7 +426,7 @@ pub enum LostEffect {
 /// Where a provider is whose address the contract gives by a variable's name.
 ///
 /// ```
-/// use monolith::ProviderAddress;
+/// use monolith_core::kernel::ProviderAddress;
 ///
 /// let moved = r#"{"address":"http://127.0.0.1:8080/v1","provider":"web"}"#;
 /// let moved: ProviderAddress = serde_json::from_str(moved)?;

@@ -88,7 +88,7 @@ pub enum OutcomeCode {
 /// How a run ended: a class and the code that refines it.
 ///
 /// ```
-/// use monolith::Outcome;
+/// use monolith_core::kernel::Outcome;
 ///
 /// let end: Outcome = serde_json::from_str(r#"{"class": "COMPLETED_WITH_TOOLS", "code": "final_message"}"#)?;
 /// assert_eq!(end.exit_code(), 0);

@@ -21,7 +21,7 @@ pub enum Role {
 /// A message of the canonical conversation (002 §4.3). The runtime executes nothing else.
 ///
 /// ```
-/// use monolith::{AgentMessage, Role};
+/// use monolith_core::message::{AgentMessage, Role};
 ///
 /// let task = AgentMessage::text(Role::User, "How late is it?", 4);
 /// assert!(task.tool_calls.is_empty());

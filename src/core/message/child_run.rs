@@ -7,7 +7,7 @@ impl RunId {
     /// the digest of this id stand in the place of it.
     ///
     /// ```
-    /// use monolith::{CallSeq, RunId};
+    /// use monolith_core::message::{CallSeq, RunId};
     ///
     /// let parent = RunId::try_from("nightly-7".to_owned())?;
     /// assert_eq!(parent.child(CallSeq(2)).as_str(), "nightly-7.2");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A BLAKE3 digest. In JSON and in text: lower-case hex, 64 characters.
 ///
 /// ```
-/// use monolith::Digest;
+/// use monolith_core::message::Digest;
 ///
 /// let digest = Digest::of(b"some bytes");
 /// assert_eq!(digest.to_string().parse(), Ok(digest));

@@ -41,7 +41,7 @@ pub enum ContentBlock {
 /// A tool's own report of its failure.
 ///
 /// ```
-/// use monolith::{EnvelopeError, EnvelopeFields, EnvelopeStatus};
+/// use monolith_core::message::{EnvelopeError, EnvelopeFields, EnvelopeStatus};
 ///
 /// fn fail(result: &mut EnvelopeFields, message: String) {
 ///     result.status = EnvelopeStatus::Error;
@@ -95,7 +95,7 @@ pub struct EnvelopeFields {
 /// Its fields are read as those of [`EnvelopeFields`]:
 ///
 /// ```
-/// use monolith::{EnvelopeFields, EnvelopeStatus, ToolEnvelope};
+/// use monolith_core::message::{EnvelopeFields, EnvelopeStatus, ToolEnvelope};
 ///
 /// fn failed(envelope: &ToolEnvelope) -> bool {
 ///     envelope.status == EnvelopeStatus::Error
@@ -105,7 +105,7 @@ pub struct EnvelopeFields {
 /// They cannot be assigned to:
 ///
 /// ```compile_fail,E0594
-/// use monolith::{EnvelopeStatus, ToolEnvelope};
+/// use monolith_core::message::{EnvelopeStatus, ToolEnvelope};
 ///
 /// fn pretend(envelope: &mut ToolEnvelope) {
 ///     envelope.status = EnvelopeStatus::Ok;
@@ -115,7 +115,7 @@ pub struct EnvelopeFields {
 /// Nor can what is in them be changed in place:
 ///
 /// ```compile_fail,E0596
-/// use monolith::ToolEnvelope;
+/// use monolith_core::message::ToolEnvelope;
 ///
 /// fn forget(envelope: &mut ToolEnvelope) {
 ///     envelope.content.clear();

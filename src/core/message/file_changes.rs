@@ -7,7 +7,7 @@ use super::Digest;
 /// What a call did to files of the workspace, as far as it is known: facts beside what the tool says.
 ///
 /// ```
-/// use monolith::{FileChange, FileChanges};
+/// use monolith_core::message::{FileChange, FileChanges};
 ///
 /// let change = FileChange::of("plan.md", Some(b"Thursday\n"), Some(b"Friday\n")).ok_or("nothing changed")?;
 /// assert_eq!((change.lines_added, change.lines_removed), (1, 1));
@@ -28,7 +28,7 @@ pub struct FileChanges {
 /// What a call did to one file.
 ///
 /// ```
-/// use monolith::FileChange;
+/// use monolith_core::message::FileChange;
 ///
 /// assert_eq!(FileChange::of("plan.md", Some(b"Friday\n"), Some(b"Friday\n")), None);
 /// ```

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The name of a run: 1 to 64 characters of `a-z 0-9 - _ .`, first a letter or digit.
 ///
 /// ```
-/// use monolith::RunId;
+/// use monolith_core::message::RunId;
 ///
 /// assert!(RunId::try_from("nightly-7".to_owned()).is_ok());
 /// assert!(RunId::try_from("No!".to_owned()).is_err());

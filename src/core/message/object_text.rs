@@ -15,7 +15,7 @@ use super::{Digest, ObjectFault};
 /// or an array cannot be represented (semantics §6, structural faults).
 ///
 /// ```
-/// use monolith::ObjectText;
+/// use monolith_core::message::ObjectText;
 ///
 /// assert!(ObjectText::parse(r#"{"path": "."}"#).is_ok());
 /// assert!(ObjectText::parse("[1, 2]").is_err());

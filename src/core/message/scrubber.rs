@@ -62,7 +62,7 @@ impl dyn Scrubber + '_ {
 /// Takes nothing out: for what was scrubbed before it was recorded, and for hosts that have no secrets.
 ///
 /// ```
-/// use monolith::{NoSecrets, Scrubber};
+/// use monolith_core::message::{NoSecrets, Scrubber};
 ///
 /// assert_eq!(NoSecrets.text("as it is"), "as it is");
 /// ```

@@ -11,7 +11,7 @@ use super::estimate_tokens;
 /// other.
 ///
 /// ```
-/// use monolith::TokenCounter;
+/// use monolith_core::message::TokenCounter;
 ///
 /// #[derive(Debug)]
 /// struct Words;
@@ -33,7 +33,7 @@ pub trait TokenCounter: Debug + Send + Sync {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use monolith::{QuarterBytes, TokenCounter, TokenCounters};
+/// use monolith_core::message::{QuarterBytes, TokenCounter, TokenCounters};
 ///
 /// struct Mine;
 ///
@@ -68,7 +68,7 @@ impl dyn TokenCounters + '_ {
 /// What counts without a tokenizer: bytes divided by 4, rounded up.
 ///
 /// ```
-/// use monolith::QuarterBytes;
+/// use monolith_core::message::QuarterBytes;
 ///
 /// assert_eq!(QuarterBytes::counter().count("nine byte"), 3);
 /// ```

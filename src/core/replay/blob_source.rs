@@ -9,7 +9,8 @@ use crate::message::Digest;
 /// ```
 /// use std::collections::BTreeMap;
 ///
-/// use monolith::{BlobSource, Digest};
+/// use monolith_core::message::Digest;
+/// use monolith_core::replay::BlobSource;
 ///
 /// let blobs = BTreeMap::from([(Digest::of(b"bytes"), b"bytes".to_vec())]);
 /// assert_eq!(blobs.blob(Digest::of(b"bytes")), Some(b"bytes".to_vec()));

@@ -14,11 +14,12 @@ use crate::transcript::SealedEntry;
 /// Looks for the point of a run at which another one begins: takes the entries one by one, and decides each again.
 ///
 /// ```
-/// use monolith::Fork;
+/// use monolith_core::replay::Fork;
 /// # use std::collections::BTreeMap;
-/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+/// # use monolith_core::contract::ExecutionContract;
+/// # use monolith_core::transcript::{LineReader, Record, SealedEntry};
 ///
-/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let text = std::fs::read("../../replay/v1/core.valid_call.jsonl")?;
 /// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
 /// # let mut blobs = BTreeMap::new();
 /// # for line in text.split_inclusive(|byte| *byte == b'\n') {

@@ -48,11 +48,12 @@ pub enum Reissue {
 /// Here nothing answers: a program sends what it gets, and hands in what comes back.
 ///
 /// ```
-/// use monolith::{LiveScope, Reissue, Reissuer};
+/// use monolith_core::replay::{LiveScope, Reissue, Reissuer};
 /// # use std::collections::BTreeMap;
-/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+/// # use monolith_core::contract::ExecutionContract;
+/// # use monolith_core::transcript::{LineReader, Record, SealedEntry};
 ///
-/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let text = std::fs::read("../../replay/v1/core.valid_call.jsonl")?;
 /// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
 /// # let mut blobs = BTreeMap::new();
 /// # for line in text.split_inclusive(|byte| *byte == b'\n') {

@@ -22,11 +22,12 @@ const MAX_DIFFERENCES: usize = 1_000;
 /// answer what it asks. No model and no tool is asked.
 ///
 /// ```
-/// use monolith::WhatIf;
+/// use monolith_core::replay::WhatIf;
 /// # use std::collections::BTreeMap;
-/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+/// # use monolith_core::contract::ExecutionContract;
+/// # use monolith_core::transcript::{LineReader, Record, SealedEntry};
 ///
-/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let text = std::fs::read("../../replay/v1/core.valid_call.jsonl")?;
 /// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
 /// # let mut blobs = BTreeMap::new();
 /// # for line in text.split_inclusive(|byte| *byte == b'\n') {

@@ -7,8 +7,9 @@ use crate::message::{Digest, InferenceSeq};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use monolith::{Input, NoSecrets, QuarterBytes, Session, SessionError};
-/// # use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+/// use monolith_core::message::{NoSecrets, QuarterBytes};
+/// use monolith_core::session::{Input, Session, SessionError};
+/// # use monolith_core::contract::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
 ///
 /// # let spec = ContractSpec::parse("c.yaml", "
 /// # task: How late is it?

@@ -17,7 +17,7 @@ use crate::message::{
 /// As JSON, for a host in another process:
 ///
 /// ```
-/// use monolith::{Control, Input};
+/// use monolith_core::session::{Control, Input};
 ///
 /// let input: Input = serde_json::from_str(r#"{"kind": "control", "value": {"kind": "stop"}}"#)?;
 /// assert_eq!(input, Input::Control(Control::Stop));
@@ -135,7 +135,7 @@ pub enum Input {
 /// A control from outside the run: what it asks for.
 ///
 /// ```
-/// use monolith::{Control, Input};
+/// use monolith_core::session::{Control, Input};
 ///
 /// let stop = serde_json::to_string(&Input::Control(Control::Abort))?;
 /// assert_eq!(stop, r#"{"kind":"control","value":{"kind":"abort"}}"#);

@@ -18,7 +18,7 @@ use crate::transcript::SealedEntry;
 /// As JSON, for a host in another process:
 ///
 /// ```
-/// use monolith::Output;
+/// use monolith_core::session::Output;
 ///
 /// let output = serde_json::to_string(&Output::Arm(Some(3_600_001)))?;
 /// assert_eq!(output, r#"{"kind":"arm","value":3600001}"#);

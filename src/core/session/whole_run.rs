@@ -35,10 +35,11 @@ use crate::transcript::Chain;
 /// use std::collections::VecDeque;
 /// use std::sync::Arc;
 ///
-/// use monolith::{
-///     AgentOutcome, CapabilityManifest, ContractFactory, ContractSpec, Input, NoSecrets, Output, Probed, ProbedTarget,
-///     QuarterBytes, ResponseMeta, RunId, RunStarted, Session, TargetCapability,
-/// };
+/// use monolith_core::adapter::ResponseMeta;
+/// use monolith_core::contract::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+/// use monolith_core::kernel::{AgentOutcome, Probed, ProbedTarget, RunStarted};
+/// use monolith_core::message::{NoSecrets, QuarterBytes, RunId};
+/// use monolith_core::session::{Input, Output, Session};
 ///
 /// # let spec = ContractSpec::parse("c.yaml", "
 /// # task: How late is it?

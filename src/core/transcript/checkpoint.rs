@@ -42,7 +42,7 @@ pub struct Checkpoint {
 /// and kept is known to the host alone, so the host completes what `Append`'s `checkpoint` gives:
 ///
 /// ```
-/// use monolith::{EarlierCheckpoints, SecretKey};
+/// use monolith_core::transcript::{EarlierCheckpoints, SecretKey};
 ///
 /// let key = SecretKey::from_seed("ours", &[1; 32])?;
 /// let due = ["monolith/run/r\n4\n…\noutcome open\n", "monolith/run/r\n7\n…\noutcome COMPLETED done\n"];

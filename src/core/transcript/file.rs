@@ -31,7 +31,8 @@ const MAX_LINE_DEPTH: u64 = 128;
 /// The first line of a file. `contract` is the contract's canonical document.
 ///
 /// ```
-/// use monolith::{RunId, header_line};
+/// use monolith_core::message::RunId;
+/// use monolith_core::transcript::header_line;
 ///
 /// let run_id = RunId::try_from("r-1".to_owned())?;
 /// let first = header_line(r#"{"the":"contract"}"#, &run_id);
@@ -48,9 +49,9 @@ pub fn header_line(contract: &str, run_id: &RunId) -> String {
 /// The line of an entry.
 ///
 /// ```
-/// use monolith::{LineReader, Record, SealedEntry, entry_line};
+/// use monolith_core::transcript::{LineReader, Record, SealedEntry, entry_line};
 ///
-/// let text = std::fs::read_to_string("replay/v1/core.valid_call.jsonl")?;
+/// let text = std::fs::read_to_string("../../replay/v1/core.valid_call.jsonl")?;
 /// let mut reader = LineReader::new();
 /// for line in text.split_inclusive('\n') {
 ///     if let Record::Entry(entry) = reader.read(line.as_bytes())? {
@@ -83,7 +84,8 @@ pub fn workflow_entry_line(entry: &SealedWorkflowEntry) -> String {
 /// The line of a blob. Blob lines come after all entries, sorted by hash.
 ///
 /// ```
-/// use monolith::{Digest, blob_line};
+/// use monolith_core::message::Digest;
+/// use monolith_core::transcript::blob_line;
 ///
 /// let line = blob_line(Digest::of(b"bytes"), b"bytes");
 /// assert!(line.contains(&Digest::of(b"bytes").to_string()) && line.ends_with('\n'));
@@ -101,7 +103,7 @@ pub fn blob_line(hash: Digest, bytes: &[u8]) -> String {
 /// What a host that signs makes of an `Append`'s `checkpoint`:
 ///
 /// ```
-/// use monolith::{SecretKey, checkpoint_line};
+/// use monolith_core::transcript::{SecretKey, checkpoint_line};
 ///
 /// let key = SecretKey::from_seed("ours", &[1; 32])?;
 /// let note = key.sign_text("the text of a checkpoint\n")?;
@@ -140,9 +142,10 @@ pub struct LineError {
 /// ```
 /// use std::collections::BTreeMap;
 ///
-/// use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+/// use monolith_core::contract::ExecutionContract;
+/// use monolith_core::transcript::{LineReader, Record, SealedEntry};
 ///
-/// let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// let text = std::fs::read("../../replay/v1/core.valid_call.jsonl")?;
 /// let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
 /// let mut blobs = BTreeMap::new();
 /// for line in text.split_inclusive(|byte| *byte == b'\n') {

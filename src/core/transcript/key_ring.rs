@@ -12,7 +12,7 @@ const ROTATION: &str = "monolith/rotation";
 /// word `revoked` and a public key. Lines that begin with `#` are ignored.
 ///
 /// ```
-/// use monolith::{KeyRing, SecretKey};
+/// use monolith_core::transcript::{KeyRing, SecretKey};
 ///
 /// let (old, new) = (SecretKey::from_seed("old", &[1; 32])?, SecretKey::from_seed("new", &[2; 32])?);
 /// let mut ring = KeyRing::of(vec![old.public()]);

@@ -25,7 +25,7 @@ pub(super) enum Algorithm {
 /// A public key with its name. In text: `NAME+ID+BASE64`, the form that C2SP calls a vkey.
 ///
 /// ```
-/// use monolith::{PublicKey, SecretKey};
+/// use monolith_core::transcript::{PublicKey, SecretKey};
 ///
 /// let text = SecretKey::from_seed("ours", &[1; 32])?.public().to_string();
 /// let key: PublicKey = text.parse()?;

@@ -15,7 +15,7 @@ const PRIVATE: &str = "PRIVATE+KEY+";
 /// A key that signs, with its name. In text: `PRIVATE+KEY+NAME+ID+BASE64`; never shown by `Debug`.
 ///
 /// ```
-/// use monolith::{PublicKey, SecretKey};
+/// use monolith_core::transcript::{PublicKey, SecretKey};
 ///
 /// let key = SecretKey::from_seed("ours", &[1; 32])?; // 32 bytes of a good random source
 /// let public: PublicKey = key.public().to_string().parse()?;

@@ -15,12 +15,12 @@ use crate::message::{Digest, RunId, amount};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use monolith::{LineVerifier, SecretKey, Trust, VerifyOptions};
+/// use monolith_core::transcript::{LineVerifier, SecretKey, Trust, VerifyOptions};
 ///
 /// let ours = SecretKey::from_seed("ours", &[1; 32])?;
 /// let trust = Trust { keys: vec![ours.public()], signature_required: true, ..Trust::default() };
 /// let mut verifier = LineVerifier::new(VerifyOptions::default()).trusting(Arc::new(trust));
-/// for line in std::fs::read("replay/v1/core.valid_call.jsonl")?.split_inclusive(|byte| *byte == b'\n') {
+/// for line in std::fs::read("../../replay/v1/core.valid_call.jsonl")?.split_inclusive(|byte| *byte == b'\n') {
 ///     verifier.line(line);
 /// }
 /// assert!(!verifier.finish().holds()); // it is not signed
@@ -43,7 +43,8 @@ pub struct Trust {
 /// A head that was noted earlier.
 ///
 /// ```
-/// use monolith::{Digest, Pin, RunId};
+/// use monolith_core::message::{Digest, RunId};
+/// use monolith_core::transcript::Pin;
 ///
 /// let run_id = RunId::try_from("r-1".to_owned())?;
 /// let line = Pin::line_of(&run_id, 24, Digest::of(b"the last entry")); // kept where it cannot be changed

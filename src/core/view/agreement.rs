@@ -16,7 +16,7 @@ use crate::message::Digest;
 /// The first entry from which on a view shows something else than the machine's state.
 ///
 /// ```
-/// use monolith::Departure;
+/// use monolith_core::view::Departure;
 ///
 /// fn warning(departure: &Departure) -> String {
 ///     format!("not the state of the run from entry {} on: {departure}", departure.seq)

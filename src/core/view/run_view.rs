@@ -34,11 +34,12 @@ pub use offence::Offence;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use monolith::{Entry, RunView};
+/// use monolith_core::view::{Entry, RunView};
 /// # use std::collections::BTreeMap;
-/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+/// # use monolith_core::contract::ExecutionContract;
+/// # use monolith_core::transcript::{LineReader, Record, SealedEntry};
 ///
-/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let text = std::fs::read("../../replay/v1/core.valid_call.jsonl")?;
 /// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
 /// # let mut blobs = BTreeMap::new();
 /// # for line in text.split_inclusive(|byte| *byte == b'\n') {

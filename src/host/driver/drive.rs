@@ -31,10 +31,16 @@ use monolith_core::session::{Control, Input, Session, SessionError};
 ///
 /// # Examples
 /// ```
-/// use monolith::{Durability, EntryDraft, Observer, Run, SealedEntry, Store, drive, prepare};
+/// use monolith_core::kernel::{EntryDraft, Run};
+/// use monolith_core::transcript::SealedEntry;
+/// use monolith_host::driver::{Observer, drive, prepare};
+/// use monolith_host::store::{Durability, Store};
 /// use tokio::sync::mpsc;
 /// use tokio_util::sync::CancellationToken;
-/// # use monolith::{ContractSpec, Control, Environment, RedactionKey, RunId, RunRequest, Unobserved};
+/// # use monolith_core::contract::ContractSpec;
+/// # use monolith_core::message::RunId;
+/// # use monolith_core::session::{Control, RedactionKey};
+/// # use monolith_host::driver::{Environment, RunRequest, Unobserved};
 ///
 /// struct States(Vec<String>);
 ///
@@ -46,15 +52,11 @@ use monolith_core::session::{Control, Input, Session, SessionError};
 /// }
 ///
 /// # tokio::runtime::Runtime::new()?.block_on(async {
-/// # let text = std::fs::read_to_string("contracts/demo.yaml")?;
-/// # let request = RunRequest {
-/// #     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
-/// #     contract_dir: "contracts".into(),
-/// #     environment: Environment::new(|_| None),
-/// #     redaction_key: RedactionKey::new([7; 32]),
-/// #     invocation: None,
-/// #     run_id: None,
-/// # };
+/// # let text = std::fs::read_to_string("../../contracts/demo.yaml")?;
+/// # let spec = ContractSpec::parse("demo.yaml", &text, &[])?;
+/// # let environment = Environment::new(|_| None);
+/// # let key = RedactionKey::new([7; 32]);
+/// # let request = RunRequest::new(spec, "../../contracts", environment, key);
 /// let folder = tempfile::tempdir()?;
 /// let store = Store::open(&folder.path().join("runs.db"), Durability::Normal)?;
 /// let prepared = prepare(request, &CancellationToken::new()).await?;

@@ -26,7 +26,7 @@ pub const MCP_ROOT: &str = "MCP_ROOT";
 /// Runs that are given copies of one environment share tool servers, queues and connections.
 ///
 /// ```
-/// use monolith::Environment;
+/// use monolith_host::driver::Environment;
 ///
 /// let environment = Environment::new(|name| (name == "API_KEY").then(|| "secret".to_owned()));
 /// assert_eq!(environment.get("API_KEY").as_deref(), Some("secret"));

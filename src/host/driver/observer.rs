@@ -13,7 +13,11 @@ use monolith_core::transcript::{SealedEntry, entry_line};
 /// Sees a run's entries, each once, after it has become durable.
 ///
 /// ```
-/// use monolith::{Control, EntryDraft, Observer, Run, RunId, SealedEntry};
+/// use monolith_core::kernel::{EntryDraft, Run};
+/// use monolith_core::message::RunId;
+/// use monolith_core::session::Control;
+/// use monolith_core::transcript::SealedEntry;
+/// use monolith_host::driver::Observer;
 /// use tokio::sync::mpsc::Sender;
 ///
 /// struct Printed;
@@ -63,8 +67,8 @@ impl Observer for Unobserved {
 /// Hands each entry on as a line of JSON, with the bytes that an export of the run has. Entries of runs below it come under their own names.
 ///
 /// ```
-/// use monolith::host::EntryLines;
-/// use monolith::session::RunId;
+/// use monolith_host::driver::EntryLines;
+/// use monolith_core::message::RunId;
 ///
 /// let run_id = RunId::try_from("r-1".to_owned())?;
 /// let printed = EntryLines::new(run_id, |run_id: &RunId, line: &str| print!("{run_id} {line}"));

@@ -18,8 +18,8 @@ const CANDIDATES: usize = 10;
 /// Reads a store on a connection of its own that cannot write.
 ///
 /// ```
-/// # use monolith::{Durability, Store};
-/// use monolith::{StoreError, StoreReader};
+/// # use monolith_host::store::{Durability, Store};
+/// use monolith_host::store::{StoreError, StoreReader};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("runs.db");

@@ -18,7 +18,7 @@ use monolith_core::transcript::{EarlierCheckpoints, Note, SealedEntry, SecretKey
 /// The store, opened for writing. It is closed when the last clone is dropped.
 ///
 /// ```
-/// use monolith::{Durability, RunFilter, Store, StoreReader};
+/// use monolith_host::store::{Durability, RunFilter, Store, StoreReader};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("runs.db");

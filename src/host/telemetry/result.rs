@@ -26,11 +26,14 @@ const UNFINISHED: &str = "The run has no end: it is in progress, or its process 
 /// ```
 /// use std::sync::Arc;
 ///
-/// use monolith::{AgentResult, Entry, Replayer, RunView};
+/// use monolith_core::replay::Replayer;
+/// use monolith_core::view::{Entry, RunView};
+/// use monolith_host::telemetry::AgentResult;
 /// # use std::collections::BTreeMap;
-/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+/// # use monolith_core::contract::ExecutionContract;
+/// # use monolith_core::transcript::{LineReader, Record, SealedEntry};
 ///
-/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let text = std::fs::read("../../replay/v1/core.valid_call.jsonl")?;
 /// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
 /// # let mut blobs = BTreeMap::new();
 /// # for line in text.split_inclusive(|byte| *byte == b'\n') {

@@ -24,7 +24,7 @@ const PANICKED: &str = "TOOL_PANICKED";
 /// of any other tool, and every call is judged, approved, limited and recorded like any other.
 ///
 /// ```
-/// use monolith::host::HostTool;
+/// use monolith_host::tools::HostTool;
 /// use serde_json::json;
 ///
 /// let schema = json!({

@@ -61,8 +61,9 @@ impl RedactionKey {
     /// credentials by their shape. A host hands it to its [`Session`](crate::session::Session), and scrubs with it what it words itself.
     ///
     /// ```
-    /// use monolith::{RedactionKey, RunId};
-    /// # use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+    /// use monolith_core::message::RunId;
+    /// use monolith_core::session::RedactionKey;
+    /// # use monolith_core::contract::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
     ///
     /// # let spec = ContractSpec::parse("c.yaml", "
     /// # task: How late is it?

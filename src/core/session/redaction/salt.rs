@@ -13,7 +13,7 @@ const COMMITMENT_BYTES: usize = 16;
 /// The secret that the salts of all runs of this machine are derived from. It is kept outside every store.
 ///
 /// ```
-/// use monolith::RedactionKey;
+/// use monolith_core::session::RedactionKey;
 ///
 /// let random = [7; 32]; // 32 bytes of a good random source, kept for as long as the runs
 /// let key = RedactionKey::new(random);

@@ -11,9 +11,9 @@ use crate::transcript::{LineReader, Location, Trust, VerifyReport};
 /// ```
 /// use std::io::{BufRead, BufReader};
 ///
-/// use monolith::{LineVerifier, VerifyOptions};
+/// use monolith_core::transcript::{LineVerifier, VerifyOptions};
 ///
-/// let mut file = BufReader::new(std::fs::File::open("replay/v1/core.valid_call.jsonl")?);
+/// let mut file = BufReader::new(std::fs::File::open("../../replay/v1/core.valid_call.jsonl")?);
 /// let mut verifier = LineVerifier::new(VerifyOptions::default());
 /// let mut line = Vec::new();
 /// while file.read_until(b'\n', &mut line)? > 0 && verifier.line(&line) {
@@ -68,9 +68,9 @@ impl LineVerifier {
 /// Verifies a file given as its lines, each with its line feed.
 ///
 /// ```
-/// use monolith::{VerifyOptions, verify_lines};
+/// use monolith_core::transcript::{VerifyOptions, verify_lines};
 ///
-/// let text = std::fs::read_to_string("replay/v1/core.valid_call.jsonl")?;
+/// let text = std::fs::read_to_string("../../replay/v1/core.valid_call.jsonl")?;
 /// let report = verify_lines(text.split_inclusive('\n'), VerifyOptions::default());
 /// assert!(report.holds());
 ///

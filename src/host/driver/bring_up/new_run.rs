@@ -37,20 +37,18 @@ use monolith_core::session::{Redactor, Scrub};
 ///
 /// # Examples
 /// ```
-/// use monolith::prepare;
+/// use monolith_host::driver::prepare;
 /// use tokio_util::sync::CancellationToken;
-/// # use monolith::{ContractSpec, Environment, RedactionKey, RunRequest};
+/// # use monolith_core::contract::ContractSpec;
+/// # use monolith_core::session::RedactionKey;
+/// # use monolith_host::driver::{Environment, RunRequest};
 ///
 /// # tokio::runtime::Runtime::new()?.block_on(async {
-/// # let text = std::fs::read_to_string("contracts/demo.yaml")?;
-/// # let request = RunRequest {
-/// #     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
-/// #     contract_dir: "contracts".into(),
-/// #     environment: Environment::new(|_| None),
-/// #     redaction_key: RedactionKey::new([7; 32]),
-/// #     invocation: None,
-/// #     run_id: None,
-/// # };
+/// # let text = std::fs::read_to_string("../../contracts/demo.yaml")?;
+/// # let spec = ContractSpec::parse("demo.yaml", &text, &[])?;
+/// # let environment = Environment::new(|_| None);
+/// # let key = RedactionKey::new([7; 32]);
+/// # let request = RunRequest::new(spec, "../../contracts", environment, key);
 /// let prepared = prepare(request, &CancellationToken::new()).await?;
 /// assert_eq!(prepared.contract().tools.len(), 2);
 /// prepared.close().await; // a run that is not begun after all

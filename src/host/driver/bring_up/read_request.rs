@@ -30,14 +30,14 @@ use monolith_core::session::RedactionKey;
 /// A request for a run.
 ///
 /// ```
-/// use monolith::contract::ContractSpec;
-/// use monolith::host::{Environment, RunRequest};
-/// use monolith::session::RedactionKey;
+/// use monolith_core::contract::ContractSpec;
+/// use monolith_host::driver::{Environment, RunRequest};
+/// use monolith_core::session::RedactionKey;
 ///
-/// let text = std::fs::read_to_string("contracts/demo.yaml")?;
+/// let text = std::fs::read_to_string("../../contracts/demo.yaml")?;
 /// let spec = ContractSpec::parse("demo.yaml", &text, &[])?;
 /// let environment = Environment::new(|name| std::env::var(name).ok());
-/// let request = RunRequest::new(spec, "contracts", environment, RedactionKey::new([7; 32]));
+/// let request = RunRequest::new(spec, "../../contracts", environment, RedactionKey::new([7; 32]));
 /// assert!(request.spec.task.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

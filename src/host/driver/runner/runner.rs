@@ -26,20 +26,18 @@ const TURNS: usize = 16;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use monolith::{Durability, Runner, RunnerLimits, Store};
-/// # use monolith::{ContractSpec, Environment, RedactionKey, RunRequest};
+/// use monolith_host::driver::{Runner, RunnerLimits};
+/// use monolith_host::store::{Durability, Store};
+/// # use monolith_core::contract::ContractSpec;
+/// # use monolith_core::session::RedactionKey;
+/// # use monolith_host::driver::{Environment, RunRequest};
 ///
 /// # tokio::runtime::Runtime::new()?.block_on(async {
-/// # let text = std::fs::read_to_string("contracts/demo.yaml")?;
+/// # let text = std::fs::read_to_string("../../contracts/demo.yaml")?;
 /// # let spec = ContractSpec::parse("demo.yaml", &text, &[])?;
-/// # let request = RunRequest {
-/// #     spec,
-/// #     contract_dir: "contracts".into(),
-/// #     environment: Environment::new(|_| None),
-/// #     redaction_key: RedactionKey::new([7; 32]),
-/// #     invocation: None,
-/// #     run_id: None,
-/// # };
+/// # let environment = Environment::new(|_| None);
+/// # let key = RedactionKey::new([7; 32]);
+/// # let request = RunRequest::new(spec, "../../contracts", environment, key);
 /// let folder = tempfile::tempdir()?;
 /// let store = Arc::new(Store::open(&folder.path().join("runs.db"), Durability::Normal)?);
 /// let runner = Runner::new(RunnerLimits { max_runs: 4, ..RunnerLimits::default() });

@@ -28,7 +28,7 @@ form! {
         /// sees them, and `Debug` does not print them.
         ///
         /// ```
-        /// use monolith::ContractSpec;
+        /// use monolith_core::contract::ContractSpec;
         ///
         /// let text = "
         /// task: How late is it?
