@@ -66,3 +66,7 @@ pub mod view;
 pub mod waiting_call;
 pub mod workflow;
 pub mod workflow_entries;
+
+pub use error::ServiceError;
+pub use error::diagnosis::Diagnosis;
+pub use service::Service;

@@ -184,6 +184,8 @@ mod screens;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]
+mod server;
+#[cfg(test)]
 mod servers;
 #[cfg(test)]
 mod session_contract;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::answer::{NoAnswer, given};
 use crate::approval::verdict;
 use crate::changes::Changes;
@@ -31,7 +33,7 @@ pub enum Prepared {
 }
 
 /// An answer that was left for the process that drives the run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct AnswerGiven {
     /// True if it allows the call.
     pub approved: bool,
@@ -57,6 +59,18 @@ pub struct PendingAnswer {
     found: Option<Answer>,
     path: PathBuf,
     reader: StoreReader,
+}
+
+/// Answers the call that a run waits with, without asking anybody first.
+///
+/// # Errors
+///
+/// Those of [`prepare`] and [`PendingAnswer::leave`].
+pub fn give(service: &Service, request: &AnswerRequest) -> Result<AnswerGiven, ServiceError> {
+    match prepare(service, request)? {
+        Prepared::Given(given) => Ok(given),
+        Prepared::Ready(pending) => pending.leave(service),
+    }
 }
 
 /// Finds the call that a run waits with, and forms the answer.

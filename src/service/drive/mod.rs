@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod approvers;
+pub mod background;
 pub mod display;
 pub mod ended;
 pub mod file_of_run;

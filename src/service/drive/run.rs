@@ -39,6 +39,20 @@ pub struct Start {
     pub spec: ContractSpec,
 }
 
+impl Start {
+    /// Starts a run without earlier messages, under a random name, whose entries survive a loss of power.
+    #[must_use]
+    pub const fn new(file: ContractFile, spec: ContractSpec) -> Self {
+        Self {
+            durability: Durability::Full,
+            file,
+            run_id: None,
+            saved: Vec::new(),
+            spec,
+        }
+    }
+}
+
 /// The way in which a run is driven.
 pub struct Conduct<'a> {
     /// Controls from the surface. One that comes before the run has started ends its preparation.
@@ -51,6 +65,20 @@ pub struct Conduct<'a> {
     pub grace: Duration,
     /// True if the run is left once all of it waits for a person.
     pub leaves_waiting: bool,
+}
+
+impl<'a> Conduct<'a> {
+    /// Drives a run to its end. Answers to its calls are taken from the store.
+    #[must_use]
+    pub fn unattended(follower: &'a Follower) -> Self {
+        Self {
+            asked: mpsc::channel(1).1,
+            asker: None,
+            follower,
+            grace: Duration::ZERO,
+            leaves_waiting: false,
+        }
+    }
 }
 
 /// Starts a run and drives it to its end.
