@@ -15,7 +15,7 @@ use super::{
 };
 use crate::store::{Durability, NewBlob, Store, StoreError, StoreReader};
 use monolith_core::contract::ContractSpec;
-use monolith_core::kernel::{EntryDraft, EventKind, LostEffect, Run};
+use monolith_core::kernel::{EntryDraft, EventKind, LostEffect, Run, steps};
 use monolith_core::message::{Role, RunId};
 use monolith_core::replay::Replayer;
 use monolith_core::session::{Control, RedactionKey};
@@ -276,6 +276,30 @@ async fn a_run_cut_anywhere_ends_as_the_run_that_was_not_cut() {
             "[Inference(InferenceSeq(3))]",
         ]
     );
+}
+
+#[test]
+fn a_resumed_run_is_folded_once() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    runtime.block_on(run(folder, &reads(), &[], Watcher::default()));
+    let (from, to) = (folder.join("runs.db"), folder.join("cut.db"));
+    let kept = batches(&stored(&from)).len() - 1;
+    runtime.block_on(cut(&from, &to, kept));
+    let store = Store::open(&to, Durability::Normal).expect("a store");
+    let environment = Environment::new(|_| None);
+    let mut reopened = None;
+    let taken = steps(|| reopened = reopen(&store, &run_id(), &environment).ok());
+    // The start of a run is no step.
+    assert_eq!(taken, kept as u64 - 1);
+    let reopened = reopened.expect("reopened");
+    let mut prepared = None;
+    let cancel = CancellationToken::new();
+    let preparing = prepare_resume(reopened, request(folder, &[]), &cancel);
+    let taken = steps(|| prepared = runtime.block_on(preparing).ok());
+    assert_eq!(taken, 0);
+    assert!(prepared.is_some());
 }
 
 #[tokio::test]
