@@ -37,7 +37,8 @@ pub async fn start_in_background(
     let sessions = run.spec.sessions_dir.as_deref();
     let follower = Follower::accounting(&service, display, sessions, run.durability)?;
     let ended = tokio::spawn(async move {
-        let driven = start(&service, run, Conduct::unattended(&follower)).await;
+        // Its future is large.
+        let driven = Box::pin(start(&service, run, Conduct::unattended(&follower))).await;
         // A run that was refused drops its announcement.
         drop(follower);
         driven
