@@ -6,15 +6,19 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::body::RequestBody;
-use crate::adapter::encode::Encode;
+use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::rendered_messages::{SentPart, TargetModel, parts_of, reasoning_budget};
 use crate::adapter::tail::tail;
-use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
+use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::ANTHROPIC;
+/// Where requests go, below the base URL.
+pub(in crate::adapter) const PATH: &str = "messages";
 
 /// The least that the protocol takes as a budget of reasoning.
 const LEAST_BUDGET: u64 = 1024;

@@ -2,9 +2,8 @@
 
 use super::wire::{MESSAGE, WireCall, WireFunction};
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
-use crate::adapter::fold::Failure;
+use crate::adapter::fold::{Failure, Rules};
 use crate::adapter::json::{Raw, object, string, whole};
-use crate::adapter::rules::Rules;
 use crate::message::FailureCode;
 
 const FIELDS: CallFields = CallFields {

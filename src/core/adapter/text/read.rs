@@ -1,6 +1,6 @@
 //! Reads a whole text under a profile and repairs what the rules allow. Does not know how the text arrived.
 
-use super::flaw::{Fix, Flaw};
+use super::payload::{Fix, Flaw};
 use super::read_options::ReadOptions;
 use super::{json_calls, tagged_calls, thinking};
 use crate::adapter::calls::{CallFields, joined, validate};

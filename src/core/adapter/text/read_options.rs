@@ -1,7 +1,7 @@
 //! The rules and parameter types under which a text is read. Plain data; does not read anything.
 
+use crate::adapter::fold::Rules;
 use crate::adapter::parameter_types::ParameterTypes;
-use crate::adapter::rules::Rules;
 use crate::contract::TextProfile;
 
 /// How a text is read.

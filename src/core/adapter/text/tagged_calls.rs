@@ -1,15 +1,12 @@
 //! Reads calls between `<tool_call>` tags. Knows JSON and function payloads; does not know which tools are offered.
 
-use super::flaw::{Fix, Flaw};
 use super::function_calls::{FUNCTION, function, whole_length};
 use super::lines::{LineStart, ProseScanner, first_in_prose};
-use super::parsed_text::ParsedText;
-use super::payload::{ArgumentsKey, call, value_at};
+use super::payload::{ArgumentsKey, CLOSE, Fix, Flaw, OPEN, ParsedText, call, value_at};
 use super::read_options::ReadOptions;
-use super::tags::{CLOSE, OPEN};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
 use crate::adapter::invented::ResultScanner;
-use crate::adapter::line_break::is_line_break;
+use crate::adapter::json::is_line_break;
 use crate::message::FailureCode;
 
 /// Reads `<tool_call>` JSON `</tool_call>`, and everything outside as text. The JSON is read as JSON, so a tag inside a

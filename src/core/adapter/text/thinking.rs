@@ -1,6 +1,6 @@
 //! Splits the reasoning off the beginning of a text. Knows `<think>` only; does not know calls.
 
-use super::flaw::Flaw;
+use super::payload::Flaw;
 use crate::message::FailureCode;
 
 const OPEN: &str = "<think>";

@@ -1,19 +1,30 @@
-//! Folds Bedrock's documents or frames into one message. Does not know requests: Bedrock is read only.
+//! Amazon Bedrock converse, `bedrock-converse`: responses only, for recordings. No provider type leads here.
+//!
+//! A body, or binary frames (`vnd.amazon.eventstream`) as they are or in base64, as recordings keep them. Dialect rules:
+//! - Calls, and cuts at the end of the output, are validated as in the Anthropic protocol.
+//! - A stream is whole with its `messageStop`; a damaged frame is `BODY_SHAPE`, a cut one `STREAM_INCOMPLETE`.
+//! - `guardrail_intervened` and `content_filtered` are messages that were stopped for their content;
+//!   `malformed_tool_use` and `malformed_model_output` are `CALL_MALFORMED`.
+//! - An exception in the stream is a provider's fault.
 
+#[cfg(test)]
+mod payload_tests;
+
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::{
-    WireBlock, WireCitations, WireDocument, WireMessage, WireOutput, WireReasoning, WireToolUse,
-    WireUsage,
-};
-use crate::adapter::blocks::{BlockKind, BlockMessage, Piece};
+use crate::adapter::blocks::{BlockKind, BlockMessage, Piece, UsageReport};
 use crate::adapter::calls::CallFields;
 use crate::adapter::draft::{MAX_PARTS, ResponseOrigin};
 use crate::adapter::error_report::ErrorReport;
-use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document, part};
-use crate::adapter::json::{Raw, elements, object, string, whole};
-use crate::adapter::usage::UsageReport;
+use crate::adapter::fold;
+use crate::adapter::fold::{Failure, Folded, Form, Framing, Progress, document, part};
+use crate::adapter::json::{Raw, elements, given, object, string, whole};
+use crate::contract::wire_version;
 use crate::message::{FailureCode, StopReason};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::BEDROCK;
 
 const CONTENT: &str = "/output/message/content";
 const FIELDS: CallFields = CallFields {
@@ -202,4 +213,100 @@ fn pieces_of(delta: &WireBlock<'_>) -> Vec<Piece> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// A blocking body, or the payload of one event.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireDocument<'a> {
+    #[serde(borrow)]
+    pub content_block_index: Raw<'a>,
+    #[serde(borrow)]
+    pub delta: Raw<'a>,
+    #[serde(borrow)]
+    pub message: Raw<'a>,
+    #[serde(borrow)]
+    pub output: Raw<'a>,
+    #[serde(borrow)]
+    pub start: Raw<'a>,
+    #[serde(borrow)]
+    pub stop_reason: Raw<'a>,
+    #[serde(borrow)]
+    pub usage: Raw<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireOutput<'a> {
+    #[serde(borrow)]
+    pub message: Raw<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireMessage<'a> {
+    #[serde(borrow)]
+    pub content: Raw<'a>,
+}
+
+/// A content block, its start, or a delta of it: one of these is set.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireBlock<'a> {
+    #[serde(borrow)]
+    pub citations_content: Raw<'a>,
+    #[serde(borrow)]
+    pub reasoning_content: Raw<'a>,
+    #[serde(borrow)]
+    pub text: Raw<'a>,
+    #[serde(borrow)]
+    pub tool_use: Raw<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireToolUse<'a> {
+    #[serde(borrow, deserialize_with = "given")]
+    pub input: Raw<'a>,
+    #[serde(borrow)]
+    pub name: Raw<'a>,
+    #[serde(borrow)]
+    pub tool_use_id: Raw<'a>,
+    #[serde(borrow, rename = "type")]
+    pub kind: Raw<'a>,
+}
+
+/// Reasoning: nested in a whole block, flat in a delta.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireReasoning<'a> {
+    #[serde(borrow)]
+    pub reasoning_text: Raw<'a>,
+    #[serde(borrow)]
+    pub redacted_content: Raw<'a>,
+    #[serde(borrow)]
+    pub signature: Raw<'a>,
+    #[serde(borrow)]
+    pub text: Raw<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireCitations<'a> {
+    #[serde(borrow)]
+    pub content: Raw<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
+struct WireUsage<'a> {
+    #[serde(borrow)]
+    pub cache_read_input_tokens: Raw<'a>,
+    #[serde(borrow)]
+    pub cache_write_input_tokens: Raw<'a>,
+    #[serde(borrow)]
+    pub input_tokens: Raw<'a>,
+    #[serde(borrow)]
+    pub output_tokens: Raw<'a>,
 }
