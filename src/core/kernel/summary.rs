@@ -2,8 +2,8 @@
 //! whatever goes wrong with it, the cut stands.
 
 use super::batch::{Batch, Shown};
+use super::commit::Next;
 use super::context::limit;
-use super::decision::Next;
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::texts::{summary_head, summary_preamble};
