@@ -7,18 +7,15 @@ use aho_corasick::AhoCorasick;
 use rusqlite::{Connection, params};
 
 use super::answer_files;
-use super::blob::blob;
+use super::append::blob;
 use super::column::Columns;
-use super::connection::BUSY;
 use super::lock::driver_of;
-use super::open_reader::open_reader;
-use super::run_row::{ROW, damaged, run_row};
-use super::run_rows::SqliteRun;
+use super::open_reader::{BUSY, open_reader};
+use super::run_rows::{ROW, SqliteRun, damaged, run_row};
 use super::schema::refusal;
 use super::store_file::StoreFile;
 use crate::store::answer::Answer;
-use crate::store::database::{DatabaseReader, RunRows, Standing};
-use crate::store::lock::RunDriver;
+use crate::store::database::{DatabaseReader, RunDriver, RunRows, Standing};
 use crate::store::{
     DamagedRow, Elsewhere, Invocation, LogReport, RunFilter, RunLog, RunRow, StoreError,
 };

@@ -4,9 +4,8 @@ use rusqlite::{Connection, params};
 
 use super::column::Columns;
 use super::formats::STORE_FORMAT;
-use super::log_name::name;
 use super::reader::SqliteReader;
-use super::schema::refusal;
+use super::schema::{name, refusal};
 use crate::store::{RunLog, StoreError};
 use monolith_core::message::RunId;
 use monolith_core::transcript::{Flaw, FlawKind, TreeHash, leaf_hash};
