@@ -8,7 +8,7 @@ use reqwest::header::{
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Deserialize;
 
-use super::hub_file::{HubFile, location};
+use super::hub_reference::{HubFile, location};
 use super::{HubReference, Partial, PullError};
 use crate::inference::Secret;
 use monolith_core::contract::recorded_url;
