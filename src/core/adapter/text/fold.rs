@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::read::{Reading, read};
-use super::read_options::ReadOptions;
+use super::tagged_calls::ReadOptions;
 use crate::adapter::fold::{Failure, Fold, Folded, Form, Framing, Progress};
 use crate::adapter::repair::Repairs;
 use crate::contract::TextProfile;

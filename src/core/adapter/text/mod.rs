@@ -24,9 +24,7 @@ mod json_calls;
 mod lines;
 mod payload;
 mod read;
-mod read_options;
 mod tagged_calls;
-mod thinking;
 
 pub(super) use encoder::{Encoder, Gated};
 pub(super) use fold::{Hermes, Layer, Llama3, Qwen};

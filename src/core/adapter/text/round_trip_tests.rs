@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::encoder::assistant_text;
 use super::read::{Reading, read};
-use super::read_options::ReadOptions;
+use super::tagged_calls::ReadOptions;
 use crate::adapter::fixture::marked_text;
 use crate::adapter::fold::Rules;
 use crate::adapter::marks::CONTROL;
