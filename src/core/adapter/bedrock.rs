@@ -10,7 +10,6 @@
 #[cfg(test)]
 mod payload_tests;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::blocks::{BlockKind, BlockMessage, Piece, UsageReport};
@@ -19,7 +18,7 @@ use crate::adapter::draft::{MAX_PARTS, ResponseOrigin};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold;
 use crate::adapter::fold::{Failure, Folded, Form, Framing, Progress, document, part};
-use crate::adapter::json::{Raw, elements, given, object, string, whole};
+use crate::adapter::json::{Raw, elements, given, object, string, whole, wire};
 use crate::contract::wire_version;
 use crate::message::{FailureCode, StopReason};
 
@@ -215,98 +214,45 @@ fn pieces_of(delta: &WireBlock<'_>) -> Vec<Piece> {
     .collect()
 }
 
-/// A blocking body, or the payload of one event.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct WireDocument<'a> {
-    #[serde(borrow)]
-    pub content_block_index: Raw<'a>,
-    #[serde(borrow)]
-    pub delta: Raw<'a>,
-    #[serde(borrow)]
-    pub message: Raw<'a>,
-    #[serde(borrow)]
-    pub output: Raw<'a>,
-    #[serde(borrow)]
-    pub start: Raw<'a>,
-    #[serde(borrow)]
-    pub stop_reason: Raw<'a>,
-    #[serde(borrow)]
-    pub usage: Raw<'a>,
-}
+wire! {
+    /// A blocking body, or the payload of one event.
+    #[serde(rename_all = "camelCase")]
+    struct WireDocument {
+        content_block_index, delta, message, output, start, stop_reason, usage,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireOutput<'a> {
-    #[serde(borrow)]
-    pub message: Raw<'a>,
-}
+    struct WireOutput {
+        message,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireMessage<'a> {
-    #[serde(borrow)]
-    pub content: Raw<'a>,
-}
+    struct WireMessage {
+        content,
+    }
 
-/// A content block, its start, or a delta of it: one of these is set.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct WireBlock<'a> {
-    #[serde(borrow)]
-    pub citations_content: Raw<'a>,
-    #[serde(borrow)]
-    pub reasoning_content: Raw<'a>,
-    #[serde(borrow)]
-    pub text: Raw<'a>,
-    #[serde(borrow)]
-    pub tool_use: Raw<'a>,
-}
+    /// A content block, its start, or a delta of it: one of these is set.
+    #[serde(rename_all = "camelCase")]
+    struct WireBlock {
+        citations_content, reasoning_content, text, tool_use,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct WireToolUse<'a> {
-    #[serde(borrow, deserialize_with = "given")]
-    pub input: Raw<'a>,
-    #[serde(borrow)]
-    pub name: Raw<'a>,
-    #[serde(borrow)]
-    pub tool_use_id: Raw<'a>,
-    #[serde(borrow, rename = "type")]
-    pub kind: Raw<'a>,
-}
+    #[serde(rename_all = "camelCase")]
+    struct WireToolUse {
+        input: "given", name, tool_use_id, kind = "type",
+    }
 
-/// Reasoning: nested in a whole block, flat in a delta.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct WireReasoning<'a> {
-    #[serde(borrow)]
-    pub reasoning_text: Raw<'a>,
-    #[serde(borrow)]
-    pub redacted_content: Raw<'a>,
-    #[serde(borrow)]
-    pub signature: Raw<'a>,
-    #[serde(borrow)]
-    pub text: Raw<'a>,
-}
+    /// Reasoning: nested in a whole block, flat in a delta.
+    #[serde(rename_all = "camelCase")]
+    struct WireReasoning {
+        reasoning_text, redacted_content, signature, text,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireCitations<'a> {
-    #[serde(borrow)]
-    pub content: Raw<'a>,
-}
+    struct WireCitations {
+        content,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
-struct WireUsage<'a> {
-    #[serde(borrow)]
-    pub cache_read_input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    pub cache_write_input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    pub input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    pub output_tokens: Raw<'a>,
+    #[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
+    #[serde(rename_all = "camelCase")]
+    struct WireUsage {
+        cache_read_input_tokens, cache_write_input_tokens, input_tokens, output_tokens,
+    }
 }

@@ -1,10 +1,9 @@
 //! Classifies an error that a provider reports, in whatever shape. Does not decide whether to retry.
 
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::json::{Raw, elements, object, string, whole};
+use super::json::{Raw, elements, object, string, whole, wire};
 use super::retry_after::millis;
 use crate::message::{Digest, NamedText, ProviderFault, ProviderFaultClass};
 
@@ -28,48 +27,20 @@ pub(super) struct ErrorReport {
     moderated: bool,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireError<'a> {
-    #[serde(borrow)]
-    code: Raw<'a>,
-    #[serde(borrow)]
-    detail: Raw<'a>,
-    #[serde(borrow)]
-    details: Raw<'a>,
-    #[serde(borrow)]
-    error: Raw<'a>,
-    #[serde(borrow)]
-    innererror: Raw<'a>,
-    #[serde(borrow)]
-    message: Raw<'a>,
-    #[serde(borrow)]
-    metadata: Raw<'a>,
-    #[serde(borrow)]
-    status: Raw<'a>,
-    #[serde(borrow)]
-    status_code: Raw<'a>,
-    #[serde(borrow, rename = "type")]
-    kind: Raw<'a>,
-}
+wire! {
+    struct WireError {
+        code, detail, details, error, innererror, message, metadata, status, status_code,
+        kind = "type",
+    }
 
-/// One of the details that a Google error carries.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireDetail<'a> {
-    #[serde(borrow)]
-    reason: Raw<'a>,
-    #[serde(borrow, rename = "retryDelay")]
-    retry_delay: Raw<'a>,
-}
+    /// One of the details that a Google error carries.
+    struct WireDetail {
+        reason, retry_delay = "retryDelay",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireMetadata<'a> {
-    #[serde(borrow)]
-    raw: Raw<'a>,
-    #[serde(borrow)]
-    reasons: Raw<'a>,
+    struct WireMetadata {
+        raw, reasons,
+    }
 }
 
 /// Codes and types that decide the class, whatever the status. The first row with one of them decides.

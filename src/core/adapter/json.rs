@@ -9,6 +9,28 @@ use crate::message::MAX_EXACT;
 /// A field that may be missing or null; else its JSON text as it stood.
 pub(super) type Raw<'a> = Option<&'a RawValue>;
 
+/// Declares objects of a provider's JSON: every member keeps its text, null counts as missing, and other members are ignored.
+///
+/// `member = "key"` has a key that is no field name, and `member: "given"` keeps a null.
+macro_rules! wire {
+    ($($(#[$of:meta])* $vis:vis struct $name:ident {
+        $($(#[$on:meta])* $member:ident $(= $key:literal)? $(: $read:literal)?),* $(,)?
+    })*) => {$(
+        #[derive(Default, serde::Deserialize)]
+        #[serde(default)]
+        $(#[$of])*
+        $vis struct $name<'a> {
+            $(
+                $(#[$on])*
+                #[serde(borrow $(, rename = $key)? $(, deserialize_with = $read)?)]
+                pub $member: $crate::adapter::json::Raw<'a>,
+            )*
+        }
+    )*};
+}
+
+pub(super) use wire;
+
 /// A field in which null is a value like any other, and not a missing one.
 pub(super) fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Raw<'de>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)

@@ -16,7 +16,7 @@ mod payload_tests;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::blocks::UsageReport;
@@ -25,7 +25,7 @@ use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS};
 use crate::adapter::draft::{Draft, ResponseOrigin};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{Failure, Folded, Form, Framing, Progress, document};
-use crate::adapter::json::{Raw, elements, given, is_null, object, put, string};
+use crate::adapter::json::{elements, given, is_null, object, put, string, wire};
 use crate::adapter::openai_tools::FunctionTool;
 use crate::adapter::rendered_messages::{JoinedMessages, name_of};
 use crate::adapter::tail::tail;
@@ -328,51 +328,21 @@ impl Fold {
     }
 }
 
-/// A blocking body, or one line of a stream.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireLine<'a> {
-    #[serde(borrow)]
-    pub done: Raw<'a>,
-    #[serde(borrow)]
-    pub done_reason: Raw<'a>,
-    #[serde(borrow)]
-    pub error: Raw<'a>,
-    #[serde(borrow)]
-    pub eval_count: Raw<'a>,
-    #[serde(borrow)]
-    pub message: Raw<'a>,
-    #[serde(borrow)]
-    pub model: Raw<'a>,
-    #[serde(borrow)]
-    pub prompt_eval_count: Raw<'a>,
-}
+wire! {
+    /// A blocking body, or one line of a stream.
+    struct WireLine {
+        done, done_reason, error, eval_count, message, model, prompt_eval_count,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireMessage<'a> {
-    #[serde(borrow)]
-    pub content: Raw<'a>,
-    #[serde(borrow)]
-    pub thinking: Raw<'a>,
-    #[serde(borrow)]
-    pub tool_calls: Raw<'a>,
-}
+    struct WireMessage {
+        content, thinking, tool_calls,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireCall<'a> {
-    #[serde(borrow)]
-    pub function: Raw<'a>,
-    #[serde(borrow)]
-    pub id: Raw<'a>,
-}
+    struct WireCall {
+        function, id,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireFunction<'a> {
-    #[serde(borrow, deserialize_with = "given")]
-    pub arguments: Raw<'a>,
-    #[serde(borrow)]
-    pub name: Raw<'a>,
+    struct WireFunction {
+        arguments: "given", name,
+    }
 }

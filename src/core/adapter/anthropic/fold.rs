@@ -1,6 +1,5 @@
 //! Folds Anthropic's messages or events into one message. Does not know requests or transport.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::blocks::{BlockKind, BlockMessage, Piece, UsageReport};
@@ -9,7 +8,7 @@ use crate::adapter::draft::ResponseOrigin;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold;
 use crate::adapter::fold::{Failure, Folded, Form, Progress, document, part};
-use crate::adapter::json::{Raw, given, string, whole};
+use crate::adapter::json::{Raw, given, string, whole, wire};
 use crate::message::{FailureCode, StopReason};
 
 const CONTENT: &str = "/content";
@@ -192,68 +191,21 @@ fn piece_of(delta: &WireBlock<'_>, index: u64) -> Result<Option<Piece>, Failure>
     })
 }
 
-/// A blocking body, or one event of a stream; all fields raw, see the chat dialect.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct WireEvent<'a> {
-    #[serde(borrow)]
-    pub content: Raw<'a>,
-    #[serde(borrow)]
-    pub content_block: Raw<'a>,
-    #[serde(borrow)]
-    pub delta: Raw<'a>,
-    #[serde(borrow)]
-    pub error: Raw<'a>,
-    #[serde(borrow)]
-    pub index: Raw<'a>,
-    #[serde(borrow)]
-    pub message: Raw<'a>,
-    #[serde(borrow)]
-    pub model: Raw<'a>,
-    #[serde(borrow)]
-    pub stop_reason: Raw<'a>,
-    #[serde(borrow)]
-    pub usage: Raw<'a>,
-    #[serde(borrow, rename = "type")]
-    pub kind: Raw<'a>,
-}
+wire! {
+    /// A blocking body, or one event of a stream; all fields raw, see the chat dialect.
+    pub(super) struct WireEvent {
+        content, content_block, delta, error, index, message, model, stop_reason, usage,
+        kind = "type",
+    }
 
-/// A content block, or the delta of one.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct WireBlock<'a> {
-    #[serde(borrow)]
-    pub data: Raw<'a>,
-    #[serde(borrow)]
-    pub id: Raw<'a>,
-    #[serde(borrow, deserialize_with = "given")]
-    pub input: Raw<'a>,
-    #[serde(borrow)]
-    pub name: Raw<'a>,
-    #[serde(borrow)]
-    pub partial_json: Raw<'a>,
-    #[serde(borrow)]
-    pub signature: Raw<'a>,
-    #[serde(borrow)]
-    pub stop_reason: Raw<'a>,
-    #[serde(borrow)]
-    pub text: Raw<'a>,
-    #[serde(borrow)]
-    pub thinking: Raw<'a>,
-    #[serde(borrow, rename = "type")]
-    pub kind: Raw<'a>,
-}
+    /// A content block, or the delta of one.
+    pub(super) struct WireBlock {
+        data, id, input: "given", name, partial_json, signature, stop_reason, text, thinking,
+        kind = "type",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
-pub(super) struct WireUsage<'a> {
-    #[serde(borrow)]
-    pub cache_creation_input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    pub cache_read_input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    pub input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    pub output_tokens: Raw<'a>,
+    #[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
+    pub(super) struct WireUsage {
+        cache_creation_input_tokens, cache_read_input_tokens, input_tokens, output_tokens,
+    }
 }
