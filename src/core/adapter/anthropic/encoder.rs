@@ -203,24 +203,19 @@ struct WireTool<'a> {
     input_schema: &'a serde_json::Value,
 }
 
-fn tools(terms: &Terms) -> Option<Vec<u8>> {
-    let wire = |tool: &'_ ToolTerms| {
-        let mut out = Vec::new();
-        put(
-            &mut out,
-            &WireTool {
-                name: &tool.name,
-                description: &tool.description,
-                input_schema: &tool.input_schema,
-            },
-        );
-        out
+fn tools<'t>(terms: &'t Terms) -> Option<Vec<u8>> {
+    let wire = |tool: &'t ToolTerms| WireTool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.input_schema,
     };
-    let tools: Vec<Vec<u8>> = terms.exposed_tools().map(wire).collect();
+    let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(wire).collect();
     if tools.is_empty() {
         return None;
     }
-    Some([b",\"tools\":[".as_slice(), &tools.join(&b','), b"]"].concat())
+    let mut out = b",\"tools\":".to_vec();
+    put(&mut out, &tools);
+    Some(out)
 }
 
 /// Serialised in this order, after `messages` and `tools`.

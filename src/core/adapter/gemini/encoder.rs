@@ -191,25 +191,20 @@ struct Declaration<'a> {
     parameters_json_schema: &'a serde_json::Value,
 }
 
-fn tools(terms: &Terms) -> Option<Vec<u8>> {
-    let declare = |tool: &'_ ToolTerms| {
-        let mut out = Vec::new();
-        put(
-            &mut out,
-            &Declaration {
-                name: &tool.name,
-                description: &tool.description,
-                parameters_json_schema: &tool.input_schema,
-            },
-        );
-        out
+fn tools<'t>(terms: &'t Terms) -> Option<Vec<u8>> {
+    let declare = |tool: &'t ToolTerms| Declaration {
+        name: &tool.name,
+        description: &tool.description,
+        parameters_json_schema: &tool.input_schema,
     };
-    let tools: Vec<Vec<u8>> = terms.exposed_tools().map(declare).collect();
+    let tools: Vec<Declaration<'_>> = terms.exposed_tools().map(declare).collect();
     if tools.is_empty() {
         return None;
     }
-    let open = b",\"tools\":[{\"functionDeclarations\":[".as_slice();
-    Some([open, &tools.join(&b','), b"]}]"].concat())
+    let mut out = b",\"tools\":[{\"functionDeclarations\":".to_vec();
+    put(&mut out, &tools);
+    out.extend_from_slice(b"}]");
+    Some(out)
 }
 
 #[derive(Serialize)]
