@@ -13,7 +13,6 @@ use rusqlite::{Connection, params};
 use super::column::{Columns, stored};
 use super::reader::SqliteReader;
 use super::run_rows::{RUN, WORKFLOW};
-use super::schema::refusal;
 use crate::store::import_error::ImportError;
 use crate::store::new_run::NewRun;
 use crate::store::regular_file::open_given;
@@ -214,37 +213,23 @@ pub(super) fn insert_invocation(
 impl SqliteReader {
     /// Returns the recorded invocation of that run.
     pub(super) fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
-        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
-        let mut select = self
-            .conn
-            .prepare_cached(
-                "SELECT base_dir, contract_file, config, sets, files FROM invocations \
-                 WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
-            )
-            .map_err(sql)?;
-        let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
-        let Some(row) = rows.next().map_err(sql)? else {
-            return Ok(None);
+        let read = |columns: &Columns<'_>| {
+            let sets = columns.text(3, "sets")?;
+            let sets = serde_json::from_str(&sets)
+                .map_err(|fault| columns.refuse("sets", "a list of texts", fault))?;
+            let files = columns.text_or_null(4, "files")?;
+            let files = files.map(|files| serde_json::from_str(&files)).transpose();
+            let files =
+                files.map_err(|fault| columns.refuse("files", "a list of trusted files", fault))?;
+            Ok(Invocation {
+                config: columns.text_or_null(2, "config")?.map(PathBuf::from),
+                base_dir: columns.text(0, "base_dir")?.into(),
+                contract_file: columns.text(1, "contract_file")?.into(),
+                files,
+                sets,
+            })
         };
-        let columns = Columns {
-            path: &self.path,
-            row,
-            table: "invocations",
-            of: &format!("run {run_id}"),
-        };
-        let sets = columns.text(3, "sets")?;
-        let sets = serde_json::from_str(&sets)
-            .map_err(|fault| columns.refuse("sets", "a list of texts", fault))?;
-        let files = columns.text_or_null(4, "files")?;
-        let files = files.map(|files| serde_json::from_str(&files)).transpose();
-        let files =
-            files.map_err(|fault| columns.refuse("files", "a list of trusted files", fault))?;
-        Ok(Some(Invocation {
-            config: columns.text_or_null(2, "config")?.map(PathBuf::from),
-            base_dir: columns.text(0, "base_dir")?.into(),
-            contract_file: columns.text(1, "contract_file")?.into(),
-            files,
-            sets,
-        }))
+        let names = "base_dir, contract_file, config, sets, files";
+        self.row_of(run_id, "invocations", names, read)
     }
 }

@@ -39,6 +39,32 @@ impl SqliteReader {
             path: file.path().to_path_buf(),
         })
     }
+
+    /// Reads the row that a table has for a run; `None` if it has none.
+    pub(super) fn row_of<T>(
+        &self,
+        run_id: &RunId,
+        table: &'static str,
+        names: &str,
+        read: impl FnOnce(&Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
+        let select = format!(
+            "SELECT {names} FROM {table} WHERE run = (SELECT id FROM runs WHERE run_id = ?1)"
+        );
+        let mut select = self.conn.prepare_cached(&select).map_err(sql)?;
+        let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
+        let Some(row) = rows.next().map_err(sql)? else {
+            return Ok(None);
+        };
+        let columns = Columns {
+            path: &self.path,
+            row,
+            table,
+            of: &format!("run {run_id}"),
+        };
+        read(&columns).map(Some)
+    }
 }
 
 impl DatabaseReader for SqliteReader {
