@@ -348,7 +348,7 @@ fn innermost(error: &io::Error) -> &io::Error {
 }
 
 /// An error with its causes, outermost first.
-fn chain(error: &reqwest::Error) -> String {
+pub(super) fn chain(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
