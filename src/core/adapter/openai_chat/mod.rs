@@ -28,7 +28,6 @@ mod encoder;
 mod fold;
 mod reasoning_details;
 mod usage;
-mod wire;
 
 pub(super) use encoder::{Encoder, OPENROUTER_VERSION, PATH, VERSION};
 pub(super) use fold::Fold;

@@ -1,7 +1,6 @@
 //! Folds a response object, or its events, into one message. Does not know requests or transport.
 
-use super::items::{FIELDS, Items, OUTPUT};
-use super::wire::{WireDetails, WireEvent, WireUsage};
+use super::items::{FIELDS, Items, OUTPUT, WireDetails, WireEvent, WireUsage};
 use crate::adapter::blocks::UsageReport;
 use crate::adapter::draft::ResponseOrigin;
 use crate::adapter::error_report::ErrorReport;

@@ -15,7 +15,6 @@
 mod encoder;
 mod fold;
 mod items;
-mod wire;
 
 pub(super) use encoder::{Encoder, PATH, VERSION};
 pub(super) use fold::Fold;
