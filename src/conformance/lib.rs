@@ -19,10 +19,8 @@ mod case;
 mod case_row;
 mod cases;
 mod casting;
-mod control;
 mod coverage;
 mod drive;
-mod error;
 mod expect;
 #[cfg(test)]
 mod expect_tests;
@@ -47,9 +45,9 @@ mod tool;
 mod what_if_tests;
 mod wire;
 
+pub use case::CaseError;
 pub use case_row::CaseRow;
 pub use coverage::{Coverage, CoveredSentence, CoveredSubject, ShowingCase};
-pub use error::CaseError;
 pub use gate_proof::{GateTrial, gate_contract};
 pub use gate_proof::{GateVerdict, try_gate};
 pub use live::{

@@ -1,12 +1,12 @@
 //! The cases that are asked of a real endpoint, as their file has them.
 
+use monolith_core::contract::{ContractSpec, ProviderType};
+use monolith_core::kernel::AgentOutcome;
+use monolith_core::session::RedactionKey;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::live_target::LiveTarget;
 use crate::CaseError;
-use monolith_core::contract::{ContractSpec, ProviderType};
-use monolith_core::kernel::AgentOutcome;
 
 const FILE: &str = "live/cases.yaml";
 const TEXT: &str = include_str!("cases.yaml");
@@ -117,10 +117,32 @@ fn lay_over(under: &mut Value, over: &Value) {
     }
 }
 
+/// The endpoint that is asked, and how long.
+#[derive(Clone, Debug)]
+pub struct LiveTarget {
+    /// The variable that holds the key, where one is needed.
+    pub api_key_env: Option<String>,
+    /// The address below which the protocol's paths lie.
+    pub base_url: String,
+    /// The window to be assumed, in tokens.
+    pub context_window: u64,
+    /// The model's name at the server.
+    pub model: String,
+    /// The wire protocol.
+    pub provider: ProviderType,
+    /// What the salts of the runs come from.
+    pub redaction_key: RedactionKey,
+    /// The command, with its arguments, of a tool server on its standard streams that offers `wait` and never answers a call.
+    pub slow_tool: Vec<String>,
+    /// How long nothing may arrive, in milliseconds.
+    pub timeout_ms: u64,
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use monolith_core::session::RedactionKey;
+
+    use super::*;
 
     #[test]
     fn every_case_gives_a_contract_file_without_fault() {

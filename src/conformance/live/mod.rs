@@ -12,12 +12,11 @@
 
 mod live_case;
 mod live_report;
-mod live_target;
 mod run_live;
 mod server_traits;
 mod watcher;
 
+pub use live_case::LiveTarget;
 pub use live_report::{LiveRecord, LiveReport, LiveRow};
-pub use live_target::LiveTarget;
 pub use run_live::{LiveError, run_live};
 pub use server_traits::{Agreement, ServerTraits, Share};

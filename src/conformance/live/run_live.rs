@@ -6,9 +6,8 @@ use std::path::Path;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::live_case::{LiveCase, LiveCases};
+use super::live_case::{LiveCase, LiveCases, LiveTarget};
 use super::live_report::{LiveRecord, LiveReport, LiveRow, LiveStatus};
-use super::live_target::LiveTarget;
 use super::server_traits::{Agreement, ServerTraits};
 use super::watcher::{FirstMessage, Watcher};
 use crate::metrics::{RunFacts, Spread, Tally};

@@ -1,11 +1,13 @@
 //! The adapter's verdict on a recorded response, as a document.
 
+use std::collections::BTreeMap;
+
+use monolith_core::adapter::{Decoded, ResponseMeta};
+use monolith_core::message::{AdapterStatus, FailureCode, ObjectText};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::RecordedResponse;
-use monolith_core::adapter::{Decoded, ResponseMeta};
-use monolith_core::message::{AdapterStatus, FailureCode, ObjectText};
 
 /// What the adapter made of one recorded response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -130,6 +132,44 @@ impl RecordedResponse {
             steps,
             protocol: self.proto.clone(),
         }
+    }
+}
+
+/// How many records of each protocol got which verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerdictTable(BTreeMap<(String, RecordStatus, Option<&'static str>), u64>);
+
+/// One row of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VerdictRow {
+    /// The protocol.
+    pub proto: String,
+    /// The verdict.
+    pub status: RecordStatus,
+    /// Its code; null where there is a message.
+    pub failure_code: Option<&'static str>,
+    /// How many.
+    pub records: u64,
+}
+
+impl VerdictTable {
+    /// Counts one record.
+    pub fn count(&mut self, record: &JudgedRecord) {
+        let key = (record.protocol.clone(), record.status, record.failure_code);
+        let count = self.0.entry(key).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// The rows, by protocol, verdict and code.
+    #[must_use]
+    pub fn rows(&self) -> Vec<VerdictRow> {
+        let row = |((proto, status, failure_code), records): (&(String, _, _), &u64)| VerdictRow {
+            proto: proto.clone(),
+            status: *status,
+            failure_code: *failure_code,
+            records: *records,
+        };
+        self.0.iter().map(row).collect()
     }
 }
 

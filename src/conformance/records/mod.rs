@@ -11,12 +11,11 @@
 mod judge;
 mod lines;
 mod recorded_response;
-mod verdict_table;
 
-pub(crate) use judge::{JudgedCall, JudgedRecord, RecordStatus};
+pub(crate) use judge::{JudgedCall, JudgedRecord};
+pub use judge::{VerdictRow, VerdictTable};
 pub use lines::RecordLines;
 pub use lines::RecordsReadError;
 pub use recorded_response::RecordFault;
 pub(crate) use recorded_response::RecordRule;
 pub use recorded_response::RecordedResponse;
-pub use verdict_table::{VerdictRow, VerdictTable};

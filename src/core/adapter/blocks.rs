@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::calls::GatheredCall;
 use super::draft::{Draft, MAX_PARTS, too_many_parts};
 use super::fold::{Failure, Progress, part};
-use super::json::{Raw, elements, object, string};
-use super::usage::UsageReport;
-use crate::message::FailureCode;
+use super::json::{Raw, count, elements, object, string};
+use crate::message::{FailureCode, Usage, exact_sum};
 
 /// What Anthropic and Bedrock alike keep of a message while it arrives.
 #[derive(Debug)]
@@ -280,4 +279,48 @@ impl Blocks {
 
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A report of usage whose parts may come in several documents: the last number for each counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct UsageReport {
+    /// Prompt tokens that no other number holds.
+    pub beside: Option<u64>,
+    pub cache_read: Option<u64>,
+    /// Prompt tokens that were written into the cache, where they are no part of `input`.
+    pub cache_write: Option<u64>,
+    pub input: Option<u64>,
+    /// Whether `input` holds the tokens read from the cache too.
+    pub input_holds_cache: bool,
+    pub output: Option<u64>,
+    /// Reasoning, where it is no part of `output`.
+    pub reasoning: Option<u64>,
+}
+
+impl UsageReport {
+    /// Keeps a number where the field holds one.
+    pub(super) fn note(slot: &mut Option<u64>, raw: Raw<'_>) {
+        if let Some(number) = count(raw) {
+            *slot = Some(number);
+        }
+    }
+
+    /// The report, or none if it holds no token at all. A cache read beyond the prompt is no part of the prompt.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let cache_read = self.cache_read.unwrap_or(0);
+        let prompt = self.input.unwrap_or(0);
+        let without = prompt.checked_sub(cache_read);
+        let input = without.filter(|_| self.input_holds_cache).unwrap_or(prompt);
+        let cache_write = self.cache_write.unwrap_or(0);
+        let usage = Usage {
+            cache_read,
+            cache_write,
+            cost_fault: false,
+            cost_micro_usd: None,
+            estimated: false,
+            input: exact_sum(exact_sum(input, cache_write), self.beside.unwrap_or(0)),
+            output: exact_sum(self.output.unwrap_or(0), self.reasoning.unwrap_or(0)),
+        };
+        (usage.total() > 0).then_some(usage)
+    }
 }

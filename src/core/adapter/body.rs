@@ -1,10 +1,12 @@
 //! Request bodies, and their digests. Does not know any protocol.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::message::{Digest, DigestBuilder};
+use crate::kernel::{InferRequest, ToolExposure, XmlOffer};
+use crate::message::{AgentMessage, Digest, DigestBuilder};
 
 /// The body of a request, and BLAKE3 over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +93,43 @@ impl GrowingBody {
             digest: whole.digest(),
         }
     }
+}
+
+/// What a request carries beside the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestShape<'a> {
+    /// Whether this is the closing turn, which offers nothing but the final report.
+    pub closing: bool,
+    /// Messages after the conversation, in this request only; never kept.
+    pub notices: &'a [AgentMessage],
+    /// Whether and how tools are offered.
+    pub tools: ToolExposure,
+    /// The tags that it describes; `None` under the native transport.
+    pub xml: Option<XmlOffer>,
+}
+
+impl<'a> From<&'a InferRequest> for RequestShape<'a> {
+    fn from(request: &'a InferRequest) -> Self {
+        Self {
+            closing: request.closing.is_some(),
+            notices: &request.notices,
+            tools: request.tools,
+            xml: request.xml,
+        }
+    }
+}
+
+/// What renders bodies of one protocol.
+pub(super) trait Encode: std::fmt::Debug + Send {
+    /// The body of a request; the same conversation and shape always give the same bytes.
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody;
+
+    /// When the run began, for prompts that name the time.
+    fn begun_at(&mut self, _unix_ms: u64) {}
 }
 
 #[cfg(test)]

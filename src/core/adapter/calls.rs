@@ -3,10 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::fold::Failure;
-use super::json_offset::offset_of_line;
+use super::fold::{Failure, Rules};
+use super::json::offset_of_line;
 use super::repair::{Repairs, repair};
-use super::rules::Rules;
 use crate::message::{FailureCode, ObjectFault, ObjectText, Repair, ToolInvocation};
 
 /// The most calls of one message; one more rejects it.

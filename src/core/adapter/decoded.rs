@@ -1,5 +1,7 @@
 //! The result of decoding a response: a message or a fault. Plain data.
 
+use serde::{Deserialize, Serialize};
+
 use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 
 /// The result of decoding a response.
@@ -15,4 +17,17 @@ pub enum Decoded {
         /// What the provider reported of usage, where it did.
         usage: Option<Usage>,
     },
+}
+
+/// What came before the body of a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseMeta {
+    /// Header names and values; names are compared without regard to case. Only `retry-after` and
+    /// `retry-after-ms` are read.
+    pub headers: Vec<(String, String)>,
+    /// When the head arrived, in milliseconds since 1970-01-01 UTC: what a Retry-After date is relative to.
+    pub received_unix_ms: u64,
+    /// The HTTP status.
+    pub status: u16,
 }

@@ -1,14 +1,11 @@
 //! Decodes one response body in any framing, within size limits. Does not know any wire shape; a fold does.
 
-use super::documents::Documents;
+use super::documents::{Documents, LinesBody};
 use super::error_report::ErrorReport;
-use super::fold::{Failure, Fold, Folded, Form, Framing};
+use super::fold::{BOM, Failure, Fold, Folded, Form, Framing, Rules, is_document, is_lines};
 use super::frames::{Frame, Frames};
-use super::framing::{BOM, is_document, is_lines};
-use super::lines_body::LinesBody;
 use super::parameter_types::ParameterTypes;
 use super::retry_after::retry_after_ms;
-use super::rules::Rules;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::{Decoded, ResponseMeta};
 use crate::message::{

@@ -1,8 +1,7 @@
 //! A message as its parts arrive, for every protocol. Does not know the wire format that the parts came in.
 
 use super::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
-use super::fold::{Failure, Folded};
-use super::rules::Rules;
+use super::fold::{Failure, Folded, Rules};
 use crate::message::{
     AgentMessage, FailureCode, ReasoningPart, ReasoningText, ReasoningTrace, Role,
 };

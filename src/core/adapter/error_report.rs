@@ -1,11 +1,11 @@
 //! Classifies an error that a provider reports, in whatever shape. Does not decide whether to retry.
 
-use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::json::{Raw, elements, object, string, whole};
+use super::json::{Raw, elements, object, string, whole, wire};
 use super::retry_after::millis;
-use crate::message::{ProviderFault, ProviderFaultClass};
+use crate::message::{Digest, NamedText, ProviderFault, ProviderFaultClass};
 
 /// The most details of an error that are looked at.
 const MAX_DETAILS: usize = 32;
@@ -27,48 +27,20 @@ pub(super) struct ErrorReport {
     moderated: bool,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireError<'a> {
-    #[serde(borrow)]
-    code: Raw<'a>,
-    #[serde(borrow)]
-    detail: Raw<'a>,
-    #[serde(borrow)]
-    details: Raw<'a>,
-    #[serde(borrow)]
-    error: Raw<'a>,
-    #[serde(borrow)]
-    innererror: Raw<'a>,
-    #[serde(borrow)]
-    message: Raw<'a>,
-    #[serde(borrow)]
-    metadata: Raw<'a>,
-    #[serde(borrow)]
-    status: Raw<'a>,
-    #[serde(borrow)]
-    status_code: Raw<'a>,
-    #[serde(borrow, rename = "type")]
-    kind: Raw<'a>,
-}
+wire! {
+    struct WireError {
+        code, detail, details, error, innererror, message, metadata, status, status_code,
+        kind = "type",
+    }
 
-/// One of the details that a Google error carries.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireDetail<'a> {
-    #[serde(borrow)]
-    reason: Raw<'a>,
-    #[serde(borrow, rename = "retryDelay")]
-    retry_delay: Raw<'a>,
-}
+    /// One of the details that a Google error carries.
+    struct WireDetail {
+        reason, retry_delay = "retryDelay",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireMetadata<'a> {
-    #[serde(borrow)]
-    raw: Raw<'a>,
-    #[serde(borrow)]
-    reasons: Raw<'a>,
+    struct WireMetadata {
+        raw, reasons,
+    }
 }
 
 /// Codes and types that decide the class, whatever the status. The first row with one of them decides.
@@ -382,4 +354,57 @@ fn status(raw: Raw<'_>) -> Option<u16> {
     u16::try_from(number)
         .ok()
         .filter(|status| (400..600).contains(status))
+}
+
+/// The properties that say which server and which model it is. The chat template, which may be long, is named by its hash.
+pub fn server_properties(body: &[u8]) -> Vec<NamedText> {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else {
+        return Vec::new();
+    };
+    let text = |pointer: &str| match body.pointer(pointer)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let template = text("/chat_template").map(|text| Digest::of(text.as_bytes()).to_string());
+    let found = [
+        ("build_info", text("/build_info")),
+        ("chat_template", template),
+        ("model_alias", text("/model_alias")),
+        ("model_path", text("/model_path")),
+        ("n_ctx", text("/default_generation_settings/n_ctx")),
+    ];
+    let found = found.into_iter();
+    found
+        .filter_map(|(name, value)| Some(NamedText::new(name, &value?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_property_of_the_expected_kind_is_left_out() {
+        let check = |body: &str, expect: &[&str]| {
+            let found = server_properties(body.as_bytes());
+            let found: Vec<String> = found
+                .iter()
+                .map(|one| format!("{}={}", one.name, one.value))
+                .collect();
+            assert_eq!(found, expect, "{body}");
+        };
+        check("no JSON", &[]);
+        check(r#"{"build_info":[1],"model_path":null}"#, &[]);
+        let template = Digest::of(b"{{ t }}");
+        check(
+            r#"{"build_info":"b1-abc","chat_template":"{{ t }}","default_generation_settings":{"n_ctx":4096},"model_path":"m.gguf"}"#,
+            &[
+                "build_info=b1-abc",
+                &format!("chat_template={template}"),
+                "model_path=m.gguf",
+                "n_ctx=4096",
+            ],
+        );
+    }
 }

@@ -1,10 +1,10 @@
 //! The trait that folds the documents of a response into one message, and what all protocols share of it. Knows no wire format.
 
 use super::error_report::ErrorReport;
-use super::json::{Raw, object};
-use super::json_offset::offset_of_pointer;
+use super::json::{Raw, object, offset_of_pointer};
 use super::parameter_types::ParameterTypes;
-use super::rules::Rules;
+use super::repair::Repairs;
+use crate::contract::FINAL_REPORT;
 use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage, excerpt};
 
 /// The first rule that a response broke, and where.
@@ -228,4 +228,67 @@ pub(super) fn part<'a, T: serde::Deserialize<'a>>(
 ) -> Result<T, Failure> {
     raw.and_then(|raw| object(raw.get()))
         .ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer))
+}
+
+/// Whether the contract lets a decoder repair, whether the output was cut, and when the text of a message may be an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    pub beside_calls: BesideCalls,
+    /// Whether the output is known to have been cut: then its last call is validated as it came.
+    pub is_cut: bool,
+    pub repairs: Repairs,
+}
+
+/// Whether text beside calls may be an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum BesideCalls {
+    /// The calls are what the message is for.
+    #[default]
+    NoAnswer,
+    /// The tools are withheld, so no call is executed and the text counts; beside a final report it does not.
+    MayAnswer,
+}
+
+impl Rules {
+    /// The same for an output that was cut, where it was.
+    pub(super) fn cut_where(self, is_cut: bool) -> Self {
+        Self {
+            is_cut: self.is_cut || is_cut,
+            ..self
+        }
+    }
+
+    /// Whether a call whose arguments cannot be read is answered alone, so that the calls beside it can run.
+    pub(super) fn drop_calls(self) -> bool {
+        self.repairs == Repairs::Allowed
+    }
+
+    /// Whether the text of a message with calls of these names may be an answer.
+    pub(super) fn may_answer<'n>(self, mut calls: impl Iterator<Item = &'n str>) -> bool {
+        match self.beside_calls {
+            BesideCalls::NoAnswer => calls.next().is_none(),
+            BesideCalls::MayAnswer => !calls.any(|name| name == FINAL_REPORT),
+        }
+    }
+}
+
+/// A byte order mark, which some servers write.
+pub(super) const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// Whether a body that is a document is the first of several.
+pub(super) fn is_lines(body: &[u8], framing: Framing) -> bool {
+    let body = body.strip_prefix(BOM).unwrap_or(body);
+    framing == Framing::Lines && body.trim_ascii_start().first() == Some(&b'{')
+}
+
+/// Whether the body is a document (JSON, markup, binary frames) and not an event stream; none until its first byte that is
+/// neither byte order mark nor white space has arrived. No field of an event stream begins like a document.
+pub(super) fn is_document(body: &[u8], framing: Framing) -> Option<bool> {
+    if body.len() < BOM.len() && BOM.starts_with(body) {
+        return None;
+    }
+    let body = body.strip_prefix(BOM).unwrap_or(body);
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    let framed = framing == Framing::Frames && matches!(first, 0 | b'A');
+    Some(framed || matches!(first, b'{' | b'[' | b'<'))
 }

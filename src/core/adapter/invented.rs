@@ -6,7 +6,7 @@
 //! result: a fenced block, also within a quote or a list, a line that is indented by four columns, and a line that begins with a
 //! backtick.
 
-use super::line_break::is_line_break;
+use super::json::is_line_break;
 use crate::message::is_invisible;
 
 /// The tag's name; nothing but a tool writes it.

@@ -9,6 +9,28 @@ use crate::message::MAX_EXACT;
 /// A field that may be missing or null; else its JSON text as it stood.
 pub(super) type Raw<'a> = Option<&'a RawValue>;
 
+/// Declares objects of a provider's JSON: every member keeps its text, null counts as missing, and other members are ignored.
+///
+/// `member = "key"` has a key that is no field name, and `member: "given"` keeps a null.
+macro_rules! wire {
+    ($($(#[$of:meta])* $vis:vis struct $name:ident {
+        $($(#[$on:meta])* $member:ident $(= $key:literal)? $(: $read:literal)?),* $(,)?
+    })*) => {$(
+        #[derive(Default, serde::Deserialize)]
+        #[serde(default)]
+        $(#[$of])*
+        $vis struct $name<'a> {
+            $(
+                $(#[$on])*
+                #[serde(borrow $(, rename = $key)? $(, deserialize_with = $read)?)]
+                pub $member: $crate::adapter::json::Raw<'a>,
+            )*
+        }
+    )*};
+}
+
+pub(super) use wire;
+
 /// A field in which null is a value like any other, and not a missing one.
 pub(super) fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Raw<'de>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
@@ -125,5 +147,80 @@ impl Elements {
             self.0.push(b',');
         }
         &mut self.0
+    }
+}
+
+/// Whether a line ends there, for a person or for a program that reads the text.
+pub(super) const fn is_line_break(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
+}
+
+/// The byte at which the value begins that an RFC 6901 pointer names. If it is missing, the last value on the way to it. In a
+/// text that is no JSON, the first invalid byte.
+pub(super) fn offset_of_pointer(text: &str, pointer: &str) -> usize {
+    let mut at: &RawValue = match serde_json::from_str(text) {
+        Ok(whole) => whole,
+        Err(fault) => return offset_of_line(text, fault.line(), fault.column()),
+    };
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        match below(at, &token) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    // A part of the text, so it does not begin before it.
+    at.get()
+        .as_ptr()
+        .addr()
+        .saturating_sub(text.as_ptr().addr())
+}
+
+/// The byte of a line and a column, each from 1.
+pub(super) fn offset_of_line(text: &str, line: usize, column: usize) -> usize {
+    let before = text.split_inclusive('\n').take(line.saturating_sub(1));
+    let before: usize = before.map(str::len).sum();
+    before
+        .saturating_add(column.saturating_sub(1))
+        .min(text.len())
+}
+
+fn below<'a>(at: &'a RawValue, token: &str) -> Option<&'a RawValue> {
+    if let Ok(index) = token.parse::<usize>() {
+        let (all, _) = elements(at, index.saturating_add(1))?;
+        return all.get(index).copied();
+    }
+    let members: std::collections::BTreeMap<String, Raw<'a>> = object(at.get())?;
+    members.get(token).copied().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_leads_to_its_value_or_as_far_as_there_is_one() {
+        let text = r#" {"a": [1, {"b/c": "x"}], "d": null}"#;
+        for (pointer, expect) in [
+            ("", "{\"a\""),
+            ("/a", "[1"),
+            ("/a/1", "{\"b/c\""),
+            ("/a/1/b~1c", "\"x\""),
+            ("/a/7/b", "[1"),
+            ("/none", "{\"a\""),
+        ] {
+            let at = offset_of_pointer(text, pointer);
+            assert!(text[at..].starts_with(expect), "{pointer}: {}", &text[at..]);
+        }
+    }
+
+    #[test]
+    fn in_what_is_no_json_it_is_where_that_ends() {
+        assert_eq!(offset_of_pointer("{\"a\":\n 1,}", "/a"), 9);
+        assert_eq!(offset_of_pointer("", "/a"), 0);
+        assert_eq!(offset_of_pointer("{\"a\":", ""), 4);
     }
 }

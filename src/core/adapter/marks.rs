@@ -129,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::adapter::test_text::marked_text;
+    use crate::adapter::fixture::marked_text;
 
     #[test]
     fn a_marker_gets_one_backslash_more_and_loses_it_again() {

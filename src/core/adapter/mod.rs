@@ -27,21 +27,13 @@ mod decoded;
 mod decoder;
 mod documents;
 mod draft;
-mod encode;
-mod encoders;
-mod error;
 mod error_report;
 mod fold;
 mod frames;
-mod framing;
-mod function_tool;
 mod gemini;
 mod invented;
 mod joined_turns;
 mod json;
-mod json_offset;
-mod line_break;
-mod lines_body;
 mod local_hermes;
 mod marks;
 mod ollama;
@@ -53,38 +45,27 @@ mod protocol;
 mod rendered_messages;
 mod repair;
 mod request;
-mod request_shape;
 mod response;
-mod response_meta;
 mod retry_after;
-mod rules;
 mod script;
-mod server_properties;
 mod sse;
 mod tail;
-#[cfg(test)]
-mod test_text;
 mod text;
-mod unsent;
-mod usage;
 mod wire_adapter;
 pub mod xml;
 
-pub use body::RequestBody;
-pub use decoded::Decoded;
-pub use error::AdapterError;
+pub use body::{RequestBody, RequestShape};
+pub use decoded::{Decoded, ResponseMeta};
+pub use error_report::server_properties;
 pub use local_hermes::{
     CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, GatePhase, LocalChat, LocalLine,
     LocalRequest, LocalSampling, LocalUsage, Segment,
 };
 pub use request::RequestEncoder;
-pub use request_shape::RequestShape;
 pub(crate) use response::ResponseDecoder;
-pub use response_meta::ResponseMeta;
 pub use script::Script;
 pub use script::{ScriptError, ScriptFault, ScriptRecord};
-pub use server_properties::server_properties;
-pub use wire_adapter::Adapter;
+pub use wire_adapter::{Adapter, AdapterError};
 
 #[cfg(test)]
 mod corpus_tests;
@@ -92,8 +73,6 @@ mod corpus_tests;
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
-#[cfg(test)]
-mod json_suite_tests;
 #[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::json::put;
-use crate::contract::Terms;
+use crate::contract::{Terms, ToolTerms};
 use crate::kernel::ToolExposure;
 
 /// The tools of a request in `OpenAI`'s two protocols: `,"tools":[…]` and what goes with them, each tool declared in the
@@ -31,5 +31,38 @@ impl OpenaiTools {
             (Some(tools), ToolExposure::Forced) => [tools, b",\"tool_choice\":\"required\""],
             (None, _) | (_, ToolExposure::Withheld) => [b"", b""],
         }
+    }
+}
+
+/// A tool as the protocols and templates declare it that descend from `OpenAI`'s chat: a function below a type.
+#[derive(Serialize)]
+pub(super) struct FunctionTool<'a> {
+    r#type: &'static str,
+    function: Declaration<'a>,
+}
+
+#[derive(Serialize)]
+struct Declaration<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: &'a serde_json::Value,
+}
+
+impl<'a> FunctionTool<'a> {
+    fn of(tool: &'a ToolTerms) -> Self {
+        Self {
+            r#type: "function",
+            function: Declaration {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.input_schema,
+            },
+        }
+    }
+
+    /// The tools that `terms` expose, in their order.
+    pub(super) fn exposed(terms: &'a Terms) -> Vec<Self> {
+        terms.exposed_tools().map(Self::of).collect()
     }
 }

@@ -1,10 +1,9 @@
 //! The decoder of one response as callers see it. Chooses the protocol's fold; knows no wire shape.
 
 use super::decoder::{Decoder, PushDecoder};
-use super::fold::Fold;
+use super::fold::{Fold, Rules};
 use super::parameter_types::ParameterTypes;
 use super::protocol::Protocol;
-use super::rules::Rules;
 use super::text::{Hermes, Layer, Llama3, Qwen};
 use super::{
     Decoded, ResponseMeta, anthropic, bedrock, gemini, local_hermes, ollama, openai_chat,

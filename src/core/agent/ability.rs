@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::error::AbilityFault;
+use super::registry::AbilityFault;
 use super::selection::names;
 use crate::contract::{AgentId, AgentProfile};
 use crate::message::{Digest, is_blank};

@@ -1,7 +1,7 @@
 //! What an agent's system prompt begins with: its abilities within their budget, and how its work goes (INV-AGT-ABL-001 to 003).
 
 use super::ability::Ability;
-use super::error::AbilityFault;
+use super::registry::AbilityFault;
 use crate::contract::{AbilityTerms, AgentProfile};
 use crate::message::{char_prefix, estimate_tokens};
 

@@ -10,16 +10,14 @@
 //! ```
 
 mod ability;
-mod error;
 mod injection;
 mod registry;
 mod selection;
 mod workflow;
 
 pub use ability::{Ability, matched};
-pub use error::{AbilityFault, RegistryFault};
 pub use injection::injected;
-pub use registry::{Registry, standard};
+pub use registry::{AbilityFault, Registry, RegistryFault, standard};
 pub use selection::{Selection, select};
 pub use workflow::{
     EndStep, FoldFault, MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepInput, StepOrder,

@@ -4,8 +4,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::exact_numbers::inexact_integer_at;
-use super::meant_tool::not_offered;
+use super::big_count::inexact_integer_at;
+use super::offered_tools::not_offered;
 use super::tool_pattern::{is_pattern, pattern_covers, pattern_takes};
 use super::{TermFault, Terms, Validators};
 

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::approval_check::{approval_faults, approval_warnings};
+use super::big_count::inexact_integer_at;
 use super::delegation_check::{delegation_faults, delegation_warnings};
-use super::exact_numbers::inexact_integer_at;
 use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
-use super::meant_tool::not_offered;
+use super::offered_tools::not_offered;
 use super::schema_bounds::SchemaFault;
-use super::term_fault::TermFault;
+use super::terms::TermFault;
 use super::tool_filter::is_wildcard;
 use super::{
     Completion, Elicitation, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolTerms,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::hex_digest::HexDigest;
+use super::compiled_schema::HexDigest;
 use super::{AgentId, BigCount};
 use crate::message::Digest;
 

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use super::delegation_check::refused_name;
-use super::document_size::check_document_size;
-use super::execution_contract::canonical;
+use super::execution_contract::{canonical, check_document_size};
 use super::manifest::ServerCapability;
 use super::offered_tools::tools;
 use super::server_terms::BUILTIN;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::delegates::{delegates, delegation};
 use super::draft::{Adapters, ContractDraft, FileTerms};
-use super::queues::queues;
-use super::reached_servers::servers;
+use super::reached_servers::{queues, servers};
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::information_flow::{FlowRule, Label};
-use super::meant_tool::meant_tool;
-use super::term_fault::TermFault;
+use super::offered_tools::meant_tool;
+use super::terms::TermFault;
 use super::tool_pattern::{is_pattern, pattern_covers, pattern_takes};
 use super::{Terms, ToolTerms};
 

@@ -15,7 +15,6 @@
 //! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
 //! ```
 
-mod agent_profile;
 mod agent_terms;
 mod approval_check;
 mod approval_rule;
@@ -23,86 +22,67 @@ mod author_form;
 mod big_count;
 mod check;
 mod compiled_schema;
-mod cost;
 mod delegate_terms;
 mod delegates;
 mod delegation_check;
-mod document_size;
 mod draft;
-mod exact_numbers;
 mod execution_contract;
 mod factory;
 mod factory_error;
 mod final_report;
 mod flow_check;
 mod grammar;
-mod hex_digest;
 mod hidden_characters;
 mod http_get_terms;
 mod information_flow;
 mod intent;
 mod manifest;
 mod masking;
-mod meant_tool;
 mod oauth_terms;
 mod offer_difference;
 mod offered_tools;
-mod pattern_states;
 mod pinned_offers;
-mod pins_schema;
 mod prices;
 mod private_network;
 mod profile;
 mod profile_check;
 mod provider_filter;
-mod queues;
 mod reached_servers;
 mod redaction;
 mod report_reader;
 mod rest;
 mod ruling;
 mod sampling;
-mod sandbox_choice;
 mod sandbox_terms;
 mod schema_bounds;
-mod schema_rule;
 mod secret_names;
-mod server_name;
 mod server_terms;
 mod session_tools;
-mod settled;
 mod simple_command;
 mod spec;
 mod targets;
-mod term_fault;
 mod terms;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_document_schema;
-#[cfg(test)]
-mod tests_shipped_schema;
-mod text_profile;
 mod tokenizer;
 mod tool_filter;
 mod tool_labels;
 mod tool_pattern;
 mod typed_schema;
-mod unusable_tools;
 mod validators;
 mod value_bounds;
-mod web_address;
 pub(crate) mod wire_version;
 mod workflow;
 
-pub use agent_profile::AgentProfile;
 pub(crate) use agent_terms::{AbilityTerms, Confidence, Signal};
-pub use agent_terms::{AgentId, AgentScore, AgentSelection, AgentTerms, SignalKind};
+pub use agent_terms::{AgentId, AgentProfile, AgentScore, AgentSelection, AgentTerms, SignalKind};
 pub use approval_rule::ApprovalAction;
 pub(crate) use approval_rule::ApprovalRule;
 pub use approval_rule::RulePlace;
 pub use author_form::{AuthorForm, ChangedError};
-pub use big_count::BigCount;
+pub use big_count::{BigCount, inexact_integer_at};
 pub(crate) use check::ToolFault;
 pub use check::{
     context_feasible, contract_warnings, structure_faults, tool_faults_with, tool_warnings,
@@ -113,18 +93,17 @@ pub use delegate_terms::DelegationGrant;
 pub(crate) use delegate_terms::{AGENT_PREFIX, AGENTS, DEFAULT_MAX_DEPTH};
 pub use delegate_terms::{AgentLink, DelegateTerms, DelegationTerms};
 pub use delegates::{delegation_below, ungranted};
-pub(crate) use document_size::check_document_size;
 pub use draft::ContractDraft;
-pub use exact_numbers::inexact_integer_at;
 #[cfg(test)]
 pub(crate) use execution_contract::canonical;
+pub(crate) use execution_contract::check_document_size;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::{FactoryError, RefusedName};
 pub(crate) use final_report::FinalReportTerms;
 pub use final_report::{FINAL_REPORT, FinalReport, ReportContent, ReportFormat};
 pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
-pub use http_get_terms::{HostPattern, HttpGetTerms, WebScheme};
+pub use http_get_terms::{HostPattern, HttpGetTerms, WebScheme, check_address};
 pub(crate) use http_get_terms::{MOST_BODY_BYTES, MOST_HOSTS, MOST_REDIRECTS};
 pub use information_flow::{FlowAction, Label};
 pub(crate) use information_flow::{FlowRule, LabelRule};
@@ -135,8 +114,8 @@ pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolC
 pub use masking::{MASK, masked_argument, masked_text, masked_value, masked_whole, masked_words};
 pub use oauth_terms::{OAuthGrant, OAuthTerms};
 pub use offer_difference::change_of_tool;
-pub use pinned_offers::{PinnedOffers, changed_offers};
-pub use pins_schema::pins_schema;
+pub use offered_tools::way_without_tools;
+pub use pinned_offers::{PinnedOffers, changed_offers, pins_schema};
 pub(crate) use prices::RunPrices;
 pub use prices::{ModelPrice, PriceTable};
 pub(crate) use private_network::MOST_NETWORKS;
@@ -144,6 +123,7 @@ pub use private_network::PrivateNetwork;
 pub use profile::ModelProfile;
 pub(crate) use profile::{ProfileMatch, SamplingDefaults};
 pub use profile_check::profile_faults;
+pub use reached_servers::{server_sandbox, shell_sandbox};
 pub use redaction::{RedactionTerms, placeholders, recorded_url, url_secrets};
 pub(crate) use redaction::{SECRET_MARKER, secret_pattern};
 pub(crate) use rest::{DefinitionFault, RestTerms};
@@ -153,18 +133,16 @@ pub use rest::{
     without_parameters,
 };
 pub(crate) use ruling::Ruling;
-pub use sandbox_choice::{server_sandbox, shell_sandbox};
 pub(crate) use sandbox_terms::Network;
 pub use sandbox_terms::{SandboxSpec, SandboxTerms};
 pub use secret_names::{
     ADDRESS_PASSWORD, SHORTEST_RANDOM, is_certainly_secret, is_stand_in, looks_random,
     names_a_secret, random_argument,
 };
-pub use server_name::check_server_name;
-pub use server_terms::ServerKind;
 pub use server_terms::{
     Beside, Elicitation, HOST, HealthProbe, McpTerms, REST_PREFIX, Remote, ServerTerms, own_name,
 };
+pub use server_terms::{ServerKind, check_server_name};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
@@ -182,28 +160,24 @@ pub use spec::{
 pub(crate) use spec::{AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec};
 pub use spec::{ContractSpec, SpecErrors};
 pub use spec::{FromLayer, LayerKey, LayerMapping, layer_term, parameter_term};
-pub use targets::ProviderType;
 pub use targets::{PromptLayout, ProviderTerms, ReasoningValue};
+pub use targets::{ProviderType, TextProfile};
 pub(crate) use targets::{Sampling, TargetTerms};
-pub use term_fault::TermFault;
 pub use terms::{
-    CONTRACT_FORMAT, Completion, Grounds, QueueTerms, SEMANTICS_VERSION, Terms, ToolPolicy,
-    ToolProof, ToolTerms, ToolTransport,
+    CONTRACT_FORMAT, Completion, Grounds, QueueTerms, SEMANTICS_VERSION, TermFault, Terms,
+    ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use terms::{
     CallLimits, ContextBudget, ContractMetadata, CycleException, Page, PolicyDecision,
     ToolOutputBudget,
 };
-pub use text_profile::TextProfile;
 pub(crate) use tokenizer::Counting;
 pub use tokenizer::Tokenizer;
 pub(crate) use tool_filter::ToolFilter;
 pub(crate) use tool_pattern::pattern_takes;
-pub use unusable_tools::way_without_tools;
 pub use validators::Validators;
 pub use validators::check_input;
 pub(crate) use value_bounds::StepsLeft;
-pub use web_address::check_address;
 pub(crate) use workflow::{
     Condition, Delegate, Dependencies, ForEach, If, Parallel, Part, Template, Test, ToolUse,
     WORKFLOW_FORMAT, While, WorkflowFault,

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
+use super::execution_contract::settled;
 use super::schema_bounds::join;
-use super::settled::settled;
 use super::{ToolCapability, ToolTerms};
 use crate::message::{char_prefix, escaped_line};
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::execution_contract::canonical;
+use super::execution_contract::{canonical, settled};
 use super::manifest::definition;
-use super::server_terms::BUILTIN;
+use super::server_terms::{BUILTIN, own_name};
 use super::session_tools::weight_of_session_tool;
-use super::settled::settled;
+use super::validators::Validators;
 use super::{
     AGENTS, BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT,
-    ServerCapability, ServerKind, ToolCapability, ToolPin, ToolTerms,
+    ServerCapability, ServerKind, Terms, ToolCapability, ToolPin, ToolTerms,
 };
 use crate::message::{MAX_EXACT, TokenCounter};
 
@@ -120,4 +120,89 @@ fn is_tool_name(name: &str, origin: &str) -> bool {
         b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-') || (b == b'.' && origin == AGENTS)
     };
     (1..=64).contains(&name.len()) && name.bytes().all(word)
+}
+
+/// The offered tool that is nearest to a name: the one of that name of any server, else one whose name is spelt nearly so.
+pub(super) fn meant_tool<'o>(
+    name: &str,
+    offered: impl Iterator<Item = &'o str> + Clone,
+) -> Option<&'o str> {
+    let own = |one: &&str| one.split_once("__").is_some_and(|(_, own)| own == name);
+    offered.clone().find(own).or_else(|| {
+        let limit = (name.chars().take(128).count() / 3).max(1);
+        let short = |text: &str| text.chars().take(128).collect::<String>();
+        let ranked = offered.map(|one| (strsim::osa_distance(&short(name), &short(one)), one));
+        ranked
+            .filter(|(distance, _)| *distance <= limit)
+            .min()
+            .map(|(_, one)| one)
+    })
+}
+
+/// A name that no server offers, with the tool that is meant.
+pub(super) fn not_offered(terms: &Terms, name: &str) -> String {
+    let meant = meant_tool(name, terms.tools.iter().map(|tool| tool.name.as_str()));
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    format!("`{name}`, which no server offers{meant}")
+}
+
+/// What an author writes, so that tools whose input schema cannot be used are left out and the others of their servers stay; `None` if
+/// every schema can be used, or it is the author's own.
+pub fn way_without_tools(terms: &Terms) -> Option<String> {
+    let validators = Validators::default();
+    let exposed = terms.exposed_tools();
+    let unusable = exposed.filter(|tool| validators.fault(tool).is_some());
+    let mut by_server: BTreeMap<&String, (ServerKind, Vec<&str>)> = BTreeMap::new();
+    for tool in unusable {
+        let mut servers = terms.servers.iter();
+        let found = servers.find(|(name, server)| server.kind.origin(name) == tool.origin);
+        let Some((name, server)) = found else {
+            continue;
+        };
+        let own = tool.name.strip_prefix(&server.kind.prefix(name));
+        let (_, tools) = by_server
+            .entry(name)
+            .or_insert_with(|| (server.kind, Vec::new()));
+        tools.push(own.unwrap_or(&tool.name));
+    }
+    let ways = by_server.into_iter().filter_map(|(name, (kind, tools))| {
+        let section = match kind {
+            ServerKind::Openapi => "openapiSpecs",
+            ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
+                "mcpServers"
+            }
+            ServerKind::Agents | ServerKind::Builtin | ServerKind::Host | ServerKind::Rest => {
+                return None;
+            }
+        };
+        let quoted = serde_json::json!(tools);
+        let (own, place) = (own_name(name), kind.place(name));
+        Some(format!(
+            "`\"toolsDenied\": {quoted}` of {section}.{own} in .ai-agent.json, `tools_denied: {quoted}` of {place} in a contract file"
+        ))
+    });
+    let ways = ways.collect::<Vec<_>>();
+    (!ways.is_empty()).then(|| format!("to go without it: {}", ways.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_suggested_by_its_own_name_and_by_its_spelling() {
+        let offered = [
+            "fs__read_file",
+            "git__git_log",
+            "git__git_status",
+            "read_file",
+        ];
+        let check = |name: &str, expect: Option<&str>| {
+            assert_eq!(meant_tool(name, offered.iter().copied()), expect, "{name}");
+        };
+        check("git_log", Some("git__git_log"));
+        check("git__gitlog", Some("git__git_log"));
+        check("raed_file", Some("read_file"));
+        check("weather", None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::factory::adapter_of;
 use super::grammar::grammar_faults;
-use super::term_fault::TermFault;
+use super::terms::TermFault;
 use super::tokenizer::tokenizer_fault;
 use super::{
     GrammarLanguage, ModelProfile, ProviderType, TargetTerms, Terms, TextProfile, ToolTransport,

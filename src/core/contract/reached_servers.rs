@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::masking::masked_argument;
-use super::queues::queue_of;
 use super::redaction::{SECRET_MARKER, recorded_url, variables_of};
 use super::server_terms::{BUILTIN, HOST};
+use super::spec::SANDBOX;
 use super::{
-    AGENTS, ContractSpec, McpTransport, OAuthTerms, OpenapiTerms, RestTerms, ServerKind,
-    ServerTerms, recorded_template, server_sandbox, shell_sandbox,
+    AGENTS, ContractSpec, McpTransport, Network, OAuthTerms, OpenapiTerms, QueueTerms, RestTerms,
+    SandboxSpec, SandboxTerms, ServerKind, ServerTerms, recorded_template,
 };
 
 /// As what monolith comes to the authorization server of a server; `None` if its author gives nothing for that.
@@ -133,4 +133,79 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
         servers.insert(name.clone(), terms);
     }
     servers
+}
+
+/// How many calls the default queue runs at once where the author does not say.
+const DEFAULT_CONCURRENT: u32 = 16;
+
+/// Whether the author speaks of queues at all. Where not, calls wait for nothing.
+fn has_queues(spec: &ContractSpec) -> bool {
+    let named = spec
+        .tools
+        .servers
+        .values()
+        .any(|server| server.queue.is_some());
+    named || !spec.queues.is_empty()
+}
+
+/// The author's queues, and the default one where they lack it (000 §7).
+pub(super) fn queues(spec: &ContractSpec) -> BTreeMap<String, QueueTerms> {
+    let mut queues = spec.queues.clone();
+    if has_queues(spec) {
+        let default_value = QueueTerms {
+            concurrent: DEFAULT_CONCURRENT,
+        };
+        queues
+            .entry(QueueTerms::DEFAULT.to_owned())
+            .or_insert(default_value);
+    }
+    queues
+}
+
+/// The queue of a server that names one, or none; none if the contract has none.
+pub(super) fn queue_of(spec: &ContractSpec, named: Option<&str>) -> Option<String> {
+    let named = named.unwrap_or(QueueTerms::DEFAULT);
+    has_queues(spec).then(|| named.to_owned())
+}
+
+/// What confines the commands of the built-in shell.
+pub fn shell_sandbox(given: Option<&SandboxSpec>) -> SandboxTerms {
+    let given = given.cloned().unwrap_or_default();
+    let network = given.network == Some(Network::On);
+    let or = |limit: Option<u64>, default_value: u64| limit.or(Some(default_value));
+    let limited = SandboxSpec {
+        cpu_s: or(given.cpu_s, SANDBOX.cpu_s.default_value),
+        file_mb: or(given.file_mb, SANDBOX.file_mb.default_value),
+        memory_mb: or(given.memory_mb, SANDBOX.memory_mb.default_value),
+        open_files: or(given.open_files, SANDBOX.open_files.default_value),
+        processes: or(given.processes, SANDBOX.processes.default_value),
+        ..given
+    };
+    sandbox(limited, network)
+}
+
+/// What confines a tool server, where its author says anything of it: the files, and what is stated.
+pub fn server_sandbox(given: &SandboxSpec) -> SandboxTerms {
+    sandbox(given.clone(), given.network != Some(Network::Off))
+}
+
+fn sandbox(given: SandboxSpec, network: bool) -> SandboxTerms {
+    if given.off {
+        return SandboxTerms {
+            network: true,
+            ..SandboxTerms::default()
+        };
+    }
+    SandboxTerms {
+        confined: true,
+        cpu_s: given.cpu_s,
+        file_mb: given.file_mb,
+        memory_mb: given.memory_mb,
+        network,
+        open_files: given.open_files,
+        processes: given.processes,
+        read: given.read,
+        sockets: given.sockets,
+        write: given.write,
+    }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::pattern_states::pattern_states;
-use super::value_bounds::{StepsLeft, ValueBounds};
+use super::value_bounds::{StepsLeft, ValueBounds, pattern_states};
 use crate::message::char_prefix;
 
 /// The longest input schema in bytes.

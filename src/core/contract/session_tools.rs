@@ -4,9 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::execution_contract::canonical;
+use super::execution_contract::{canonical, settled};
 use super::final_report::FINAL_REPORT;
-use super::settled::settled;
 use super::spec::FINAL_REPORT as FINAL_REPORT_KEYS;
 use super::{
     Completion, FinalReportSpec, FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::approval_rule::ApprovalRule;
-use super::hex_digest::HexDigest;
+use super::compiled_schema::HexDigest;
 use super::{
     AgentTerms, BigCount, DelegateTerms, DelegationTerms, FinalReportTerms, FlowRule, LabelRule,
     ModelProfile, PriceTable, ProviderTerms, RedactionTerms, ServerTerms, TargetTerms,
@@ -424,5 +424,42 @@ impl Terms {
         self.tools
             .iter()
             .filter(move |tool| !none && self.allows(&tool.name))
+    }
+}
+
+/// A rule that a contract's terms break, and the value of the author's file that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TermFault {
+    /// The dotted paths of other values that the rule is about.
+    pub also: &'static [&'static str],
+    /// The dotted path of the value; `None` if the rule is about no value of the file.
+    pub path: Option<String>,
+    /// The rule, as a check records it.
+    pub text: String,
+}
+
+impl TermFault {
+    /// A fault of the value at that path.
+    pub(super) fn at(path: impl Into<String>, text: String) -> Self {
+        Self {
+            also: &[],
+            path: Some(path.into()),
+            text,
+        }
+    }
+
+    /// The same, about these values of the file, too.
+    pub(super) const fn and(mut self, also: &'static [&'static str]) -> Self {
+        self.also = also;
+        self
+    }
+
+    /// A fault of something that is not in the file, such as a tool that a server offers.
+    pub(super) const fn elsewhere(text: String) -> Self {
+        Self {
+            also: &[],
+            path: None,
+            text,
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! The JSON Schema of a stored contract. Does not validate documents.
 
+use std::fs;
+use std::path::Path;
+
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use super::Terms;
-use super::hex_digest::HexDigest;
+use super::compiled_schema::HexDigest;
 
 /// The JSON Schema of a stored contract: the terms, their id and their hash. `contracts/contract.schema.json` holds it.
 #[must_use]
@@ -40,11 +43,28 @@ pub(crate) fn contract_schema() -> Value {
     schema
 }
 
+/// The file, from the folder of the package, holds this schema. `UPDATE_SCHEMAS` in the environment writes it.
+#[track_caller]
+pub(super) fn is_shipped(file: &str, schema: &Value) {
+    let generated = serde_json::to_string_pretty(schema).unwrap() + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(file);
+    if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+        fs::write(&path, &generated).unwrap();
+    }
+    let shipped = fs::read_to_string(path).unwrap();
+    assert!(
+        shipped == generated,
+        "{file} is not what the code gives: run the tests with UPDATE_SCHEMAS=1, and think of the format version",
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::contract::tests::make;
-    use crate::contract::tests_shipped_schema::is_shipped;
+    use crate::contract::tests_document_schema::is_shipped;
 
     #[test]
     fn the_shipped_schema_is_the_one_the_types_give() {

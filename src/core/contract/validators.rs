@@ -210,7 +210,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::contract::schema_rule::MAX_RULE_BYTES;
+    use crate::contract::compiled_schema::MAX_RULE_BYTES;
     use crate::contract::tests::make;
 
     fn compile(schema: &Value) -> Validators {

@@ -1,6 +1,6 @@
 //! The calls of one accepted message, from authorisation to observation.
 
-use super::delegated::{Delegated, Share};
+use super::child_run::{Delegated, Share};
 use super::texts::FailedReason;
 use super::{CallOrder, GivenInput};
 use crate::contract::RulePlace;

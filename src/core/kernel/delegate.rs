@@ -2,7 +2,7 @@
 //! proves something. Begins no run.
 
 use super::batch::{Batch, BatchCall, Settled, Slot};
-use super::delegated::{Delegated, Share};
+use super::child_run::{Delegated, Share};
 use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::outbox::Outbox;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::batch::{BatchCall, FailedEnd, Settled, Shown, Slot};
+use super::child_run::Share;
 use super::context::ContextLedger;
-use super::delegated::Share;
 use super::history::CallHistory;
 use super::machine::{Machine, Verdict};
 use super::stage::{Awaited, StageView};

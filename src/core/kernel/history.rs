@@ -1,8 +1,9 @@
 //! What a run has authorised so far, for the limits that look back (semantics §2).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::message::{Digest, DigestContext, ToolInvocation};
+use crate::message::{AgentMessage, Digest, DigestContext, ToolInvocation};
 
 static CALL_CONTEXT: DigestContext = DigestContext::new("monolith calls v1");
 static IDENTITY_CONTEXT: DigestContext = DigestContext::new("monolith identical call v1");
@@ -69,4 +70,44 @@ impl CycleTrace {
         }
         self.last = Some(next.to_owned());
     }
+}
+
+static CONVERSATION_CONTEXT: DigestContext = DigestContext::new("monolith conversation v1");
+
+/// The canonical conversation: messages are only ever appended, and the digest rolls with them.
+#[derive(Clone, Debug)]
+pub(super) struct Conversation {
+    messages: Vec<Arc<AgentMessage>>,
+    digest: Digest,
+}
+
+impl Conversation {
+    pub(super) const fn new() -> Self {
+        Self {
+            messages: Vec::new(),
+            digest: Digest::ZERO,
+        }
+    }
+
+    /// Appends a message: `D_n = H(D_(n-1), message)` over its canonical text.
+    pub(super) fn push(&mut self, message: AgentMessage) {
+        self.digest = conversation_digest(self.digest, &message);
+        self.messages.push(Arc::new(message));
+    }
+
+    pub(super) fn messages(&self) -> &[Arc<AgentMessage>] {
+        &self.messages
+    }
+
+    pub(super) const fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+/// The digest of a conversation whose digest was `before`, with one message more: what entries say of it.
+#[must_use]
+pub(crate) fn conversation_digest(before: Digest, message: &AgentMessage) -> Digest {
+    // A message holds strings and integers only: serialising it cannot fail.
+    let text = serde_json::to_string(message).unwrap_or_default();
+    CONVERSATION_CONTEXT.rolled(before, text.as_bytes())
 }

@@ -127,9 +127,7 @@ impl Machine {
                 "the closing request does not fit and is {over}: {projected} tokens of {fits}"
             ));
         }
-        self.counters.inferences = self.counters.inferences.saturating_add(1);
-        let inference = InferenceSeq(self.counters.inferences);
-        self.asked.insert(inference, target);
+        let inference = self.next_inference(target);
         outbox.infer(InferRequest {
             attempt: self.turn.attempt,
             closing: self.closing,
@@ -144,6 +142,28 @@ impl Machine {
         });
         outbox.context = Some(request_account);
         Awaited::Inference(inference)
+    }
+
+    /// Counts a request beside the turn's attempts, and returns it: without notices, tools and tags.
+    pub(super) fn side_request(&mut self, target: usize, expected_tokens: u64) -> InferRequest {
+        InferRequest {
+            attempt: self.turn.attempt,
+            closing: None,
+            expected_tokens,
+            inference: self.next_inference(target),
+            notices: Vec::new(),
+            target,
+            tools: ToolExposure::Withheld,
+            turn: self.turn.number,
+            xml: None,
+        }
+    }
+
+    fn next_inference(&mut self, target: usize) -> InferenceSeq {
+        self.counters.inferences = self.counters.inferences.saturating_add(1);
+        let inference = InferenceSeq(self.counters.inferences);
+        self.asked.insert(inference, target);
+        inference
     }
 
     fn exposure(&self) -> ToolExposure {

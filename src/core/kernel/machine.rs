@@ -1,23 +1,21 @@
 //! The machine's storage and its statig wiring: dispatch, superstates, and the hook that writes an entry per transition.
 
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use statig::blocking::{self, IntoStateMachine};
-use statig::{Outcome as Handled, StateOrSuperstate};
+use serde::Serialize;
+use statig::blocking::IntoStateMachine;
+use statig::{Outcome as Handled, StateOrSuperstate, blocking};
 
 use super::context::ContextLedger;
-use super::conversation::Conversation;
 use super::edges::{FromExecute, FromInfer, FromPrecheck, Reply};
 use super::flow::LabelLedger;
 use super::guard::{Guard, holds};
-use super::history::CallHistory;
+use super::history::{CallHistory, Conversation};
 use super::lineup::Lineup;
 use super::outbox::Outbox;
-use super::proof::Proof;
-use super::report::Report;
-use super::run_clock::RunClock;
+use super::predicate::Proof;
+use super::session::Report;
 use super::stage::{Resting, Stage, StageView};
 use super::turn::{Failure, Turn};
 use super::{
@@ -429,5 +427,47 @@ impl blocking::Superstate<Machine> for Region<'_> {
             Self::Live(resting) => Some(Region::Root(resting.view())),
             Self::Root(_) => None,
         }
+    }
+}
+
+/// How long a run has been parked for approvals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunClock {
+    parked_ms: u64,
+    /// When the wait began that is not over.
+    parked_since: Option<u64>,
+}
+
+impl RunClock {
+    /// A call waits from then on, where none did.
+    pub(crate) fn park(&mut self, at_ms: u64) {
+        self.parked_since.get_or_insert(at_ms);
+    }
+
+    /// No call waits any more.
+    pub(crate) fn unpark(&mut self, at_ms: u64) {
+        self.parked_ms = self.parked_ms(at_ms);
+        self.parked_since = None;
+    }
+
+    /// When the wait began that is not over.
+    pub(crate) const fn parked_since(self) -> Option<u64> {
+        self.parked_since
+    }
+
+    /// Milliseconds of waiting up to then.
+    pub(crate) fn parked_ms(self, at_ms: u64) -> u64 {
+        let since = self.parked_since.unwrap_or(at_ms);
+        self.parked_ms.saturating_add(at_ms.saturating_sub(since))
+    }
+
+    /// Milliseconds up to then, without those of waiting.
+    pub(crate) fn run_ms(self, at_ms: u64) -> u64 {
+        at_ms.saturating_sub(self.parked_ms(at_ms))
+    }
+
+    /// The waits that are over, and the one that is not.
+    pub(super) const fn key(self) -> (u64, Option<u64>) {
+        (self.parked_ms, self.parked_since)
     }
 }

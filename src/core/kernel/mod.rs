@@ -18,14 +18,10 @@
 
 mod approval;
 mod batch;
-mod child_end;
+mod child_run;
 mod commit;
 mod context;
-mod conversation;
-mod deadline;
-mod decision;
 mod delegate;
-mod delegated;
 mod digest;
 mod edges;
 mod effect;
@@ -36,12 +32,10 @@ mod execute;
 mod first_request;
 mod flow;
 mod flow_record;
-mod fold;
 mod gate;
 mod guard;
 mod history;
 mod infer;
-mod inherited;
 mod judge;
 mod lineup;
 mod machine;
@@ -52,22 +46,16 @@ mod outcome;
 mod precheck;
 mod predicate;
 mod predicates;
-mod proof;
 mod record;
-mod report;
 mod run;
-mod run_clock;
 mod sampling;
 mod session;
 mod stage;
 mod state;
 mod summary;
 mod suspend;
-mod target_cycle;
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod testing_messages;
 #[cfg(test)]
 mod tests_alphabet;
 #[cfg(test)]
@@ -87,8 +75,6 @@ mod tests_mutation;
 #[cfg(test)]
 mod tests_oracle;
 #[cfg(test)]
-mod tests_outcomes;
-#[cfg(test)]
 mod tests_questions;
 #[cfg(test)]
 mod tests_random;
@@ -96,8 +82,6 @@ mod tests_random;
 mod tests_review;
 #[cfg(test)]
 mod tests_rules;
-#[cfg(test)]
-mod tests_rulings;
 #[cfg(test)]
 mod tests_steps;
 #[cfg(test)]
@@ -108,8 +92,7 @@ mod texts;
 mod turn;
 mod validate_calls;
 
-pub use child_end::ChildEnd;
-pub(crate) use conversation::conversation_digest;
+pub use child_run::{ChildEnd, Inherited};
 pub use edges::EDGES;
 pub use effect::GivenInput;
 pub use effect::{CallOrder, DelegateOrder, Effect, InferRequest, ToolExposure};
@@ -128,18 +111,17 @@ pub use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
 pub use event::{MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
 pub(crate) use execute::judged_outcome;
 pub(crate) use flow_record::{FlowRecord, FlowSource};
-pub use fold::Fold;
 pub(crate) use gate::Admitted;
 #[cfg(debug_assertions)]
 pub use guard::{Guard, mutation::without};
-pub use inherited::Inherited;
+pub(crate) use history::conversation_digest;
+pub(crate) use machine::RunClock;
 pub(crate) use observe::observation_tokens;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub use predicate::{Predicate, PredicateName};
-pub use run::Run;
 #[cfg(debug_assertions)]
 pub use run::steps;
-pub(crate) use run_clock::RunClock;
+pub use run::{Fold, Run};
 pub use state::State;
 #[cfg(test)]
 pub(crate) use tests_random::{RandomRun, random_run};

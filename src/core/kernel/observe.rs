@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use super::ReportSource;
 use super::batch::{BatchCall, Ended, FailedEnd, Settled, Shown};
-use super::delegated::Delegated;
+use super::child_run::Delegated;
 use super::edges::FromObserve;
 use super::flow::Source;
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
-use super::proof::Proof;
-use super::report::Report;
+use super::predicate::Proof;
+use super::session::Report;
 use super::texts::FailedReason;
 use crate::contract::{ToolOutputBudget, ToolTransport};
 use crate::message::{

@@ -1,7 +1,6 @@
 //! PRECHECK: every check in its order, all recorded, the first failed gives the code (semantics §1).
 
-use super::commit::Carried;
-use super::decision::{Decision, Ending};
+use super::commit::{Carried, Decision, Ending};
 use super::edges::{FromPrecheck, Reply};
 use super::guard::{Guard, holds};
 use super::machine::Machine;

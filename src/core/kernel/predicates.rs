@@ -1,12 +1,12 @@
 //! The predicates of COMMIT (semantics §2): first match wins; inside an item the written order decides. Reads the machine,
 //! changes nothing.
 
+use super::commit::{Decision, Ending, Next};
 use super::context::{limit, ratio_threshold, schema_tokens, target_name};
-use super::decision::{Decision, Ending, Next};
 use super::guard::{Guard, holds};
 use super::lineup::position;
 use super::machine::{Machine, Verdict};
-use super::proof::{required_success, unproven_success};
+use super::predicate::{required_success, unproven_success};
 use super::turn::Failure;
 use super::{
     AgentOutcome, BlockReason, ClosingReason, ContextBlock, Interrupter, Outcome, OutcomeCode,

@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use statig::blocking::{IntoStateMachineExt, StateMachine};
 
+use super::commit::Next;
 use super::context::ContextLedger;
-use super::conversation::Conversation;
-use super::decision::Next;
 use super::digest::leaves_out_digests;
 use super::flow::LabelLedger;
-use super::history::CallHistory;
-use super::machine::{Input, Machine, Verdict};
+use super::history::{CallHistory, Conversation};
+use super::machine::{Input, Machine, RunClock, Verdict};
 use super::outbox::Outbox;
-use super::report::Report;
-use super::run_clock::RunClock;
+use super::session::Report;
 use super::stage::{Awaited, Stage};
 use super::turn::Turn;
 use super::{
@@ -293,4 +291,51 @@ fn rolled(events: Digest, event: &Event) -> Digest {
     // An event holds strings, integers and booleans only: serialising it cannot fail.
     let text = serde_json::to_string(event).unwrap_or_default();
     EVENTS_CONTEXT.rolled(events, text.as_bytes())
+}
+
+/// The machine alone, made again from its events: no request is written, no entry is sealed, and no clock is asked.
+#[derive(Clone)]
+pub struct Fold {
+    contract: Arc<ExecutionContract>,
+    run: Option<Run>,
+}
+
+impl Fold {
+    /// Begins to fold the run of a contract.
+    pub const fn new(contract: Arc<ExecutionContract>) -> Self {
+        Self {
+            contract,
+            run: None,
+        }
+    }
+
+    /// Takes the next event. The first one is the start of the run: what comes before it does nothing.
+    pub fn take(&mut self, event: Event) -> Vec<Effect> {
+        match (&mut self.run, event) {
+            (Some(run), event) => run.step(event),
+            (
+                None,
+                Event {
+                    event: EventKind::RunStarted(started),
+                    ..
+                },
+            ) => {
+                let validators = Arc::clone(self.contract.validators());
+                let (run, effects) = Run::start(Arc::clone(&self.contract), validators, *started);
+                self.run = Some(run);
+                effects
+            }
+            (None, _) => Vec::new(),
+        }
+    }
+
+    /// The machine after the events; `None` if the run has not begun.
+    pub fn into_run(self) -> Option<Run> {
+        self.run
+    }
+
+    /// The machine after the events so far; none before the run has begun.
+    pub const fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
 }

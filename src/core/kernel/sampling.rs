@@ -10,7 +10,7 @@ use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::texts::FailedReason;
-use super::{GivenInput, InferRequest, InferenceReturned, SampleRequest, ToolExposure};
+use super::{GivenInput, InferenceReturned, SampleRequest};
 use crate::message::{
     AdapterStatus, CallSeq, InferenceSeq, ObjectText, SamplingRequest, StopReason, is_blank,
 };
@@ -117,24 +117,13 @@ impl Machine {
         {
             return None;
         }
-        self.counters.inferences = self.counters.inferences.saturating_add(1);
-        let inference = InferenceSeq(self.counters.inferences);
-        self.asked.insert(inference, target);
+        let request = self.side_request(target, expected_tokens);
+        let inference = request.inference;
         outbox.sample(SampleRequest {
             call,
             max_tokens: asked.max_tokens,
             prompt: asked.prompt,
-            request: InferRequest {
-                attempt: self.turn.attempt,
-                closing: None,
-                expected_tokens,
-                inference,
-                notices: Vec::new(),
-                target,
-                tools: ToolExposure::Withheld,
-                turn: self.turn.number,
-                xml: None,
-            },
+            request,
         });
         Some(inference)
     }

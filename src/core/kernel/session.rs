@@ -8,11 +8,12 @@ use serde_json::value::RawValue;
 
 use super::entry::ReportRecord;
 use super::machine::Machine;
-use super::report::Report;
 use super::texts::FailedReason;
 use super::{OutcomeCode, ReportSource};
-use crate::contract::{ArgumentFault, BATCH, SessionTool};
-use crate::message::{AgentMessage, Digest, ObjectText, StopReason, ToolInvocation};
+use crate::contract::{ArgumentFault, BATCH, FinalReport, SessionTool};
+use crate::message::{
+    AgentMessage, Digest, ObjectText, StopReason, ToolInvocation, estimate_tokens,
+};
 
 /// What is answered to a progress report.
 pub(super) const PROGRESS_ANSWER: &str = "noted";
@@ -220,5 +221,40 @@ impl Machine {
     /// Whether the output was cut and a report is in it: half an answer is none (§12).
     pub(super) fn report_cut(&self, message: &AgentMessage, stop: StopReason) -> bool {
         stop == StopReason::Length && self.reports(message)
+    }
+}
+
+/// The final report of the run so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Report {
+    /// There is none.
+    #[default]
+    None,
+    /// A valid one that waits until the calls beside it have ended.
+    Held(FinalReport),
+    /// One that failed.
+    Broken(FailedReason),
+    /// The report of the run, and how it was given.
+    Accepted(FinalReport, ReportSource),
+}
+
+impl Report {
+    /// What the answer to a failed one weighs; the others are answered by what is around them.
+    pub(super) fn answer_tokens(&self) -> u64 {
+        match self {
+            Self::Broken(reason) => estimate_tokens(&reason.observation()),
+            Self::None | Self::Held(_) | Self::Accepted(_, _) => 0,
+        }
+    }
+
+    /// What of it a decision can depend on.
+    pub(super) const fn key(&self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Held(_) => 1,
+            Self::Broken(_) => 2,
+            Self::Accepted(_, ReportSource::Tool) => 3,
+            Self::Accepted(_, ReportSource::Text) => 4,
+        }
     }
 }

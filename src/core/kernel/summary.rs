@@ -2,12 +2,12 @@
 //! whatever goes wrong with it, the cut stands.
 
 use super::batch::{Batch, Shown};
+use super::commit::Next;
 use super::context::limit;
-use super::decision::Next;
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::texts::{summary_head, summary_preamble};
-use super::{InferRequest, InferenceReturned, SummaryRequest, ToolExposure};
+use super::{InferenceReturned, SummaryRequest};
 use crate::message::{
     AdapterStatus, CallSeq, EnvelopeStatus, InferenceSeq, StopReason, ToolEnvelope,
     estimate_tokens, exact_sum, is_blank,
@@ -39,23 +39,12 @@ impl Machine {
         {
             return None;
         }
-        self.counters.inferences = self.counters.inferences.saturating_add(1);
-        let inference = InferenceSeq(self.counters.inferences);
-        self.asked.insert(inference, target);
+        let request = self.side_request(target, expected_tokens);
+        let inference = request.inference;
         outbox.summarise(SummaryRequest {
             call,
             full,
-            request: InferRequest {
-                attempt: self.turn.attempt,
-                closing: None,
-                expected_tokens,
-                inference,
-                notices: Vec::new(),
-                target,
-                tools: ToolExposure::Withheld,
-                turn: self.turn.number,
-                xml: None,
-            },
+            request,
             room_bytes,
             tool: envelope.tool.clone(),
         });

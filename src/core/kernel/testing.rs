@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-pub(super) use super::testing_messages::{call, calls, native, rejected, text};
+pub(super) use super::tests_letters::{call, calls, native, rejected, text};
 use super::{
     BringUpFault, DelegateOrder, Effect, EntryDraft, Event, EventKind, InferRequest,
     InferenceFailed, InferenceReturned, Outcome, Probed, ProbedTarget, Run, RunStarted, State,

@@ -1,8 +1,10 @@
 //! What a provider's filter of tools changes: what a request weighs, and what becomes of a call that its model was not offered.
 
+use serde_json::Value;
+
 use super::testing::*;
-use super::{DropReason, InferenceFailed, ToolExposure};
-use crate::contract::{ProviderTerms, Terms, ToolPolicy};
+use super::{Approval, DropReason, InferenceFailed, ToolExposure};
+use crate::contract::{ApprovalAction, ApprovalRule, ProviderTerms, Terms, ToolPolicy};
 use crate::kernel::EventKind;
 use crate::message::{ProviderFault, ProviderFaultClass};
 
@@ -96,4 +98,55 @@ fn a_permanent_fault_drops_its_target_for_the_run() {
     assert_eq!(two.request().map(|request| request.target), Some(1));
     two.fail(ProviderFaultClass::Network);
     assert_eq!(two.request().map(|request| request.target), Some(1));
+}
+
+/// What becomes of a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum RuleResult {
+    Runs,
+    Asks,
+    /// Denied, and by which rule.
+    Denies(String),
+}
+
+/// A rule that is about the calls of a tool, with that path alone where one is given.
+pub(super) fn rule(tool: &str, path: Option<&str>, action: ApprovalAction) -> ApprovalRule {
+    ApprovalRule {
+        action,
+        arguments: path.map(|path| serde_json::json!({"properties": {"path": {"const": path}}})),
+        tool: tool.to_owned(),
+    }
+}
+
+pub(super) fn rule_result(terms: &Terms, name: &str, arguments: &str) -> RuleResult {
+    let arguments: Value = serde_json::from_str(arguments).unwrap();
+    for (n, rule) in terms.approval.iter().enumerate() {
+        let named = match rule.tool.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == rule.tool,
+        };
+        let path = |schema: &Value| schema["properties"]["path"]["const"].clone();
+        let meant = rule.arguments.as_ref().map(path);
+        if !named || meant.is_some_and(|path| arguments["path"] != path) {
+            continue;
+        }
+        return match rule.action {
+            ApprovalAction::Allow => RuleResult::Runs,
+            ApprovalAction::Ask => RuleResult::Asks,
+            ApprovalAction::Deny => {
+                RuleResult::Denies(format!("denied: approval: approval.{n} of the contract"))
+            }
+        };
+    }
+    if terms.require_approval.iter().any(|one| one == name) {
+        RuleResult::Asks
+    } else {
+        RuleResult::Runs
+    }
+}
+
+/// Whether an answer is of one of those whose answers count.
+pub(super) fn counts(terms: &Terms, answer: &Approval) -> bool {
+    let by = answer.answerer.as_ref().map(|answerer| &answerer.key);
+    terms.approvers.is_empty() || by.is_some_and(|key| terms.approvers.contains(key))
 }

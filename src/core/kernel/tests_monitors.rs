@@ -4,11 +4,10 @@ mod agents;
 mod effects;
 mod ends;
 mod flows;
-mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tests_rulings::{RuleResult, counts, rule_result};
+use super::tests_filter::{RuleResult, counts, rule_result};
 use super::{
     AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
     Outcome, OutcomeCode as Code, Run, SampleRequest, State, SummaryRequest, ToolExposure,

@@ -5,8 +5,6 @@
 mod agents;
 mod commit;
 mod events;
-mod flows;
-mod nearest;
 mod questions;
 mod responses;
 mod samples;
@@ -17,7 +15,7 @@ use std::sync::Arc;
 
 use super::AgentOutcome as Class;
 use super::OutcomeCode as Code;
-use super::tests_rulings::{RuleResult, counts, rule_result};
+use super::tests_filter::{RuleResult, counts, rule_result};
 use super::{
     Approval, ClosingReason, Effect, EntryKind, Event, EventKind, InferenceReturned, LostEffect,
     Outcome, Resumed, RunStarted, ToolExposure, texts,

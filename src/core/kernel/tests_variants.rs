@@ -1,6 +1,5 @@
 //! The contracts that exploration walks through: small budgets, each with the letters that matter to it.
 
-mod agents;
 pub(super) mod contracts;
 mod variant;
 
@@ -485,12 +484,12 @@ pub(super) const VARIANTS: &[Variant] = &[
             ],
         ],
     },
-    agents::DELEGATING,
-    agents::PROVING,
-    agents::NOT_ALLOWED,
-    agents::GRANTED,
-    agents::LABELLED,
-    agents::INHERITING,
+    DELEGATING,
+    PROVING,
+    NOT_ALLOWED,
+    GRANTED,
+    LABELLED,
+    INHERITING,
     Variant {
         name: "optional: rules about calls, signed answers",
         terms: ruled,

@@ -4,8 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 use super::OutcomeCode;
-use super::lineup::{Lineup, position};
-use super::target_cycle::TargetCycle;
+use super::lineup::{Lineup, TargetCycle, position};
 use crate::message::ProviderFaultClass;
 
 const BACKOFF_FIRST_MS: u64 = 1_000;

@@ -8,6 +8,8 @@ use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::RunId;
+
 /// A BLAKE3 digest. In JSON and in text: lower-case hex, 64 characters.
 ///
 /// ```
@@ -215,6 +217,16 @@ impl Visitor<'_> for FromText {
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
         text.parse().map_err(E::custom)
     }
+}
+
+/// What the genesis hash of a run is derived under.
+pub(crate) static GENESIS_CONTEXT: DigestContext =
+    DigestContext::new("monolith transcript v1 genesis");
+
+/// `H_0` of a run (semantics §9): what its chain begins with, and what its tags are named after.
+#[must_use]
+pub fn genesis(contract_hash: Digest, run_id: &RunId) -> Digest {
+    GENESIS_CONTEXT.framed(&[contract_hash.as_bytes(), run_id.as_str().as_bytes()])
 }
 
 #[cfg(test)]

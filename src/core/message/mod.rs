@@ -10,8 +10,6 @@
 
 mod adapter_result;
 mod agent_message;
-mod amount;
-mod blank;
 mod child_run;
 mod confinement;
 mod cut;
@@ -21,14 +19,9 @@ mod exact;
 mod excerpt;
 mod fault;
 mod file_changes;
-mod genesis;
 mod ids;
 mod input_exchange;
-mod instant;
 mod invisible;
-mod json_size;
-mod members;
-mod object_fault;
 mod object_text;
 mod provider_fault;
 mod reasoning;
@@ -45,15 +38,13 @@ pub use adapter_result::{Repair, Withheld};
 pub(crate) use adapter_result::{TagFlaw, TagWarning};
 pub use agent_message::{AgentMessage, Role, ToolInvocation};
 pub use agent_message::{Observed, ObservedStatus};
-pub use amount::{amount, noun_for};
-pub(crate) use blank::is_blank;
 pub use confinement::{Confinement, MemoryScope, SandboxPart, SandboxStrength, ServerConfinement};
 pub use cut::char_prefix;
 pub(crate) use cut::{DEFAULT_TRUNCATION_MARKER, cut_to_limit};
-pub use digest::Digest;
-#[cfg(test)]
-pub(crate) use digest::hashed;
+pub use digest::{Digest, genesis};
 pub use digest::{DigestBuilder, DigestContext};
+#[cfg(test)]
+pub(crate) use digest::{GENESIS_CONTEXT, hashed};
 pub use envelope::{
     ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, InputQuestion, SamplingRequest,
     ToolEnvelope, ToolOutcome,
@@ -63,16 +54,10 @@ pub use exact::{MAX_EXACT, inexact_integer};
 pub(crate) use excerpt::excerpt;
 pub use fault::FailureCode;
 pub use file_changes::{FileChange, FileChanges};
-#[cfg(test)]
-pub(crate) use genesis::GENESIS_CONTEXT;
-pub use genesis::genesis;
 pub use ids::{CallSeq, InferenceSeq, RunId};
 pub use input_exchange::{InputAnswer, InputExchange};
-pub use instant::{rfc3339, utc};
+pub(crate) use invisible::is_blank;
 pub use invisible::{escaped, escaped_line, invisible_code_points, is_invisible};
-pub(crate) use json_size::JsonSize;
-pub use members::Members;
-pub use object_fault::ObjectFault;
 pub use object_text::ObjectText;
 pub use provider_fault::{ProviderFault, ProviderFaultClass};
 pub(crate) use reasoning::{ReasoningPart, ReasoningText, ReasoningTrace};
@@ -82,8 +67,8 @@ pub(crate) use server_statement::ServedBy;
 pub use server_statement::{NamedText, ToolServerStatement};
 pub use token_counter::NoTokenizers;
 pub use token_counter::{QuarterBytes, TokenCounter, TokenCounters};
-pub use usage::Usage;
 pub use usage::estimate_tokens;
-pub(crate) use value::{RoundedValue, is_recorded_exactly, rounded_value};
-pub use value::{exact_value, nearest_value};
-pub use version::{VersionFault, check_version};
+pub use usage::{Usage, amount, noun_for};
+pub(crate) use value::{JsonSize, RoundedValue, is_recorded_exactly, rounded_value};
+pub use value::{Members, ObjectFault, exact_value, nearest_value};
+pub use version::{VersionFault, check_version, rfc3339, utc};

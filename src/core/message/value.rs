@@ -4,12 +4,10 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::Visitor;
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
-
-use super::{Members, ObjectFault};
 
 /// Maximum depth of a value. Deeper text is refused before a value is built.
 const MAX_DEPTH: usize = 64;
@@ -255,9 +253,95 @@ pub(super) fn walk(value: &RawValue, depth: usize) -> Result<(), ObjectFault> {
         .try_for_each(|child| walk(child, depth + 1))
 }
 
+/// How large a JSON text is, found without building anything from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JsonSize {
+    /// How deeply objects and lists nest; a scalar is 0 deep.
+    pub depth: u64,
+    /// The members of all objects and the items of all lists.
+    pub values: u64,
+}
+
+impl JsonSize {
+    /// Of a text without white space between its tokens; of any other text it is a bound.
+    pub(crate) fn of(text: &str) -> Self {
+        let (mut size, mut depth) = (Self::default(), 0_u64);
+        let (mut in_string, mut escaped, mut opened) = (false, false, false);
+        for byte in text.bytes() {
+            if in_string {
+                match byte {
+                    _ if escaped => escaped = false,
+                    b'\\' => escaped = true,
+                    b'"' => in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            let first = opened && !matches!(byte, b'}' | b']');
+            size.values = size.values.saturating_add(u64::from(first || byte == b','));
+            opened = matches!(byte, b'{' | b'[');
+            match byte {
+                b'"' => in_string = true,
+                b'{' | b'[' => depth = depth.saturating_add(1),
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            size.depth = size.depth.max(depth);
+        }
+        size
+    }
+}
+
+/// A JSON object's members in their order, duplicate keys included; each value as it is written.
+pub struct Members<'a>(pub Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Ordered;
+        impl<'de> Visitor<'de> for Ordered {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Ordered)
+    }
+}
+
+/// Why a text is not the text of one JSON object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ObjectFault {
+    /// The text is not JSON: cut off, or with something after the value.
+    #[error("not valid JSON (line {line}, column {column})")]
+    InvalidJson {
+        /// Line in the text, from 1.
+        line: usize,
+        /// Column in the text, from 1.
+        column: usize,
+    },
+    /// The text is JSON, but of another type: null, an array, a string, a number.
+    #[error("not a JSON object")]
+    NotObject,
+    /// An object in it names the same key twice.
+    #[error("the same key stands twice in one object")]
+    DuplicateKey,
+    /// It nests deeper than 64 levels.
+    #[error("nested deeper than 64 levels")]
+    TooDeep,
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{JsonSize, *};
 
     #[test]
     fn a_number_between_two_doubles_is_both() {
@@ -355,5 +439,19 @@ mod tests {
         );
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
         check(&deep, Err(ObjectFault::TooDeep));
+    }
+
+    #[test]
+    fn members_items_and_levels_are_counted() {
+        let check = |text: &str, values: u64, depth: u64| {
+            assert_eq!(JsonSize::of(text), JsonSize { depth, values }, "{text}");
+        };
+        check("", 0, 0);
+        check("7", 0, 0);
+        check(r#""[,{""#, 0, 0);
+        check("[]", 0, 1);
+        check("[[],{}]", 2, 2);
+        check(r#"{"a":[1,2,{"b":"\",[{"}],"c":{}}"#, 6, 3);
+        check(&"[".repeat(10_000), 9_999, 10_000);
     }
 }

@@ -14,35 +14,30 @@
 //! ```
 
 mod align;
-mod blob_source;
 mod boundary;
 mod closed_history;
 mod decision;
 mod difference;
 mod fork;
-mod live_report;
-mod opening;
 mod pointer;
 mod reissuer;
 mod replayer;
 mod report;
 mod tool_result;
-mod unfinished;
 mod what_if;
 mod what_if_event;
-mod what_if_report;
 
 pub use align::{DecisionShape, FieldDifference, Pairing, align, field_differences};
-pub use blob_source::BlobSource;
 pub use difference::{Attribution, Difference};
+pub use tool_result::BlobSource;
 
 pub use fork::{Fork, ForkFault, ForkPoint};
-pub use live_report::LiveReport;
 pub use pointer::first_difference;
 pub use pointer::{ABSENT, differences};
 pub use reissuer::{LiveScope, Reissue, Reissuer};
 pub use replayer::Replayer;
-pub use report::ReplayReport;
-pub use unfinished::Unfinished;
+pub use report::{
+    LiveReport, OtherDecision, RecordingMismatch, ReplayReport, TermsDifference, Unfinished,
+    WhatIfReport,
+};
 pub use what_if::WhatIf;
-pub use what_if_report::{OtherDecision, RecordingMismatch, TermsDifference, WhatIfReport};

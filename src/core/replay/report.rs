@@ -3,6 +3,9 @@
 use serde::Serialize;
 
 use super::Difference;
+use crate::kernel::{Outcome, State};
+use crate::message::Digest;
+use crate::session::Session;
 use crate::transcript::FirstBad;
 
 /// What a replay found.
@@ -48,4 +51,117 @@ impl ReplayReport {
             ..self
         }
     }
+}
+
+/// What would have happened under another contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhatIfReport {
+    /// Whether the run would have ended in the same class and code.
+    pub same_outcome: bool,
+    /// The recorded contract's hash.
+    pub recorded_contract: Digest,
+    /// The other contract's hash.
+    pub other_contract: Digest,
+    /// The fields in which the contracts differ; at most 1,000.
+    pub contract_differences: Vec<TermsDifference>,
+    /// Why the other contract is refused before the first request: the check of PRECHECK that fails; left out where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Entries of the recording.
+    pub entries: u64,
+    /// How many of them decide the same under the other contract, apart from what follows from the contract alone.
+    pub same_decisions: u64,
+    /// The first entry that decides otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_other_decision: Option<OtherDecision>,
+    /// Where the recording no longer fits: nothing is known from there on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_longer_fits: Option<RecordingMismatch>,
+    /// How the recorded run ended; null where it has no end.
+    pub recorded_outcome: Option<Outcome>,
+    /// How it would have ended; null where the recording does not say.
+    pub outcome: Option<Outcome>,
+    /// What could not be compared, and why; left out where everything was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_compared: Vec<String>,
+}
+
+/// A field in which two contracts differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TermsDifference {
+    /// RFC 6901 pointer into the contract's document.
+    pub pointer: String,
+    /// The recorded contract's value, at most 400 bytes.
+    pub recorded: String,
+    /// The other contract's value, at most 400 bytes.
+    pub other: String,
+}
+
+/// An entry that decides otherwise under the other contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OtherDecision {
+    /// The entry's number.
+    pub seq: u64,
+    /// The recorded state after the entry; absent where nothing is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// The first field of the entry that differs: an RFC 6901 pointer.
+    pub pointer: String,
+    /// What was decided, in words.
+    pub recorded: String,
+    /// What would be decided, in words.
+    pub other: String,
+}
+
+/// Where a recording no longer fits a run under another contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordingMismatch {
+    /// The entry's number.
+    pub seq: u64,
+    /// Why, in words.
+    pub why: String,
+    /// What is recorded there.
+    pub recorded: String,
+    /// What the run would do there.
+    pub other: String,
+}
+
+/// The state of a run without an end, after a fresh machine has decided every entry again as recorded.
+pub struct Unfinished {
+    /// How many requests each target has answered, in the contract's order; lost ones are not counted.
+    pub answered: Vec<usize>,
+    /// The last recorded moment, in milliseconds since the run began.
+    pub at_ms: u64,
+    /// The hash of the last entry.
+    pub head: Digest,
+    /// The run, to be driven on.
+    pub session: Session,
+}
+
+/// The result of making the requests and calls of a run again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LiveReport {
+    /// Whether every entry was decided again and everything that was asked again was answered alike.
+    pub same: bool,
+    /// Entries that were replayed.
+    pub entries: u64,
+    /// Requests that were sent again.
+    pub inferences: u64,
+    /// Calls that were made again.
+    pub calls: u64,
+    /// The first difference, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_difference: Option<Difference>,
+    /// Every difference, the first included; at most 1,000.
+    pub differences: Vec<Difference>,
+    /// Whether the run has no seal yet, and everything that is recorded so far was decided and answered alike; left out where
+    /// not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
+    /// What differs beside the answers: usage, reasoning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What was not compared, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_compared: Vec<String>,
 }

@@ -1,9 +1,10 @@
 //! Checks a recorded tool result against its call and the bytes that it names. Calls no tool.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Attribution;
 use super::replayer::Replayer;
-use super::{Attribution, BlobSource};
 use crate::kernel::{ToolReturned, observation_tokens};
 use crate::message::{
     ContentBlock, Digest, QuarterBytes, TokenCounter, ToolEnvelope, ToolOutcome, amount,
@@ -184,6 +185,33 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
         }
     }
     found
+}
+
+/// Where the bytes are that entries name by hash.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use crate::message::Digest;
+/// use super::BlobSource;
+///
+/// let blobs = BTreeMap::from([(Digest::of(b"bytes"), b"bytes".to_vec())]);
+/// assert_eq!(blobs.blob(Digest::of(b"bytes")), Some(b"bytes".to_vec()));
+/// ```
+pub trait BlobSource {
+    /// The bytes under that hash; none if they are not kept.
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>>;
+
+    /// Whether a tombstone says that the bytes under that hash were erased by design.
+    fn erased(&self, _hash: Digest) -> bool {
+        false
+    }
+}
+
+impl BlobSource for BTreeMap<Digest, Vec<u8>> {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        self.get(&hash).cloned()
+    }
 }
 
 #[cfg(test)]

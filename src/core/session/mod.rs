@@ -16,7 +16,6 @@ mod deltas;
 mod effects;
 mod error;
 mod input;
-mod issued;
 mod output;
 mod pieces;
 mod redaction;
@@ -28,15 +27,14 @@ mod whole_run;
 
 pub use error::SessionError;
 pub use input::{Control, Input};
-pub(crate) use issued::Issued;
 pub use output::{Append, Call, Delegation, Output, Request};
 pub use redaction::RedactionKey;
 pub use redaction::{
     KnownSecrets, KnownValues, Redactor, SCHEMES, can_be_matched, credentials_in, is_marked,
     is_scrubbed_form, is_scrubbed_json, key_texts,
 };
-pub(crate) use response::PartialResponse;
 pub use response::{DecodedEvent, ReceivedResponse};
+pub(crate) use response::{Issued, PartialResponse};
 pub use scrub::Scrub;
 pub use whole_run::Session;
 

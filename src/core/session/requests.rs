@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::SessionError;
-use super::issued::Issued;
 use super::output::Request;
-use super::response::PartialResponse;
+use super::response::{Issued, PartialResponse};
 use crate::adapter::{
     Adapter, AdapterError, RequestBody, RequestEncoder, RequestShape, ResponseMeta,
 };

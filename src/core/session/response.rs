@@ -1,11 +1,10 @@
 //! Decodes a response's bytes into its event: the only place where bytes become events. Does not know how bytes arrive.
 
-use super::issued::Issued;
 use super::scrub::{Scrub, Scrubbed};
 use crate::adapter::xml::transported;
-use crate::adapter::{Decoded, ResponseDecoder, ResponseMeta};
+use crate::adapter::{Adapter, Decoded, ResponseDecoder, ResponseMeta};
 use crate::contract::ExecutionContract;
-use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, Run};
+use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, Run, XmlOffer};
 use crate::message::{
     Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter,
     Usage,
@@ -236,5 +235,31 @@ impl EventDecoder<'_> {
             }),
             blobs: evidence.raw.into_iter().collect(),
         }
+    }
+}
+
+/// The part of a request that decoding its response needs.
+#[derive(Clone, Debug)]
+pub struct Issued {
+    /// By whose rules.
+    pub adapter: Adapter,
+    /// BLAKE3 over the body.
+    pub body: Digest,
+    /// Whether decoding itself is masked, so that prose is the backend's fault.
+    pub closed: bool,
+    /// Prompt tokens that the machine expected.
+    pub(crate) expected_tokens: u64,
+    /// Whether it stands beside the turns: for a summary, or what a server wants asked. No conversation shows it.
+    pub is_beside: bool,
+    /// Index of the target.
+    pub target: usize,
+    /// The tags that were offered.
+    pub xml: Option<XmlOffer>,
+}
+
+impl Issued {
+    /// Whether the text of a response may be shown before the whole of it is judged: tags carry what is no text.
+    pub(super) const fn releases(&self) -> bool {
+        !self.is_beside && self.xml.is_none()
     }
 }

@@ -3,9 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::error::SessionError;
-use super::issued::Issued;
 use super::output::Output;
-use super::response::{DecodedEvent, EventDecoder, PartialResponse, ReceivedResponse};
+use super::response::{DecodedEvent, EventDecoder, Issued, PartialResponse, ReceivedResponse};
 use super::whole_run::Session;
 use crate::adapter::ResponseMeta;
 use crate::kernel::{Admitted, EventKind, Run};

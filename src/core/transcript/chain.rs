@@ -1,7 +1,9 @@
 //! The hash chain of one run. Hashes texts; does not decode them.
 
-use super::{SealedEntry, canonical};
-use crate::kernel::{Action, EntryDraft};
+use serde::{Deserialize, Serialize};
+
+use super::{Flaw, canonical};
+use crate::kernel::{Action, EntryDraft, Event, State};
 use crate::message::{Digest, DigestContext, RunId, genesis};
 
 pub(super) static ENTRY_CONTEXT: DigestContext = DigestContext::new("monolith transcript v1 entry");
@@ -124,5 +126,39 @@ impl Chain {
         ]);
         self.length = self.length.saturating_add(1);
         self.head
+    }
+}
+
+/// One entry of a transcript as it is stored: the texts that were hashed, and the hash that chains them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SealedEntry {
+    /// The entry's number, from 0.
+    pub seq: u64,
+    /// The state after the entry.
+    pub state: State,
+    /// Canonical JSON of the event that began the step, or `null`.
+    pub event: String,
+    /// Canonical JSON of what the machine did.
+    pub action: String,
+    /// The head of the chain after this entry.
+    pub hash: Digest,
+}
+
+impl SealedEntry {
+    /// What the machine did, read back from its text.
+    ///
+    /// # Errors
+    /// [`Flaw`] where the text is not the canonical text of an action.
+    pub fn decode_action(&self) -> Result<Action, Flaw> {
+        canonical::decode("action", &self.action)
+    }
+
+    /// The event that began the step, read back from its text; none if the entry carries none.
+    ///
+    /// # Errors
+    /// [`Flaw`] where the text is neither `null` nor the canonical text of an event.
+    pub fn decode_event(&self) -> Result<Option<Event>, Flaw> {
+        canonical::decode("event", &self.event)
     }
 }

@@ -1,9 +1,13 @@
 //! The signed text over a run's entries. Does not know when one is due.
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
 
-use super::{Chain, Note, SealedOutcome, SecretKey};
+use super::{Chain, Note, SecretKey};
+use crate::contract::WorkflowOutcome;
 use crate::kernel::Outcome;
 use crate::message::{Digest, DigestContext, RunId};
 
@@ -173,4 +177,52 @@ pub(super) fn log_lines(text: &str) -> Option<(&str, u64, [u8; 32])> {
     let number: u64 = size.parse().ok()?;
     let hash = <[u8; 32]>::try_from(BASE64.decode(hash).ok()?).ok()?;
     (number.to_string() == size).then_some((origin, number, hash))
+}
+
+/// The outcome that a seal states. The classes of runs and of workflows differ, so its text says which it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SealedOutcome {
+    /// Of a run.
+    Run(Outcome),
+    /// Of a workflow.
+    Workflow(WorkflowOutcome),
+}
+
+impl SealedOutcome {
+    /// The class as it is written.
+    #[must_use]
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Run(outcome) => outcome.class.as_str(),
+            Self::Workflow(outcome) => outcome.class.as_str(),
+        }
+    }
+
+    /// The code as it is written.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Run(outcome) => outcome.code.as_str(),
+            Self::Workflow(outcome) => outcome.code.as_str(),
+        }
+    }
+}
+
+impl From<Outcome> for SealedOutcome {
+    fn from(outcome: Outcome) -> Self {
+        Self::Run(outcome)
+    }
+}
+
+impl From<WorkflowOutcome> for SealedOutcome {
+    fn from(outcome: WorkflowOutcome) -> Self {
+        Self::Workflow(outcome)
+    }
+}
+
+impl fmt::Display for SealedOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.class(), self.code())
+    }
 }

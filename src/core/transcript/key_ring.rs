@@ -1,7 +1,7 @@
 //! The trusted public keys and their rotations. Reads texts; opens no file.
 
-use super::blocks::{Block, BlockError, blocks};
 use super::note::{Note, Signed};
+use super::trust::{Block, BlockError, blocks};
 use super::{PublicKey, SecretKey};
 
 const ROTATION: &str = "monolith/rotation";

@@ -14,14 +14,12 @@
 
 mod answer;
 mod blobs;
-mod blocks;
 mod canonical;
 mod chain;
 mod checkpoint;
 mod deletion;
 #[cfg(test)]
 mod document;
-mod entry;
 mod file;
 mod flaw;
 #[cfg(test)]
@@ -48,7 +46,6 @@ pub(crate) mod sample;
 mod sample_actions;
 #[cfg(test)]
 mod sample_values;
-mod sealed_outcome;
 mod secret_key;
 #[cfg(test)]
 mod tests;
@@ -59,13 +56,11 @@ mod workflow_entry;
 
 pub(crate) use blobs::is_redacted;
 pub use blobs::{Presence, blob_references};
-pub use blocks::BlockError;
-pub use chain::{Chain, Link};
-pub use checkpoint::{Checkpoint, EarlierCheckpoints};
+pub use chain::{Chain, Link, SealedEntry};
+pub use checkpoint::{Checkpoint, EarlierCheckpoints, SealedOutcome};
 pub use deletion::{
     DeletedLeaf, DeletedParent, Deletion, LogDeletion, LogDeletions, SignedDeletion,
 };
-pub use entry::SealedEntry;
 pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};
 pub use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT, workflow_entry_line};
 pub use file::{blob_line, entry_line, header_line};
@@ -86,11 +81,10 @@ pub use report::Location;
 pub use report::{FirstBad, VerifyCheck, VerifyReport};
 pub use run_log::is_log_name;
 pub use run_log::{LogLeaf, TreeHead};
-pub use sealed_outcome::SealedOutcome;
 pub use secret_key::SecretKey;
 pub use tombstone::MAX_REASON_BYTES;
 pub use tombstone::Tombstone;
-pub use trust::{Pin, Trust};
+pub use trust::{BlockError, Pin, Trust};
 pub use verify::{LineVerifier, VerifyOptions, WithheldBlobs, verify_lines};
 pub use verify::{LogEvidence, NOT_DECIDED, ParentFound, Verifier, check_tree};
 pub use workflow_entry::{SealedWorkflowEntry, WorkflowHead};

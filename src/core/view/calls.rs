@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::activity::{Activities, Activity};
 use super::requested_calls::RequestedCalls;
+use super::turns::{Activities, Activity};
 use super::{ApprovalEnd, Call, CallEnd, Execution};
 use crate::contract::{ExecutionContract, RulePlace, pattern_takes};
 use crate::kernel::{Action, DroppedResult, Event, EventKind, ToolReturned, judged_outcome};

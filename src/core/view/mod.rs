@@ -12,16 +12,11 @@
 //!                                    └─▶ turns │ requests │ calls │ approvals │ reports │ usage │ preflight │ decisions
 //! ```
 
-mod activity;
 mod agreement;
 mod approvals;
 mod call;
 mod calls;
-mod decision;
 mod entry;
-mod last_request;
-mod outline;
-mod preflight;
 mod reports;
 mod requested_calls;
 mod requests;
@@ -32,21 +27,17 @@ mod servers;
 mod tests;
 mod tree_usage;
 mod turns;
-mod usage_totals;
 mod work_changes;
 
-pub use activity::Activity;
 pub use agreement::Departure;
 pub use approvals::{ApprovalEnd, Approvals};
 pub use call::{Call, CallEnd, Execution};
 pub use entry::DecodedEntry;
 pub use entry::Entry;
-pub use last_request::LastRequest;
-pub use outline::RunOutline;
-pub use preflight::Preflight;
 pub use reports::{Report, ReportFault};
-pub use requests::{Request, RequestEnd, RequestPurpose, has_web_page};
-pub use run_start::RunStart;
+pub use requests::{LastRequest, Request, RequestEnd, RequestPurpose, has_web_page};
+pub use run_start::{Preflight, RunOutline, RunStart};
 pub use run_view::RunView;
 pub use run_view::{Offence, Step};
 pub use tree_usage::TreeUsage;
+pub use turns::Activity;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::activity::{Activities, Activity};
+use super::turns::{Activities, Activity};
 use crate::adapter::xml::Nonce;
 use crate::contract::{ExecutionContract, FINAL_REPORT, ToolTransport};
 use crate::kernel::{Action, InferenceReturned, ReportSource, State};

@@ -1,6 +1,11 @@
 //! What entry 0 states of a run. Does not know later entries.
 
-use crate::kernel::{Event, EventKind, ParentRun, RunStarted};
+use super::{DecodedEntry, Entry};
+use crate::contract::ExecutionContract;
+use crate::kernel::{
+    Action, BringUpFault, Check, Counters, EntryKind, Event, EventKind, ParentRun, Predicate,
+    ProbedTarget, RunStarted, State,
+};
 use crate::message::{Digest, Role, RunId};
 
 /// What entry 0 states of a run.
@@ -41,6 +46,101 @@ impl From<&RunStarted> for RunStart {
             started_unix_ms: started.started_unix_ms,
             task: task.map(|task| task.content.clone()),
             workspace: started.workspace,
+        }
+    }
+}
+
+/// What was found before the first request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preflight {
+    /// Tool servers that did not come up.
+    pub bring_up: Vec<BringUpFault>,
+    /// The results of PRECHECK, in its order; empty before it was left.
+    pub checks: Vec<Check>,
+    /// What the last probe found of each target, in the contract's order.
+    pub probed: Vec<ProbedTarget>,
+}
+
+impl Preflight {
+    /// The check that failed, where one did.
+    pub fn failed(&self) -> Option<&Check> {
+        self.checks.iter().find(|check| !check.ok)
+    }
+}
+
+/// Why the machine left PRECHECK or COMMIT as it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The number of the entry.
+    pub seq: u64,
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// The state before.
+    pub from: State,
+    /// The state after.
+    pub to: State,
+    /// The predicate that fired.
+    pub predicate: Predicate,
+}
+
+impl Decision {
+    /// What the entry decided, where a predicate fired in it.
+    pub(super) fn of(action: &Action, at_ms: u64) -> Option<Self> {
+        Some(Self {
+            at_ms,
+            from: action.from,
+            predicate: action.predicate?,
+            seq: action.seq,
+            to: action.to,
+        })
+    }
+}
+
+/// What a list shows of a run, from its first entry and its last ones: nothing between them is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOutline {
+    /// The id of the contract.
+    pub contract_id: String,
+    /// What is used up.
+    pub counters: Counters,
+    /// Milliseconds since the run began, at the last event.
+    pub elapsed_ms: u64,
+    /// `provider/model` of each target, in the contract's order.
+    pub models: Vec<String>,
+    /// Whether a process left the run, to be gone on with, and no process has since; `None` if no entry records it.
+    pub suspended: Option<bool>,
+    /// What the user said last before the run.
+    pub task: Option<String>,
+}
+
+impl RunOutline {
+    /// The outline of a run with nothing but its beginning; none if `first` is no beginning.
+    pub fn begin(contract: &ExecutionContract, first: &DecodedEntry) -> Option<Self> {
+        let start = RunStart::of(first.entry().event?)?;
+        let targets = contract.targets.iter();
+        let models = targets.map(|target| format!("{}/{}", target.provider, target.model));
+        Some(Self {
+            contract_id: contract.contract_id().to_owned(),
+            counters: Counters::default(),
+            elapsed_ms: 0,
+            models: models.collect(),
+            suspended: None,
+            task: start.task,
+        })
+    }
+
+    /// Takes one of the last entries, in order.
+    pub fn take(&mut self, entry: Entry<'_>) {
+        self.counters = entry.action.counters;
+        if let Some(event) = entry.event {
+            self.elapsed_ms = event.at_ms;
+            match event.event {
+                EventKind::Suspended if entry.action.kind != EntryKind::Ignored => {
+                    self.suspended = Some(true);
+                }
+                EventKind::Resumed(_) => self.suspended = Some(false),
+                _ => {}
+            }
         }
     }
 }

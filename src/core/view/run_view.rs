@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use super::activity::Activities;
 use super::agreement::Agreement;
 use super::calls::Calls;
-use super::decision::Decision;
 use super::reports::Reports;
 use super::requested_calls::RequestedCalls;
 use super::requests::Requests;
+use super::run_start::Decision;
 use super::servers::Servers;
-use super::turns::Turns;
-use super::usage_totals::UsageTotals;
+use super::tree_usage::UsageTotals;
+use super::turns::{Activities, Turns};
 use super::work_changes::{WorkChanges, changes_files};
 use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;

@@ -11,7 +11,6 @@ use crate::transcript::{LineReader, Record, SealedEntry};
 
 mod agreement;
 mod calls;
-mod reports;
 
 /// A recorded run.
 struct Golden {

@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::env_file::is_name;
 use super::fault::DefinitionFault;
-use super::layer::Layer;
+use super::layer::{Layer, is_name, snake};
 use super::merged::Merged;
-use super::names::snake;
 use crate::driver::Environment;
 use monolith_core::contract::{Definition, ValueOrigin};
 

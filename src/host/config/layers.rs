@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::builder::Builder;
-use super::defaults::{defaults, report_format};
-use super::definition::definition;
+use super::definition::{defaults, definition, report_format};
 use super::fault::{ConfigFault, DefinitionFault, made, rendered};
-use super::layer::{Layer, variables_of};
+use super::layer::{DEFAULTS_SECTION, Layer, SECTIONS, default_term, section_of, variables_of};
 use super::layer_files::LayerFiles;
 use super::merged::Merged;
-use super::names::{DEFAULTS_SECTION, SECTIONS, default_term, section_of};
 use super::shown::{ShownValue, values};
 use super::trust_hash::place;
 use crate::driver::Environment;

@@ -9,15 +9,12 @@
 //! ```
 
 mod builder;
-mod defaults;
 mod definition;
-mod env_file;
 mod fault;
 mod layer;
 mod layer_files;
 mod layers;
 mod merged;
-mod names;
 mod sections;
 mod shown;
 #[cfg(test)]

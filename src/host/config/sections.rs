@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::builder::Builder;
 use super::fault::{ConfigFault, DefinitionFault};
+use super::layer::{OF_OTHERS, PERSISTENCE, QUEUES, SECTIONS, section_of};
 use super::layers::{Layers, names};
 use super::merged::Merged;
-use super::names::{OF_OTHERS, PERSISTENCE, QUEUES, SECTIONS, section_of};
 use monolith_core::contract::{DefinitionKind, LayerValue, QueueTerms, placeholders, suggest};
 
 /// Kinds of definitions that wait in queues.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::blocking::blocking;
 use super::bring_up::{Prepared, RunRequest, prepare_end, prepare_resume, reopen_below};
+use super::tasks::blocking;
 use super::{DriverError, Environment, Reopened};
 use crate::store::{Store, StoreError};
 use monolith_core::contract::ExecutionContract;

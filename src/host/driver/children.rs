@@ -1,43 +1,51 @@
-//! The runs below a run while it is driven: what is asked of it is asked of them.
+//! What the runs below a run are brought up with. Begins none.
 
-use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use monolith_core::contract::ContractSpec;
+use monolith_core::session::RedactionKey;
 
-use super::below::Below;
-use super::delegating::Drive;
-use super::waiting::Waiting;
-use crate::store::Store;
-use monolith_core::message::{CallSeq, RunId};
-use monolith_core::session::Control;
+use super::Environment;
+use super::agent_reader::ParentFile;
+use super::bring_up::RunRequest;
+use crate::store::Invocation;
 
-/// The runs below the run.
-pub(super) struct Children {
-    pub(super) below: Option<Below>,
-    /// Where each is asked for something that goes on.
-    pub(super) controls: BTreeMap<CallSeq, mpsc::Sender<Control>>,
-    /// How each is driven.
-    pub(super) drive: Drive,
-    pub(super) max_inferences: Option<usize>,
-    /// Whether the run above has ended, so that they are brought to their ends alone.
-    pub(super) orphan: bool,
-    pub(super) run_id: RunId,
-    pub(super) store: Store,
-    /// Those that wait for a person.
-    pub(super) waiting: Waiting,
+/// What the runs below a run are brought up with.
+#[derive(Clone)]
+pub(super) struct Below {
+    pub(super) environment: Environment,
+    pub(super) key: RedactionKey,
+    pub(super) parent: ParentFile,
+    /// What the contract of the run that delegates was made of.
+    pub(super) spec: Arc<ContractSpec>,
 }
 
-impl Children {
-    /// That call's run has come to its end.
-    pub(super) fn ended(&mut self, call: CallSeq) {
-        self.controls.remove(&call);
+impl Below {
+    /// What runs below that one are brought up with; `None` if it has no agents.
+    pub(super) fn of(request: &RunRequest, invocation: Option<&Invocation>) -> Option<Self> {
+        let parent = || ParentFile {
+            folder: request.contract_dir.clone(),
+            invocation: invocation.cloned(),
+        };
+        (!request.spec.agents.is_empty()).then(|| Self {
+            environment: request.environment.clone().for_runs_below(),
+            key: request.redaction_key.clone(),
+            parent: parent(),
+            spec: Arc::new(request.spec.clone()),
+        })
     }
 
-    /// What is asked of a run reaches all below it.
-    pub(super) fn broadcast(&self, control: &Control) {
-        for child in self.controls.values() {
-            // One that is so far behind was asked to end often enough.
-            drop(child.try_send(control.clone()));
+    /// What the runs below a run are ended with: nothing of them is read again.
+    pub(super) fn to_end(environment: &Environment, key: &RedactionKey) -> Self {
+        Self {
+            environment: environment.clone().for_runs_below(),
+            key: key.clone(),
+            parent: ParentFile {
+                folder: PathBuf::new(),
+                invocation: None,
+            },
+            spec: Arc::default(),
         }
     }
 }

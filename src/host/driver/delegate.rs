@@ -18,13 +18,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::DriverError;
 use super::agent_reader::ReadAgent;
-use super::below::Below;
-use super::blocking::blocking;
 use super::bring_up::{Prepared, Reopened, RunRequest, prepare_delegated, prepare_end};
 use super::child_state::{ChildState, Ended, Recorded, UpAgain, child_state, report_of, up_again};
+use super::children::Below;
 use super::delegating::{ChildChannels, Delegating};
 use super::perform::{CallBlobs, Done};
 use super::queues::{CallPermit, Queues};
+use super::tasks::blocking;
 use crate::tools::{Clock as _, Delegated, delegated_envelope};
 use monolith_core::contract::{
     DelegateTerms, Delegator, ExecutionContract, Label, task_of, ungranted,

@@ -1,25 +1,25 @@
 //! What a run below a run needs of the one that delegates to it. Begins none.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::message::{CallSeq, Digest, RunId, Scrubber};
+use monolith_core::session::{Control, Delegation};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::DriverError;
-use super::below::Below;
 use super::bring_up::Prepared;
 use super::child_state::ChildLink;
+use super::children::Below;
 use super::clock::RunClock;
-use super::finished::Finished;
-use super::observer::Observer;
+use super::observer::{Finished, Observer};
 use super::queues::Queues;
-use super::waiting::WaitingReport;
+use super::waiting::{Waiting, WaitingReport};
 use crate::store::Store;
-use monolith_core::contract::ExecutionContract;
-use monolith_core::message::{CallSeq, Digest, RunId, Scrubber};
-use monolith_core::session::{Control, Delegation};
 
 /// Drives a prepared run to its end. The loop of a run hands on itself: a run below is driven as the one above it is.
 pub(super) type Drive = for<'a> fn(
@@ -87,5 +87,36 @@ impl ChildChannels {
     pub(super) fn parent_has_ended(&mut self) -> bool {
         std::iter::from_fn(|| self.controls.try_recv().ok())
             .any(|asked| matches!(asked, Control::Parent))
+    }
+}
+
+/// The runs below the run.
+pub(super) struct Children {
+    pub(super) below: Option<Below>,
+    /// Where each is asked for something that goes on.
+    pub(super) controls: BTreeMap<CallSeq, mpsc::Sender<Control>>,
+    /// How each is driven.
+    pub(super) drive: Drive,
+    pub(super) max_inferences: Option<usize>,
+    /// Whether the run above has ended, so that they are brought to their ends alone.
+    pub(super) orphan: bool,
+    pub(super) run_id: RunId,
+    pub(super) store: Store,
+    /// Those that wait for a person.
+    pub(super) waiting: Waiting,
+}
+
+impl Children {
+    /// That call's run has come to its end.
+    pub(super) fn ended(&mut self, call: CallSeq) {
+        self.controls.remove(&call);
+    }
+
+    /// What is asked of a run reaches all below it.
+    pub(super) fn broadcast(&self, control: &Control) {
+        for child in self.controls.values() {
+            // One that is so far behind was asked to end often enough.
+            drop(child.try_send(control.clone()));
+        }
     }
 }

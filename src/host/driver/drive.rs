@@ -7,15 +7,14 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::bring_up::{Resumption, Start};
-use super::children::Children;
 use super::clock::RunClock;
-use super::finished::Finished;
+use super::delegating::Children;
 use super::host::Host;
-use super::observer::Observer;
+use super::observer::{Finished, Observer};
 use super::perform::{RequestSlots, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
-use super::run_servers::RunServers;
+use super::shared::RunServers;
 use super::waiting::Waiting;
 use super::{DriverError, Prepared};
 use crate::store::{Binding, Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};

@@ -9,10 +9,9 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::children::Children;
 use super::clock::sleep_until;
 use super::delegate::delegate;
-use super::delegating::{ChildChannels, Delegating};
+use super::delegating::{ChildChannels, Children, Delegating};
 use super::observer::Observer;
 use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
 use super::recorder::Recorder;

@@ -22,8 +22,6 @@
 
 mod agent_reader;
 mod ancestry;
-mod below;
-mod blocking;
 mod bring_up;
 mod child_state;
 mod children;
@@ -35,10 +33,8 @@ mod delegating;
 mod drive;
 mod environment;
 mod error;
-mod finished;
 mod host;
 mod interned;
-mod kept_files;
 mod key_file_error;
 mod key_files;
 mod key_leftovers;
@@ -51,9 +47,7 @@ mod perform;
 mod queue;
 mod queues;
 mod recorder;
-mod redaction_key;
 mod reissue;
-mod run_servers;
 mod runner;
 mod secrets;
 mod shared;
@@ -64,8 +58,6 @@ mod tests;
 #[cfg(test)]
 mod tests_bring_up;
 #[cfg(test)]
-mod tests_commits;
-#[cfg(test)]
 mod tests_local;
 #[cfg(test)]
 mod tests_protocols;
@@ -73,8 +65,6 @@ mod tests_protocols;
 mod tests_resume;
 #[cfg(test)]
 mod tests_signed;
-#[cfg(test)]
-mod tests_summary;
 #[cfg(test)]
 mod tests_time;
 #[cfg(test)]
@@ -88,7 +78,6 @@ mod workflow;
 
 pub use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub use ancestry::{answered_before, labels_at, played_from_the_first};
-pub use blocking::blocking;
 pub use bring_up::{
     Continuation, HandedRoot, Preview, Reach, ReachedCommand, ReachedVariable, Reopened,
     SESSIONS_PLACE, SHELL_PLACE, ServersToStart, StatedConfinement, committed_workspace,
@@ -100,6 +89,7 @@ pub use bring_up::{
     prepare_continuation, prepare_end, prepare_fork, prepare_loaded, prepare_resume, preview,
     preview_loaded, preview_recorded, reopen,
 };
+pub use tasks::blocking;
 
 pub use confinement_error::ConfinementError;
 pub use delegate::recorded_result;
@@ -107,10 +97,9 @@ pub use drive::drive;
 pub use environment::Environment;
 pub use environment::MCP_ROOT;
 pub use error::DriverError;
-pub use finished::Finished;
 pub use key_file_error::KeyFileError;
 pub use key_files::KeyFolder;
-pub use observer::{EntryLines, Observer, Unobserved};
+pub use observer::{EntryLines, Finished, Observer, Unobserved};
 pub use reissue::Recording;
 pub use reissue::reissue;
 pub use runner::{Job, Runner, RunnerLimits, Worker};

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{EntryDraft, Run};
-use monolith_core::message::{InferenceSeq, RunId};
+use monolith_core::message::{Digest, InferenceSeq, RunId};
 use monolith_core::session::Control;
 use monolith_core::transcript::{SealedEntry, entry_line};
+use tokio::sync::mpsc;
 
 /// Sees a run's entries, each once, after it has become durable.
 ///
@@ -96,4 +95,21 @@ impl<F: FnMut(&RunId, &str) + Clone + Send + 'static> Observer for EntryLines<F>
     fn below(&mut self, run_id: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
         Box::new(Self::new(run_id.clone(), self.take.clone()))
     }
+}
+
+/// A run that has ended, or was suspended: then its machine has no outcome yet.
+#[non_exhaustive]
+pub struct Finished {
+    /// The machine in TERMINATE, or where it rests.
+    pub run: Run,
+    /// The name of the run.
+    pub run_id: RunId,
+    /// The hash of the last entry.
+    pub head: Digest,
+    /// How many entries there are.
+    pub entries: u64,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
 }

@@ -1,11 +1,16 @@
 //! Makes entries durable and signs checkpoints. Does not know what an entry decides.
 
-use super::DriverError;
-use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
+use std::io;
+use std::path::Path;
+
 use monolith_core::kernel::State;
 use monolith_core::message::Digest;
 use monolith_core::session::Append;
 use monolith_core::transcript::EarlierCheckpoints;
+
+use super::DriverError;
+use crate::store::{KeptFiles, NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
+use crate::tools::FileKeeper;
 
 /// Makes entries durable, with the blobs that they name, and signs the checkpoints.
 #[derive(Debug)]
@@ -102,5 +107,19 @@ impl<'s> Recorder<'s> {
             entries: last.seq.saturating_add(1),
             note: signer.sign(earlier.complete(due)).to_string(),
         }))
+    }
+}
+
+impl FileKeeper for KeptFiles {
+    fn keep(&self, workspace: &Path, content: Option<&[u8]>) -> io::Result<bool> {
+        self.keep_of(workspace, content)
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        Self::settle(self)
+    }
+
+    fn content(&self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
+        Self::content(self, hash)
     }
 }

@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::ancestry::by_target;
-use super::blocking::blocking;
 use super::bring_up::{
     BroughtUp, Mismatch, Models, Recorded, RecordedConfinement, RunRequest, Tokenizers,
     bring_up_again,
@@ -19,6 +18,7 @@ use super::clock::RunClock;
 use super::error::DriverError;
 use super::perform::{self, RequestSlots, Tools};
 use super::shared::Shared;
+use super::tasks::blocking;
 use crate::inference::Backend;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{EventKind, RunStarted};

@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 
-use tokio::task::{Id, JoinError, JoinSet};
-
-use super::perform::Done;
 use monolith_core::kernel::{LostEffect, Probed, ProbedTarget};
 use monolith_core::message::{CallSeq, InferenceSeq, ToolOutcome};
 use monolith_core::session::Input;
+use tokio::task::{Id, JoinError, JoinSet};
+
+use super::DriverError;
+use super::perform::Done;
 
 /// The tasks that perform effects, and which effect each performs.
 #[derive(Default)]
@@ -107,6 +108,22 @@ impl Tasks {
     pub(super) async fn all(&mut self) {
         while self.set.join_next().await.is_some() {}
         self.performs.clear();
+    }
+}
+
+/// What `work` comes to; a panic in it goes on in the caller.
+///
+/// # Errors
+/// Those of `work`, and [`DriverError::Cancelled`] where the process ends.
+pub async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<DriverError> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
+        Err(_) => Err(DriverError::Cancelled.into()),
     }
 }
 

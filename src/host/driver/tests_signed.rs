@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-
-use super::tests::{Watcher, call, run, say};
-use super::tests_resume::{Silent, batches, cut, request, run_id, stored};
-use super::{Environment, drive, prepare_resume, reopen};
-use crate::store::{Durability, NewBlob, NewCheckpoint, Store, StoreReader};
+use monolith_core::kernel::LostEffect;
+use monolith_core::message::InferenceSeq;
 use monolith_core::transcript::{
     Chain, Checkpoint, FlawKind, Note, SealedEntry, SecretKey, VerifyOptions, WithheldBlobs,
     verify_lines,
 };
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::tests::{Watcher, call, end, replay, run, run_into, say};
+use super::tests_resume::{Silent, batches, cut, lost, replays, request, resume, run_id, stored};
+use super::{Environment, drive, prepare_resume, reopen};
+use crate::store::{Durability, NewBlob, NewCheckpoint, Store, StoreReader};
 
 fn key(seed: u8) -> SecretKey {
     SecretKey::from_seed("local", &[seed; 32]).expect("a key")
@@ -124,4 +126,88 @@ async fn a_run_that_is_signed_in_part_verifies_and_its_seal_counts_what_was_sign
             }
         }
     }
+}
+
+/// The transactions of a run that answers in the end.
+async fn commits(mut script: Vec<String>) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    script.push(say("MIT"));
+    let path = folder.path().join("runs.db");
+    let store = Store::open(&path, Durability::Normal).unwrap();
+    let sets = ["strict_mode=false", "max_format_retries=3"];
+    let finished = run_into(&store, folder.path(), &script, &sets, Watcher::default()).await;
+    let outcome = finished.run.outcome().unwrap();
+    assert!(outcome.class.is_success(), "{outcome:?}");
+    store.commits()
+}
+
+fn reads(count: usize) -> Vec<String> {
+    let read = |limit| {
+        call(
+            "read_file",
+            &format!("{{\"path\":\"LICENSE\",\"limit\":{limit}}}"),
+        )
+    };
+    (1..=count).map(read).collect()
+}
+
+#[tokio::test]
+async fn a_turn_with_a_call_is_two_commits_and_one_without_is_one() {
+    let one = commits(reads(1)).await;
+    assert_eq!(commits(reads(5)).await, one + 4 * 2);
+    let malformed = |count| {
+        let calls = (0..count).map(|_| call("read_file", "no arguments"));
+        calls.chain(reads(1)).collect()
+    };
+    assert_eq!(commits(malformed(1)).await, one + 1);
+    assert_eq!(commits(malformed(2)).await, one + 2);
+    // Begun, probed, called, observed, answered.
+    assert_eq!(one, 5);
+}
+
+const SETS: [&str; 3] = [
+    "idempotent=[read_file]",
+    "tool_output_budget.max_bytes_per_call=100",
+    "tool_output_budget.summarizer_model=demo/small",
+];
+const TOLD: &str = "[SUMMARY] Original size 5000 bytes; summarized to 12 bytes.\nIt says MIT.";
+
+#[tokio::test]
+async fn a_large_result_is_summarised_by_its_model_and_survives_every_cut() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::write(folder.join("big.txt"), "MIT, ".repeat(1_000)).expect("written");
+    let script = [
+        call("read_file", r#"{"path":"big.txt"}"#),
+        say("It says MIT."),
+        say("MIT"),
+    ];
+    let whole = run(folder, &script, &SETS, Watcher::default()).await;
+    assert_eq!(end(&whole), "COMPLETED_WITH_TOOLS (final_message)");
+    assert_eq!(whole.run.counters().inferences, 3);
+    assert_eq!(whole.run.conversation()[2].content, TOLD);
+    let report = replay(folder, &whole);
+    assert!(report.same, "{:#?}", report.first_difference);
+
+    let from = folder.join("runs.db");
+    let mut summaries_lost = 0;
+    for kept in 1..batches(&stored(&from)).len() {
+        let to = folder.join(format!("cut-{kept}.db"));
+        cut(&from, &to, kept).await;
+        let resumed = resume(&to, request(folder, &SETS)).await.expect("resumed");
+        let expect = "COMPLETED_WITH_TOOLS (final_message)";
+        assert_eq!(end(&resumed), expect, "cut after batch {kept}");
+        assert!(replays(&to));
+        let observed = &resumed.run.conversation()[2].content;
+        let lost = lost(&stored(&to));
+        // It is not asked for again: the cut is shown, and the script goes on with its next record.
+        if lost.contains(&LostEffect::Inference(InferenceSeq(2)))
+            && observed.starts_with("[TRUNCATED]")
+        {
+            summaries_lost += 1;
+        } else {
+            assert_eq!(observed, TOLD, "cut after batch {kept}");
+        }
+    }
+    assert_eq!(summaries_lost, 1);
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::LocalBackend;
 use super::reply::Body;
 use super::{
-    HttpBackend, Probe, Reply, ScriptedBackend, Timeouts, TransportFault, UnavailableBackend,
+    HttpBackend, Probe, Reply, ScriptedBackend, Timeouts, TransportFault, TransportFaultKind,
 };
 
 /// How long a probe may take, also if the caller's timeouts are longer.
@@ -82,5 +82,26 @@ impl Backend {
             Self::Unavailable(backend) => return Err(backend.fault()),
         };
         Ok(Reply::new(head, body, timeouts.clone()))
+    }
+}
+
+/// A backend that cannot be there, and why: it never answers.
+#[derive(Clone, Debug)]
+pub struct UnavailableBackend {
+    /// For people.
+    pub reason: String,
+}
+
+impl UnavailableBackend {
+    pub(super) fn probe(&self) -> Probe {
+        Probe {
+            detail: self.reason.clone(),
+            responsive: false,
+            ..Probe::default()
+        }
+    }
+
+    pub(super) fn fault(&self) -> TransportFault {
+        TransportFault::new(TransportFaultKind::Engine, self.reason.clone())
     }
 }

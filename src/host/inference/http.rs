@@ -5,13 +5,12 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
+use monolith_core::contract::recorded_url;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Url};
 
-use super::response_head::ResponseHead;
 use super::timeouts::{Timeouts, wait};
-use super::{BackendError, Probe, Secret, TransportFault, TransportFaultKind};
-use monolith_core::contract::recorded_url;
+use super::{Secret, TransportFault, TransportFaultKind};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -349,7 +348,7 @@ fn innermost(error: &io::Error) -> &io::Error {
 }
 
 /// An error with its causes, outermost first.
-fn chain(error: &reqwest::Error) -> String {
+pub(super) fn chain(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -361,4 +360,48 @@ fn chain(error: &reqwest::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+/// Why a backend cannot be built: the author of the configuration is to blame.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BackendError {
+    /// The address is no http or https URL.
+    #[error("base URL {got:?} is not an http or https URL: {rule}")]
+    BaseUrl {
+        /// The address, cut to 200 characters.
+        got: String,
+        /// What is wrong with it.
+        rule: String,
+    },
+    /// A header's name or value holds bytes that no header may hold; the value is not shown.
+    #[error("header {name:?} has a name or value that cannot be sent")]
+    Header {
+        /// The header's name.
+        name: String,
+    },
+    /// The HTTP client could not be set up.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(String),
+}
+
+/// What comes before the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// Names in lower case and values; values that are not text are left out.
+    pub headers: Vec<(String, String)>,
+    /// The HTTP status.
+    pub status: u16,
+}
+
+/// What a probe found; never an inference.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// What was seen, for people; holds no key, and of the address neither user nor query.
+    pub detail: String,
+    /// The headers of the answer, names in lower case; empty if there is no HTTP.
+    pub headers: Vec<(String, String)>,
+    /// The body of a llama-server's `/props`, where it gave one.
+    pub properties: Vec<u8>,
+    /// Whether anything answered; any HTTP answer counts.
+    pub responsive: bool,
 }

@@ -10,7 +10,6 @@
 //! ```
 
 mod backend;
-mod backend_error;
 mod fault;
 mod gguf;
 mod http;
@@ -20,22 +19,19 @@ mod local;
 mod model_file;
 mod model_hash;
 mod model_store;
-mod probe;
 mod processor;
 mod reply;
-mod response_head;
 mod scripted;
-mod secret;
 mod timeouts;
 mod tokenizers;
-mod unavailable;
 
 pub use backend::Backend;
-pub(crate) use backend_error::BackendError;
+pub(crate) use backend::UnavailableBackend;
 pub(crate) use fault::{TransportFault, TransportFaultKind};
 pub(crate) use gguf::HeaderFault;
 pub use gguf::ModelHeader;
-pub(crate) use http::{HttpBackend, HttpTarget, header_holds};
+pub use http::Probe;
+pub(crate) use http::{BackendError, HttpBackend, HttpTarget, header_holds};
 pub use json_request::{ServerAnswer, answer_at, probe_address, request_json};
 #[cfg(feature = "local")]
 pub use local::{EngineCost, LocalBackend, LocalOptions};
@@ -52,14 +48,11 @@ pub use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,
     Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_space,
 };
-pub use probe::Probe;
 pub use processor::{engine_features, lacking_features};
 pub(crate) use reply::Reply;
 pub(crate) use scripted::ScriptedBackend;
-pub use secret::Secret;
-pub use timeouts::Timeouts;
+pub use timeouts::{Secret, Timeouts};
 pub use tokenizers::BuiltInTokenizers;
-pub(crate) use unavailable::UnavailableBackend;
 
 #[cfg(test)]
 mod http_tests;

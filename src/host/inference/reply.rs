@@ -1,10 +1,9 @@
 //! The body of a response as it arrives, within size and time. Does not decode it.
 
 use super::TransportFault;
-use super::http::HttpReply;
+use super::http::{HttpReply, ResponseHead};
 #[cfg(feature = "local")]
 use super::local::LocalReply;
-use super::response_head::ResponseHead;
 use super::scripted::ScriptedReply;
 use super::timeouts::{Timeouts, wait};
 

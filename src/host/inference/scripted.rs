@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::response_head::ResponseHead;
+use super::http::ResponseHead;
 use super::timeouts::{Timeouts, wait};
 use super::{Probe, TransportFault, TransportFaultKind};
 use monolith_core::adapter::{Script, ScriptFault, ScriptRecord};

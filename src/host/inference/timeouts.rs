@@ -1,5 +1,6 @@
 //! How long a backend waits, and its cancellation. Does not retry.
 
+use std::fmt;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -31,6 +32,30 @@ pub(super) async fn wait<T>(
                 format!("nothing arrived within {} ms", timeouts.idle.as_millis()),
             ))
         }),
+    }
+}
+
+/// A value that must not be written anywhere: its `Debug` form shows nothing of it, and it has no `Display`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a resolved value.
+    #[must_use]
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value, for the one place that sends it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
     }
 }
 

@@ -3,21 +3,27 @@
 //! An implementation runs it with a function that makes empty stores. What only one of them has (files, locks of the operating system,
 //! pages) is tested beside it.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::thread::Thread;
 
-use super::answer::Answer;
-use super::run::RunHandle;
-use super::storable::batch;
-use super::{
-    Binding, Erasure, Invocation, NewBlob, NewCheckpoint, NewRun, Removal, RunFilter, Store,
-    StoreError, StoreReader, wait,
-};
 use monolith_core::kernel::{AgentOutcome, Approval, EventKind, ParentRun};
 use monolith_core::message::{CallSeq, Digest, RunId};
 use monolith_core::transcript::{
     Chain, Checkpoint, ParentFound, SealedEntry, SecretKey, Trust, WithheldBlobs,
 };
 use monolith_testkit::sample::{SampleRun, run_id_of};
+
+use super::answer::Answer;
+use super::run::RunHandle;
+use super::storable::batch;
+use super::{
+    Binding, Erasure, Invocation, NewBlob, NewCheckpoint, NewRun, Removal, RunFilter, Store,
+    StoreError, StoreReader,
+};
 
 /// Runs the suite; each call of `make` gives another empty store.
 pub(super) fn conforms(make: &dyn Fn() -> Store) {
@@ -448,5 +454,29 @@ fn copy(run: &RunHandle) -> RunHandle {
         key: run.key,
         length: run.length,
         run_id: run.run_id.clone(),
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Blocks this thread until the store has answered, for callers that are not async.
+///
+/// The store's answers come from its own thread, so this needs no runtime and works inside one, where it blocks the
+/// worker that calls it.
+pub(crate) fn wait<F: Future>(answer: F) -> F::Output {
+    let mut answer = pin!(answer);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        match answer.as_mut().poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
     }
 }

@@ -9,25 +9,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
-
-use super::StoreError;
-use super::answer::Answer;
-use super::batch::Batch;
-use super::elsewhere::Elsewhere;
-use super::erasure::{EraseError, Erased, Erasure};
-use super::invocation::Invocation;
-use super::lock::{RunDriver, RunLock};
-use super::log_report::LogReport;
-use super::new_run::NewRun;
-use super::removal::{Removal, RemoveError, Removed};
-use super::run::{RunFilter, RunHandle};
-use super::run_log::RunLog;
-use super::run_row::{DamagedRow, RunRow};
 use monolith_core::kernel::{Approval, ParentRun};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{
     LogDeletions, ParentFound, PublicKey, SealedWorkflowEntry, Trust, VerifyReport,
 };
+
+use super::StoreError;
+use super::answer::Answer;
+use super::elsewhere::Elsewhere;
+use super::erasure::{EraseError, Erased, Erasure, Removal, RemoveError, Removed};
+use super::log_report::{LogReport, RunLog};
+use super::new_run::{Invocation, NewRun};
+use super::run::{DamagedRow, RunFilter, RunHandle, RunRow};
+use super::storable::Batch;
 
 /// The answer of a database that is waited for.
 pub(super) type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -227,4 +222,29 @@ pub(super) struct Standing {
     pub(super) is_workflow: bool,
     /// The number of its last entry; `None` before the first.
     pub(super) last: Option<u64>,
+}
+
+/// The right of this process to drive one run, which no other process has at the same time. It is given up with the process, however
+/// that ends.
+#[derive(Debug)]
+pub struct RunLock(pub(super) Box<dyn HeldRun>);
+
+impl RunLock {
+    /// Gives the lock up and removes what is left of it: for a run that is sealed, and for one that was never created.
+    pub fn discard(self) {
+        self.0.discard();
+    }
+}
+
+/// A lock of a database on a run. Dropping it releases the run.
+pub(super) trait HeldRun: fmt::Debug + Send + Sync {
+    /// Gives the run up and removes what is left of the lock.
+    fn discard(self: Box<Self>);
+}
+
+/// The process that drives a run now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunDriver {
+    /// Its id, where it has written it down.
+    pub pid: Option<u32>,
 }

@@ -8,8 +8,8 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{self, Path, PathBuf};
 
-use super::links::Links;
 use super::private::other_owner;
+use super::regular_file::Links;
 
 /// The bit of a mode that lets everybody write.
 #[cfg(unix)]

@@ -1,8 +1,7 @@
 //! The report on the log of runs.
 
+use monolith_core::transcript::{FirstBad, Flaw, SignedDeletion, TreeHash, TreeHead, VerifyCheck};
 use serde::Serialize;
-
-use monolith_core::transcript::{FirstBad, Flaw, SignedDeletion, VerifyCheck};
 
 /// The report of a verification of the log of runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -72,5 +71,22 @@ impl LogReport {
                 self.not_checked.push(format!("{table}: {read}"));
             }
         }
+    }
+}
+
+/// The log of runs as it stands: a leaf for every sealed run, in the order of the seals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunLog {
+    /// Its name, random, for good.
+    pub name: String,
+    /// The hashes of its leaves.
+    pub leaves: Vec<TreeHash>,
+}
+
+impl RunLog {
+    /// Its head.
+    #[must_use]
+    pub fn head(&self) -> TreeHead {
+        TreeHead::over(&self.name, &self.leaves)
     }
 }

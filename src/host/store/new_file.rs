@@ -1,9 +1,10 @@
 //! A new file that takes the place of another, whole or not at all. Does not know its content.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io};
 
 use super::regular_file::judge_regular;
 
@@ -141,6 +142,21 @@ fn make(path: &Path, mode: u32) -> io::Result<File> {
     #[cfg(not(unix))]
     let _ = mode;
     options.write(true).create_new(true).open(path)
+}
+
+/// How many bytes are free on the file system of that path; `None` if the system does not report it.
+#[cfg(unix)]
+#[must_use]
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let space = rustix::fs::statvfs(path).ok()?;
+    space.f_bavail.checked_mul(space.f_frsize)
+}
+
+/// How many bytes are free on the file system of that path; `None` if the system does not report it.
+#[cfg(not(unix))]
+#[must_use]
+pub fn free_bytes(_path: &Path) -> Option<u64> {
+    None
 }
 
 #[cfg(test)]

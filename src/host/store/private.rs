@@ -9,8 +9,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::{self, Path, PathBuf};
 
-use super::links::Links;
-use super::regular_file::open_regular_name;
+use super::regular_file::{Links, open_regular_name};
 
 /// The bits of a mode that let others do anything.
 const ANYTHING: u32 = 0o077;

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::database::DatabaseReader;
-use super::lock::RunDriver;
+use super::database::{DatabaseReader, RunDriver};
 use super::sqlite::SqliteReader;
 use super::{DamagedRow, Invocation, LogReport, RunFilter, RunLog, RunReader, RunRow, StoreError};
 use monolith_core::message::{Digest, RunId};

@@ -3,11 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::database::Database;
-use super::erasure::{EraseError, Erased, Erasure};
-use super::lock::RunLock;
+use super::database::{Database, RunLock};
+use super::erasure::{EraseError, Erased, Erasure, Removal, RemoveError, Removed};
 use super::new_run::{Binding, NewRun};
-use super::removal::{Removal, RemoveError, Removed};
 use super::sqlite::{Durability, SqliteWriter};
 use super::storable::{Storable, batch};
 use super::{NewBlob, NewCheckpoint, RunHandle, StoreError, StoreReader};

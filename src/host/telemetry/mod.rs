@@ -16,7 +16,6 @@
 
 mod accounting;
 mod atif;
-mod awaited_approval;
 mod billing;
 mod exit_tag;
 mod failures;
@@ -33,30 +32,27 @@ mod session_tree;
 mod summary;
 #[cfg(test)]
 mod tests;
-mod unseen;
 mod verbose;
-mod workflow_reason;
 
 pub use accounting::{
     AccountingLine, AccountingStatus, AccountingTokens, CostSource, LlmLine, ToolLine,
 };
 pub use accounting::{CallSource, Purpose};
 pub use atif::AtifTrajectory;
-pub use awaited_approval::AwaitedApproval;
 pub use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub use failures::words_of_note;
 pub use provider_refusal::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, silent, went_away,
 };
-pub use reason::{denied_calls, failed_calls, headline, why};
+pub use reason::{denied_calls, failed_calls, headline, why, workflow_sentence};
 pub use remedy::{CUT_AT_WINDOW, remedy, request_remedy};
-pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
+pub use result::{
+    AgentResult, AwaitedApproval, FinalReport, ReportStatus, ResultCounters, ResultMessage,
+};
 pub use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
 pub use sentence::sentence;
 pub use server_log::{has_server_log, with_short_log};
 pub use session_tree::{Session, SessionSnapshot, SnapshotReason};
-pub use summary::cost;
-pub use unseen::unseen_results;
+pub use summary::{cost, unseen_results};
 pub use verbose::verbose_lines;
-pub use workflow_reason::workflow_sentence;

@@ -1,10 +1,6 @@
 //! The sentence that says why a run ended. Reads a view; decides no outcome.
 
-use super::failures;
-use super::provider_refusal::{keyless, last_request, misled, of_address, unsure_key};
-use super::sentence::sentence;
-use super::server_log::with_short_log;
-use monolith_core::contract::{ExecutionContract, ToolProof};
+use monolith_core::contract::{ExecutionContract, ToolProof, WorkflowCode};
 use monolith_core::kernel::{
     AgentOutcome, BringUpFault, Check, CheckName, OutcomeCode, ProbedTarget,
 };
@@ -13,6 +9,11 @@ use monolith_core::view::{
     Activity, ApprovalEnd, Approvals, CallEnd, LastRequest, Offence, Preflight, Request,
     RequestEnd, RunView,
 };
+
+use super::failures;
+use super::provider_refusal::{keyless, last_request, misled, of_address, unsure_key};
+use super::sentence::sentence;
+use super::server_log::with_short_log;
 
 /// How many faults are named.
 const MOST_NAMED: usize = 3;
@@ -459,4 +460,28 @@ fn brief(texts: impl Iterator<Item = String>) -> Option<String> {
         named.push(format!("{more} more"));
     }
     (!named.is_empty()).then(|| named.join("; "))
+}
+
+/// Why a workflow ended, in one sentence for people. Nothing ever matches on it.
+#[must_use]
+pub const fn workflow_sentence(code: WorkflowCode) -> &'static str {
+    match code {
+        WorkflowCode::AllSteps => "Every step has completed.",
+        WorkflowCode::WithErrors => {
+            "A step failed in a group that goes on, and everything else has completed."
+        }
+        WorkflowCode::StepFailed => "The run of a step did not end well.",
+        WorkflowCode::StepNotBegun => "The run of a step could not begin.",
+        WorkflowCode::ToolError => "The tool of a step reported an error.",
+        WorkflowCode::MaxSteps => "Another step would have been one more than max_steps allows.",
+        WorkflowCode::MaxIterations => {
+            "Another iteration would have been one more than max_iterations allows."
+        }
+        WorkflowCode::NotAList => "What a for_each was to go over is no JSON array.",
+        WorkflowCode::InputSize => "What a step was to be given has too many bytes.",
+        WorkflowCode::OutputSize => "What a step came to has too many bytes.",
+        WorkflowCode::TotalTimeout => "The time of the whole workflow was over.",
+        WorkflowCode::Stop => "It was asked to stop, and what was under way came to its end.",
+        WorkflowCode::Abort => "It was asked to end at once.",
+    }
 }

@@ -1,17 +1,18 @@
 //! The result document of a run. A function of its view; does not know the terminal.
 
+use monolith_core::contract::ReportContent;
+use monolith_core::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
+use monolith_core::message::{
+    AgentMessage, CallSeq, Digest, FailureCode, Role, RunId, ServerConfinement,
+};
+use monolith_core::view::{RunView, TreeUsage};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::accounting::AccountingLine;
-use super::awaited_approval::AwaitedApproval;
 use super::exit_tag::ExitTag;
 use super::reason::why;
-use monolith_core::contract::ReportContent;
-use monolith_core::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
-use monolith_core::message::{AgentMessage, Digest, FailureCode, Role, RunId, ServerConfinement};
-use monolith_core::view::{RunView, TreeUsage};
 
 /// The format of the result document.
 pub(crate) const RESULT_FORMAT: &str = "monolith-result/1";
@@ -410,5 +411,41 @@ impl From<&AgentMessage> for ResultMessage {
             tool_call_id: message.tool_call_id.clone(),
             reasoning: message.reasoning.clone(),
         }
+    }
+}
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AwaitedApproval {
+    /// The number of the call in its run.
+    pub call: CallSeq,
+    /// The tool.
+    pub name: String,
+    /// What an answer is bound to: BLAKE3 over the text of the arguments.
+    pub arguments_hash: Digest,
+    /// The run below that asks; `None` if the run itself does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// How many other calls below the run wait, too.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl AwaitedApproval {
+    pub(super) fn of(view: &RunView) -> Option<Self> {
+        let (call, arguments_hash) = view.approvals().awaited()?;
+        let name = view.call(call).map(|call| call.name.clone());
+        Some(Self {
+            call,
+            name: name.unwrap_or_default(),
+            arguments_hash,
+            run_id: None,
+            more: 0,
+        })
     }
 }

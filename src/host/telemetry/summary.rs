@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{AccountingLine, AccountingStatus, AgentResult, LlmLine};
 use monolith_core::message::amount;
+use monolith_core::view::RunView;
+
+use super::{AccountingLine, AccountingStatus, AgentResult, LlmLine};
 
 /// What was asked of one model or one tool server, added up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -126,6 +128,36 @@ pub fn cost(unpriced: bool, micro_usd: u64) -> String {
 /// Exact, with as many decimals as are counted.
 fn dollars(micro: u64) -> String {
     format!("{}.{:06} USD", micro / 1_000_000, micro % 1_000_000)
+}
+
+/// How many calls are named.
+const MOST_NAMED: usize = 3;
+
+/// Which results the model did not see, and what helps; `None` if it saw all.
+#[must_use]
+pub fn unseen_results(view: &RunView) -> Option<String> {
+    let calls = view.calls().iter().filter(|(_, call)| {
+        let last = call.executions.last();
+        last.is_some_and(|execution| execution.dropped.is_some())
+    });
+    let mut named: Vec<String> = calls
+        .map(|(number, call)| format!("{number} ({})", call.name))
+        .collect();
+    let (results, calls, them) = match named.len() {
+        0 => return None,
+        1 => ("the result", "call", "it"),
+        _ => ("the results", "calls", "them"),
+    };
+    let more = named.len().saturating_sub(MOST_NAMED);
+    named.truncate(MOST_NAMED);
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    let named = named.join(", ");
+    Some(format!(
+        "{results} of {calls} {named} did not fit the context, and the model did not see {them}: \
+         a larger context_window of the target or a smaller tool_output_budget.max_bytes_per_call helps"
+    ))
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use monolith_core::view::{Entry, RunView};
 use monolith_testkit::sample;
 
 mod attempts;
-mod unread;
 
 /// A view that is fed by hand; the contract has the one target `demo/script`.
 struct Fixture {

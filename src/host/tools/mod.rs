@@ -17,14 +17,10 @@
 //! what a server is, is confined by the kernel, in `sandbox`.
 
 mod address_guard;
-mod blob_sink;
 mod builtin;
 mod call_terms;
-mod clock;
 mod envelope;
 mod error;
-mod exchange_log;
-mod file_keeper;
 mod host_tools;
 mod http_client;
 mod kept_server;
@@ -39,9 +35,7 @@ mod registry;
 mod restarts;
 mod running;
 mod sandbox;
-mod scrub;
 mod server_spec;
-mod shell_spec;
 mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -52,16 +46,14 @@ mod withheld;
 #[cfg(unix)]
 mod withheld_files;
 
-pub(crate) use blob_sink::BlobSink;
-pub(crate) use builtin::RunFiles;
 pub use builtin::{FileChange, Restored, RestoredFolder, judged_commands};
-pub(crate) use call_terms::{CallTerms, CallWatch};
-pub(crate) use clock::Clock;
+pub(crate) use builtin::{FileKeeper, RunFiles};
+pub(crate) use call_terms::{
+    AwaitedInput, BlobSink, CallTerms, CallWatch, Clock, ExchangeLog, ModelPrompt,
+};
 pub use envelope::Delegated;
 pub(crate) use envelope::delegated_envelope;
 pub(crate) use error::ToolServerError;
-pub(crate) use exchange_log::{AwaitedInput, ExchangeLog, ModelPrompt};
-pub(crate) use file_keeper::FileKeeper;
 pub use host_tools::HostTool;
 pub(crate) use host_tools::HostTools;
 pub use mcp_login::LoginFault;
@@ -80,8 +72,7 @@ pub(crate) use sandbox::{
     is_in,
 };
 pub use sandbox::{PartStatus, ProbeFault, ProbeReport, SANDBOX_COMMAND, SandboxKind, confine};
-pub(crate) use server_spec::ServerSpec;
-pub(crate) use shell_spec::ShellSpec;
+pub(crate) use server_spec::{ServerSpec, ShellSpec};
 pub use supervisor::{SUPERVISE_COMMAND, supervise};
 pub use trace::MCP_TRACE;
 pub(crate) use web::{is_out_of_reach, web_header_holds};

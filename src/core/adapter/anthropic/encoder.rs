@@ -6,15 +6,19 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::body::RequestBody;
-use crate::adapter::encode::Encode;
+use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::rendered_messages::{SentPart, TargetModel, parts_of, reasoning_budget};
 use crate::adapter::tail::tail;
-use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
+use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::ANTHROPIC;
+/// Where requests go, below the base URL.
+pub(in crate::adapter) const PATH: &str = "messages";
 
 /// The least that the protocol takes as a budget of reasoning.
 const LEAST_BUDGET: u64 = 1024;
@@ -199,24 +203,19 @@ struct WireTool<'a> {
     input_schema: &'a serde_json::Value,
 }
 
-fn tools(terms: &Terms) -> Option<Vec<u8>> {
-    let wire = |tool: &'_ ToolTerms| {
-        let mut out = Vec::new();
-        put(
-            &mut out,
-            &WireTool {
-                name: &tool.name,
-                description: &tool.description,
-                input_schema: &tool.input_schema,
-            },
-        );
-        out
+fn tools<'t>(terms: &'t Terms) -> Option<Vec<u8>> {
+    let wire = |tool: &'t ToolTerms| WireTool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.input_schema,
     };
-    let tools: Vec<Vec<u8>> = terms.exposed_tools().map(wire).collect();
+    let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(wire).collect();
     if tools.is_empty() {
         return None;
     }
-    Some([b",\"tools\":[".as_slice(), &tools.join(&b','), b"]"].concat())
+    let mut out = b",\"tools\":".to_vec();
+    put(&mut out, &tools);
+    Some(out)
 }
 
 /// Serialised in this order, after `messages` and `tools`.

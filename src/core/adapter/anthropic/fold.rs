@@ -2,14 +2,13 @@
 
 use serde_json::value::RawValue;
 
-use super::wire::{WireBlock, WireEvent, WireUsage};
-use crate::adapter::blocks::{BlockKind, BlockMessage, Piece};
+use crate::adapter::blocks::{BlockKind, BlockMessage, Piece, UsageReport};
 use crate::adapter::calls::CallFields;
 use crate::adapter::draft::ResponseOrigin;
 use crate::adapter::error_report::ErrorReport;
-use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document, part};
-use crate::adapter::json::{Raw, string, whole};
-use crate::adapter::usage::UsageReport;
+use crate::adapter::fold;
+use crate::adapter::fold::{Failure, Folded, Form, Progress, document, part};
+use crate::adapter::json::{Raw, given, string, whole, wire};
 use crate::message::{FailureCode, StopReason};
 
 const CONTENT: &str = "/content";
@@ -190,4 +189,23 @@ fn piece_of(delta: &WireBlock<'_>, index: u64) -> Result<Option<Piece>, Failure>
         }
         _ => None,
     })
+}
+
+wire! {
+    /// A blocking body, or one event of a stream; all fields raw, see the chat dialect.
+    pub(super) struct WireEvent {
+        content, content_block, delta, error, index, message, model, stop_reason, usage,
+        kind = "type",
+    }
+
+    /// A content block, or the delta of one.
+    pub(super) struct WireBlock {
+        data, id, input: "given", name, partial_json, signature, stop_reason, text, thinking,
+        kind = "type",
+    }
+
+    #[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
+    pub(super) struct WireUsage {
+        cache_creation_input_tokens, cache_read_input_tokens, input_tokens, output_tokens,
+    }
 }

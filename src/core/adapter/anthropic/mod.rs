@@ -19,12 +19,9 @@
 
 mod encoder;
 mod fold;
-mod version;
-mod wire;
 
-pub(super) use encoder::{Encoder, thinks};
+pub(super) use encoder::{Encoder, PATH, VERSION, thinks};
 pub(super) use fold::Fold;
-pub(super) use version::{PATH, VERSION};
 
 #[cfg(test)]
 mod encoder_tests;

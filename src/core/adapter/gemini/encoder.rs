@@ -6,17 +6,19 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::body::RequestBody;
-use crate::adapter::encode::Encode;
+use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::rendered_messages::{
     SentPart, TargetModel, name_of, parts_of, reasoning_budget,
 };
 use crate::adapter::tail::tail;
-use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
+use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::GEMINI;
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]
@@ -189,25 +191,20 @@ struct Declaration<'a> {
     parameters_json_schema: &'a serde_json::Value,
 }
 
-fn tools(terms: &Terms) -> Option<Vec<u8>> {
-    let declare = |tool: &'_ ToolTerms| {
-        let mut out = Vec::new();
-        put(
-            &mut out,
-            &Declaration {
-                name: &tool.name,
-                description: &tool.description,
-                parameters_json_schema: &tool.input_schema,
-            },
-        );
-        out
+fn tools<'t>(terms: &'t Terms) -> Option<Vec<u8>> {
+    let declare = |tool: &'t ToolTerms| Declaration {
+        name: &tool.name,
+        description: &tool.description,
+        parameters_json_schema: &tool.input_schema,
     };
-    let tools: Vec<Vec<u8>> = terms.exposed_tools().map(declare).collect();
+    let tools: Vec<Declaration<'_>> = terms.exposed_tools().map(declare).collect();
     if tools.is_empty() {
         return None;
     }
-    let open = b",\"tools\":[{\"functionDeclarations\":[".as_slice();
-    Some([open, &tools.join(&b','), b"]}]"].concat())
+    let mut out = b",\"tools\":[{\"functionDeclarations\":".to_vec();
+    put(&mut out, &tools);
+    out.extend_from_slice(b"}]");
+    Some(out)
 }
 
 #[derive(Serialize)]
@@ -271,5 +268,16 @@ impl<'a> Parameters<'a> {
             stop_sequences: &sampling.stop,
             thinking_config: Thinking::of(sampling),
         }
+    }
+}
+
+/// Where requests go, below the base URL: the path names the model and whether the answer streams.
+pub(in crate::adapter) fn path(target: &TargetTerms) -> String {
+    let model = target.model.replace('?', "%3F");
+    let folder = if model.contains('/') { "" } else { "models/" };
+    if target.sampling.stream {
+        format!("{folder}{model}:streamGenerateContent?alt=sse")
+    } else {
+        format!("{folder}{model}:generateContent")
     }
 }

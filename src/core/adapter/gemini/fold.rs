@@ -6,12 +6,12 @@ use super::partial_args::PartialArgs;
 use super::wire::{
     WireCall, WireCandidate, WireChunk, WireContent, WireFeedback, WirePart, WireUsage,
 };
+use crate::adapter::blocks::UsageReport;
 use crate::adapter::calls::{CallFields, GatheredCall};
 use crate::adapter::draft::{Draft, MAX_PARTS, ResponseOrigin, too_many_parts};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
 use crate::adapter::json::{Raw, elements, object, string, whole};
-use crate::adapter::usage::UsageReport;
 use crate::message::{FailureCode, StopReason};
 
 const PARTS: &str = "/candidates/0/content/parts";

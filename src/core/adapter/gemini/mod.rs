@@ -19,12 +19,10 @@
 mod encoder;
 mod fold;
 mod partial_args;
-mod version;
 mod wire;
 
-pub(super) use encoder::Encoder;
+pub(super) use encoder::{Encoder, VERSION, path};
 pub(super) use fold::Fold;
-pub(super) use version::{VERSION, path};
 
 #[cfg(test)]
 mod encoder_tests;

@@ -1,108 +1,48 @@
 //! The JSON documents of Gemini's protocol. Knows shapes only; judges nothing.
 
-use serde::Deserialize;
+use crate::adapter::json::wire;
 
-use crate::adapter::json::Raw;
+wire! {
+    /// A blocking body, or one chunk of a stream.
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct WireChunk {
+        candidates, error, model_version, prompt_feedback, usage_metadata,
+    }
 
-/// A blocking body, or one chunk of a stream.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct WireChunk<'a> {
-    #[serde(borrow)]
-    pub candidates: Raw<'a>,
-    #[serde(borrow)]
-    pub error: Raw<'a>,
-    #[serde(borrow)]
-    pub model_version: Raw<'a>,
-    #[serde(borrow)]
-    pub prompt_feedback: Raw<'a>,
-    #[serde(borrow)]
-    pub usage_metadata: Raw<'a>,
-}
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct WireFeedback {
+        block_reason, block_reason_message,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct WireFeedback<'a> {
-    #[serde(borrow)]
-    pub block_reason: Raw<'a>,
-    #[serde(borrow)]
-    pub block_reason_message: Raw<'a>,
-}
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct WireCandidate {
+        content, finish_reason, index,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct WireCandidate<'a> {
-    #[serde(borrow)]
-    pub content: Raw<'a>,
-    #[serde(borrow)]
-    pub finish_reason: Raw<'a>,
-    #[serde(borrow)]
-    pub index: Raw<'a>,
-}
+    pub(super) struct WireContent {
+        parts,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct WireContent<'a> {
-    #[serde(borrow)]
-    pub parts: Raw<'a>,
-}
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct WirePart {
+        function_call, text, thought, thought_signature,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct WirePart<'a> {
-    #[serde(borrow)]
-    pub function_call: Raw<'a>,
-    #[serde(borrow)]
-    pub text: Raw<'a>,
-    #[serde(borrow)]
-    pub thought: Raw<'a>,
-    #[serde(borrow)]
-    pub thought_signature: Raw<'a>,
-}
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct WireCall {
+        args, id, name, partial_args, will_continue,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct WireCall<'a> {
-    #[serde(borrow)]
-    pub args: Raw<'a>,
-    #[serde(borrow)]
-    pub id: Raw<'a>,
-    #[serde(borrow)]
-    pub name: Raw<'a>,
-    #[serde(borrow)]
-    pub partial_args: Raw<'a>,
-    #[serde(borrow)]
-    pub will_continue: Raw<'a>,
-}
+    /// A piece of a call's arguments.
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct WirePartialArg {
+        bool_value, json_path, null_value, number_value, string_value,
+    }
 
-/// A piece of a call's arguments.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct WirePartialArg<'a> {
-    #[serde(borrow)]
-    pub bool_value: Raw<'a>,
-    #[serde(borrow)]
-    pub json_path: Raw<'a>,
-    #[serde(borrow)]
-    pub null_value: Raw<'a>,
-    #[serde(borrow)]
-    pub number_value: Raw<'a>,
-    #[serde(borrow)]
-    pub string_value: Raw<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
-pub(super) struct WireUsage<'a> {
-    #[serde(borrow)]
-    pub cached_content_token_count: Raw<'a>,
-    #[serde(borrow)]
-    pub candidates_token_count: Raw<'a>,
-    #[serde(borrow)]
-    pub prompt_token_count: Raw<'a>,
-    #[serde(borrow)]
-    pub thoughts_token_count: Raw<'a>,
-    #[serde(borrow)]
-    pub tool_use_prompt_token_count: Raw<'a>,
+    #[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct WireUsage {
+        cached_content_token_count, candidates_token_count, prompt_token_count,
+        thoughts_token_count, tool_use_prompt_token_count,
+    }
 }

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
-use crate::adapter::fold::Failure;
+use crate::adapter::fold::{Failure, Rules};
 use crate::adapter::invented::ResultScanner;
 use crate::adapter::json::object;
-use crate::adapter::rules::Rules;
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
 use crate::message::{AgentMessage, FailureCode, Members, ObjectFault, ObjectText, Role};
 

@@ -22,13 +22,12 @@ mod fold;
 mod hermes;
 #[cfg(test)]
 mod tests;
-mod version;
 mod wire;
 
 pub use chat::{ChatCall, ChatFunction, ChatMessage, LocalChat};
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
-pub(super) use version::{PATH, VERSION};
 pub use wire::{
     CONTROL_TOKENS, GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment,
 };
+pub(super) use wire::{PATH, VERSION};

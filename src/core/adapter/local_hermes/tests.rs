@@ -6,8 +6,8 @@ use super::wire::Segment;
 use super::{GatePhase, LocalRequest, VERSION};
 use proptest::prelude::*;
 
+use crate::adapter::fixture::marked_text;
 use crate::adapter::fixture::{self, arriving};
-use crate::adapter::test_text::marked_text;
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape, ResponseMeta};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, ServerCapability,

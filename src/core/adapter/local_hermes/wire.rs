@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::LocalChat;
+use crate::contract::wire_version;
 use crate::message::{ProviderFaultClass, StopReason};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::LOCAL_HERMES;
 
 /// The control tokens of every prompt: ChatML's.
 pub const CONTROL_TOKENS: [&str; 2] = ["<|im_start|>", "<|im_end|>"];
@@ -110,3 +114,6 @@ impl LocalLine {
         line
     }
 }
+
+/// An embedded model has no paths.
+pub(in crate::adapter) const PATH: &str = "";

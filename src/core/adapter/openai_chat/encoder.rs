@@ -6,15 +6,20 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::body::RequestBody;
-use crate::adapter::encode::Encode;
-use crate::adapter::function_tool::FunctionTool;
+use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::json::put;
-use crate::adapter::openai_tools::OpenaiTools;
+use crate::adapter::openai_tools::{FunctionTool, OpenaiTools};
 use crate::adapter::rendered_messages::{JoinedMessages, TargetModel};
 use crate::adapter::tail::tail;
-use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
+use crate::contract::{ProviderType, Sampling, TargetTerms, Terms, wire_version};
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::OPENAI_CHAT;
+/// What contracts and results call the adapter of OpenRouter's dialect.
+pub(in crate::adapter) const OPENROUTER_VERSION: &str = wire_version::OPENROUTER_CHAT;
+/// Where requests go, below the base URL.
+pub(in crate::adapter) const PATH: &str = "chat/completions";
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]

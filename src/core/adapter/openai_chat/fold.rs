@@ -2,10 +2,11 @@
 
 use serde_json::value::RawValue;
 
-use super::calls::Calls;
+use super::calls::{
+    Calls, MESSAGE, WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart,
+};
 use super::reasoning_details::ReasoningDetails;
 use super::usage::usage;
-use super::wire::{MESSAGE, WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart};
 use crate::adapter::calls::{MAX_CALLS, ValidCalls};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};

@@ -28,12 +28,9 @@ mod encoder;
 mod fold;
 mod reasoning_details;
 mod usage;
-mod version;
-mod wire;
 
-pub(super) use encoder::Encoder;
+pub(super) use encoder::{Encoder, OPENROUTER_VERSION, PATH, VERSION};
 pub(super) use fold::Fold;
-pub(super) use version::{OPENROUTER_VERSION, PATH, VERSION};
 
 #[cfg(test)]
 mod bounds_tests;

@@ -1,10 +1,10 @@
 //! OpenRouter's reasoning details, gathered and sent back. Does not know what they mean.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::draft::MAX_PARTS;
-use crate::adapter::json::{Raw, elements, object, string, whole};
+use crate::adapter::json::{elements, object, string, whole, wire};
 use crate::message::{AgentMessage, ReasoningPart, ReasoningText, ReasoningTrace};
 
 /// OpenRouter's details of a message's reasoning, gathered from their pieces.
@@ -31,25 +31,10 @@ struct Detail {
     index: Option<u64>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireDetail<'a> {
-    #[serde(borrow)]
-    data: Raw<'a>,
-    #[serde(borrow)]
-    format: Raw<'a>,
-    #[serde(borrow)]
-    id: Raw<'a>,
-    #[serde(borrow)]
-    index: Raw<'a>,
-    #[serde(borrow)]
-    signature: Raw<'a>,
-    #[serde(borrow)]
-    summary: Raw<'a>,
-    #[serde(borrow)]
-    text: Raw<'a>,
-    #[serde(borrow, rename = "type")]
-    kind: Raw<'a>,
+wire! {
+    struct WireDetail {
+        data, format, id, index, signature, summary, text, kind = "type",
+    }
 }
 
 impl ReasoningDetails {

@@ -1,46 +1,23 @@
 //! Usage and cost as servers of OpenAI's chat protocol report them. Does not estimate.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::adapter::json::{Raw, count, floored, object};
+use crate::adapter::json::{Raw, count, floored, object, wire};
 use crate::message::{MAX_EXACT, Usage};
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireUsage<'a> {
-    #[serde(borrow)]
-    cache_read_input_tokens: Raw<'a>,
-    #[serde(borrow)]
-    cached_tokens: Raw<'a>,
-    #[serde(borrow)]
-    completion_tokens: Raw<'a>,
-    #[serde(borrow)]
-    cost: Raw<'a>,
-    #[serde(borrow)]
-    num_cached_tokens: Raw<'a>,
-    #[serde(borrow)]
-    prompt_cache_hit_tokens: Raw<'a>,
-    #[serde(borrow)]
-    prompt_tokens: Raw<'a>,
-    #[serde(borrow)]
-    prompt_tokens_details: Raw<'a>,
-    #[serde(borrow)]
-    total_tokens: Raw<'a>,
-}
+wire! {
+    struct WireUsage {
+        cache_read_input_tokens, cached_tokens, completion_tokens, cost, num_cached_tokens,
+        prompt_cache_hit_tokens, prompt_tokens, prompt_tokens_details, total_tokens,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WirePromptDetails<'a> {
-    #[serde(borrow)]
-    cached_tokens: Raw<'a>,
-}
+    struct WirePromptDetails {
+        cached_tokens,
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireCost<'a> {
-    #[serde(borrow)]
-    total_cost: Raw<'a>,
+    struct WireCost {
+        total_cost,
+    }
 }
 
 /// The provider's report, or none if it reports no token at all (then an estimate takes its place).

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::RequestShape;
-use crate::adapter::body::RequestBody;
-use crate::adapter::encode::Encode;
+use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::openai_tools::OpenaiTools;
 use crate::adapter::rendered_messages::{JoinedMessages, SentPart, TargetModel, parts_of};
 use crate::adapter::tail::tail;
-use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
+use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
 use crate::message::{AgentMessage, Role};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::OPENAI_RESPONSES;
+/// Where requests go, below the base URL.
+pub(in crate::adapter) const PATH: &str = "responses";
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]

@@ -1,12 +1,11 @@
 //! Folds a response object, or its events, into one message. Does not know requests or transport.
 
-use super::items::{FIELDS, Items, OUTPUT};
-use super::wire::{WireDetails, WireEvent, WireUsage};
+use super::items::{FIELDS, Items, OUTPUT, WireDetails, WireEvent, WireUsage};
+use crate::adapter::blocks::UsageReport;
 use crate::adapter::draft::ResponseOrigin;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{object, string};
-use crate::adapter::usage::UsageReport;
 use crate::message::{FailureCode, StopReason};
 
 /// A response, folded from its object or from the events of a stream.

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::wire::{WireEvent, WireItem, WirePart};
 use crate::adapter::calls::{CallFields, GatheredCall};
 use crate::adapter::draft::{Draft, MAX_PARTS, too_many_parts};
 use crate::adapter::fold::Failure;
-use crate::adapter::json::{Raw, elements, is_null, object, string, whole};
+use crate::adapter::json::{Raw, elements, given, is_null, object, string, whole, wire};
 use crate::message::FailureCode;
 
 pub(super) const OUTPUT: &str = "/output";
@@ -235,4 +234,31 @@ fn parts<'a>(raw: Raw<'a>, pointer: &str) -> Result<Vec<WirePart<'a>>, Failure> 
         .into_iter()
         .map(|part| object(part.get()).ok_or_else(shape))
         .collect()
+}
+
+wire! {
+    /// A response object, or one event of a stream.
+    pub(super) struct WireEvent {
+        arguments, delta, error, incomplete_details, item, model, output, output_index,
+        response, status, usage, kind = "type",
+    }
+
+    /// An item of the output.
+    pub(super) struct WireItem {
+        arguments: "given", call_id, content, encrypted_content, execution, id, name, status,
+        summary, kind = "type",
+    }
+
+    /// A part of a message's content, or of a reasoning item.
+    pub(super) struct WirePart {
+        refusal, text,
+    }
+
+    pub(super) struct WireUsage {
+        input_tokens, input_tokens_details, output_tokens,
+    }
+
+    pub(super) struct WireDetails {
+        cached_tokens, reason,
+    }
 }

@@ -15,12 +15,9 @@
 mod encoder;
 mod fold;
 mod items;
-mod version;
-mod wire;
 
-pub(super) use encoder::Encoder;
+pub(super) use encoder::{Encoder, PATH, VERSION};
 pub(super) use fold::Fold;
-pub(super) use version::{PATH, VERSION};
 
 #[cfg(test)]
 mod encoder_tests;

@@ -3,14 +3,16 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::payload::ArgumentsKey;
-use super::{json_calls, prompt, tags};
+use super::{json_calls, payload};
 use crate::adapter::RequestShape;
-use crate::adapter::body::RequestBody;
-use crate::adapter::encode::Encode;
+use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::marks::{CONTROL, LLAMA3, TAGGED};
+use crate::adapter::openai_tools::FunctionTool;
 use crate::adapter::rendered_messages::common;
-use crate::contract::{Terms, TextProfile};
+use crate::contract::{GateGrammar, GrammarLanguage, Terms, TextProfile};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role, ToolInvocation};
 
@@ -40,7 +42,7 @@ impl Encoder {
             plain: Vec::new(),
             profile,
             system: None,
-            tools: prompt::tools(profile, terms),
+            tools: tools(profile, terms),
             wire,
         }
     }
@@ -225,14 +227,14 @@ pub(super) fn assistant_text(profile: TextProfile, text: &str, calls: &[ToolInvo
         } else {
             ArgumentsKey::Arguments.as_str()
         };
-        let name = serde_json::Value::from(call.name.as_str());
+        let name = Value::from(call.name.as_str());
         let arguments = CONTROL.in_json(call.arguments.as_str());
         let json = format!("{{\"name\": {name}, \"{key}\": {arguments}}}");
         let _ = if llama {
             write!(out, "{}{json}", if index > 0 { "; " } else { "" })
         } else {
             let line = if out.is_empty() { "" } else { "\n" };
-            let (open, close) = (tags::OPEN, tags::CLOSE);
+            let (open, close) = (payload::OPEN, payload::CLOSE);
             write!(out, "{line}{open}\n{json}\n{close}")
         };
     }
@@ -247,11 +249,126 @@ fn result(profile: TextProfile, name: Option<&str>, text: &str) -> String {
             format!("<tool_response>\n{}\n</tool_response>", TAGGED.escape(text))
         }
         TextProfile::Hermes => {
-            let content = serde_json::Value::from(TAGGED.escape(text));
+            let content = Value::from(TAGGED.escape(text));
             let named = name.map_or_else(String::new, |name| {
-                format!("\"name\": {}, ", serde_json::Value::from(name))
+                format!("\"name\": {}, ", Value::from(name))
             });
             format!("<tool_response>\n{{{named}\"content\": {content}}}\n</tool_response>")
         }
     }
+}
+
+/// The part of a system prompt about the tools and how to call them; none if no tool is exposed.
+pub(super) fn tools(profile: TextProfile, terms: &Terms) -> Option<String> {
+    let marks = match profile {
+        TextProfile::Hermes | TextProfile::Qwen => TAGGED,
+        TextProfile::Llama3 => LLAMA3,
+    };
+    let offers: Vec<String> = FunctionTool::exposed(terms)
+        .iter()
+        .map(|tool| {
+            let json = serde_json::to_string(tool);
+            debug_assert!(json.is_ok(), "a tool's definition did not serialise");
+            marks.in_json(&json.unwrap_or_default())
+        })
+        .collect();
+    if offers.is_empty() {
+        return None;
+    }
+    let listed = offers.join("\n");
+    Some(match profile {
+        TextProfile::Hermes => hermes(&listed),
+        TextProfile::Qwen => qwen(&listed),
+        TextProfile::Llama3 => llama3(&listed),
+    })
+}
+
+fn hermes(tools: &str) -> String {
+    let mut text = String::from(
+        "You are a function calling AI model. You are provided with function signatures within <tools></tools> XML tags. \
+         You may call one or more functions to assist with the user query. Don't make assumptions about what values to \
+         plug into functions. Here are the available tools:\n",
+    );
+    let _ = write!(
+        text,
+        "<tools>\n{tools}\n</tools>\n\
+         For each function call return a JSON object with the function name and its arguments within \
+         <tool_call></tool_call> XML tags as follows:\n\
+         <tool_call>\n{{\"name\": <function-name>, \"arguments\": <args-json-object>}}\n</tool_call>"
+    );
+    text
+}
+
+fn qwen(tools: &str) -> String {
+    format!(
+        "# Tools\n\n\
+         You may call one or more functions to assist with the user query.\n\n\
+         You are provided with function signatures within <tools></tools> XML tags:\n\
+         <tools>\n{tools}\n</tools>\n\n\
+         For each function call, return a json object with function name and arguments within <tool_call></tool_call> \
+         XML tags:\n\
+         <tool_call>\n{{\"name\": <function-name>, \"arguments\": <args-json-object>}}\n</tool_call>"
+    )
+}
+
+fn llama3(tools: &str) -> String {
+    format!(
+        "You have access to the following functions. To call a function, respond with a JSON object for a function call \
+         with its proper arguments and nothing else.\n\
+         Respond in the format {{\"name\": function name, \"parameters\": dictionary of argument name and its value}}. \
+         Do not use variables.\n\n{tools}"
+    )
+}
+
+/// What ends a body: an object's brace.
+const END: &[u8] = b"}";
+
+/// Adds the token gate's grammar to the bodies of a text profile, in the field `grammar` that a llama-server reads: calls
+/// and nothing else while the gate is closed, anything but calls where tools are withheld.
+#[derive(Debug)]
+pub(in crate::adapter) struct Gated {
+    /// `,"grammar":"…"}` of the closed phase; none if the contract closes no gate.
+    closed: Option<Vec<u8>>,
+    layer: Box<dyn Encode>,
+    /// The same of a message without calls.
+    prose: Vec<u8>,
+}
+
+impl Gated {
+    /// The gate over `layer`, where the contract's grammar is one that a server reads; else `layer` itself.
+    pub(in crate::adapter) fn over(terms: &Terms, layer: Box<dyn Encode>) -> Box<dyn Encode> {
+        if terms.grammar_profile.as_deref() != Some(GrammarLanguage::Gbnf.profile()) {
+            return layer;
+        }
+        Box::new(Self {
+            closed: terms.grammar.as_deref().map(field),
+            layer,
+            prose: field(&GateGrammar::prose(GrammarLanguage::Gbnf).text),
+        })
+    }
+}
+
+impl Encode for Gated {
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
+        let body = self.layer.encode(conversation, shape);
+        let field = match shape.tools {
+            ToolExposure::Forced => self.closed.as_ref(),
+            ToolExposure::Withheld => Some(&self.prose),
+            ToolExposure::Auto => None,
+        };
+        if let Some(field) = field
+            && let Some(begun) = body.strip_suffix(END)
+        {
+            return RequestBody::whole([begun, field].concat());
+        }
+        body
+    }
+}
+
+fn field(grammar: &str) -> Vec<u8> {
+    format!(",\"grammar\":{}}}", Value::from(grammar)).into_bytes()
 }

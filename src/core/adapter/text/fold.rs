@@ -2,11 +2,11 @@
 
 use std::marker::PhantomData;
 
-use super::family::Family;
 use super::read::{Reading, read};
-use super::read_options::ReadOptions;
+use super::tagged_calls::ReadOptions;
 use crate::adapter::fold::{Failure, Fold, Folded, Form, Framing, Progress};
 use crate::adapter::repair::Repairs;
+use crate::contract::TextProfile;
 use crate::message::{AgentMessage, FailureCode, StopReason};
 
 /// A wire protocol's fold under a text profile: the message that it gives is read as text.
@@ -103,4 +103,34 @@ fn layered<F: Fold>(
         ..AgentMessage::text(message.role, "", message.tokens)
     };
     Folded::of(message, repair)
+}
+
+/// A text profile as a type: folds are made without arguments.
+pub(in crate::adapter) trait Family: Default + std::fmt::Debug + Send {
+    /// The profile.
+    const PROFILE: TextProfile;
+}
+
+/// `<tool_call>` tags, results as JSON between `<tool_response>` tags.
+#[derive(Debug, Default)]
+pub(in crate::adapter) struct Hermes;
+
+/// A JSON object as the whole message, or after `<|python_tag|>`.
+#[derive(Debug, Default)]
+pub(in crate::adapter) struct Llama3;
+
+/// `<tool_call>` tags, results as plain text between `<tool_response>` tags.
+#[derive(Debug, Default)]
+pub(in crate::adapter) struct Qwen;
+
+impl Family for Hermes {
+    const PROFILE: TextProfile = TextProfile::Hermes;
+}
+
+impl Family for Llama3 {
+    const PROFILE: TextProfile = TextProfile::Llama3;
+}
+
+impl Family for Qwen {
+    const PROFILE: TextProfile = TextProfile::Qwen;
 }

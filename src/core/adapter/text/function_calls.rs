@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use super::flaw::{Fix, Flaw};
 use super::lines::begins_a_line;
-use super::tags::{CLOSE, OPEN};
+use super::payload::{CLOSE, Fix, Flaw, OPEN};
 use crate::adapter::parameter_types::{Kind, ParameterTypes};
 use crate::adapter::repair::repair;
 use crate::message::FailureCode;

@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::flaw::Flaw;
-use super::parsed_text::ParsedText;
-use super::payload::{ArgumentsKey, call, is_call, value_at};
+use super::payload::{ArgumentsKey, Flaw, ParsedText, call, is_call, value_at};
 use crate::adapter::calls::MAX_CALLS;
+use crate::adapter::fold::Rules;
 use crate::adapter::marks::LLAMA3;
-use crate::adapter::rules::Rules;
 use crate::message::FailureCode;
 
 pub(super) const TAG: &str = "<|python_tag|>";

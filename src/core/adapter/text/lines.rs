@@ -1,6 +1,6 @@
 //! Separates prose from code in Markdown and finds tags that begin a line. Does not know what a tag means.
 
-use crate::adapter::line_break::is_line_break;
+use crate::adapter::json::is_line_break;
 
 /// The least run of one character that opens a fence.
 const FENCE: usize = 3;

@@ -18,33 +18,21 @@
 //! rejects the message; the few repairs are named, recorded, and refused by a strict contract.
 
 mod encoder;
-mod family;
-mod flaw;
 mod fold;
 mod function_calls;
-mod gated;
 mod json_calls;
 mod lines;
-mod parsed_text;
 mod payload;
-mod prompt;
 mod read;
-mod read_options;
 mod tagged_calls;
-mod tags;
-mod thinking;
 
-pub(super) use encoder::Encoder;
-pub(super) use family::{Hermes, Llama3, Qwen};
-pub(super) use fold::Layer;
-pub(super) use gated::Gated;
+pub(super) use encoder::{Encoder, Gated};
+pub(super) use fold::{Hermes, Layer, Llama3, Qwen};
 
 #[cfg(test)]
 mod encoder_tests;
 #[cfg(test)]
 mod function_tests;
-#[cfg(test)]
-mod gated_tests;
 #[cfg(test)]
 mod read_tests;
 #[cfg(test)]

@@ -5,11 +5,15 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::flaw::{Fix, Flaw};
 use crate::adapter::calls::GatheredCall;
+use crate::adapter::fold::Rules;
 use crate::adapter::json::{given, object};
-use crate::adapter::rules::Rules;
 use crate::message::{FailureCode, ObjectText};
+
+/// The opening tag of a call in Hermes' form and in Qwen's.
+pub(super) const OPEN: &str = "<tool_call>";
+/// The closing tag.
+pub(super) const CLOSE: &str = "</tool_call>";
 
 /// The key under which a family writes a call's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,4 +130,63 @@ pub(super) fn call(
         // Of a text that is rejected, the whole text is named.
         pointer: String::new(),
     })
+}
+
+/// What a family's form broke, and what would repair it.
+#[derive(Debug)]
+pub(super) struct Flaw {
+    pub(super) code: FailureCode,
+    pub(super) fix: Option<Fix>,
+}
+
+/// A repair of one place.
+#[derive(Debug)]
+pub(super) struct Fix {
+    /// What is replaced, in bytes of the message's text.
+    pub range: Range<usize>,
+    /// The names under which it is recorded.
+    pub steps: Vec<&'static str>,
+    pub text: String,
+}
+
+impl Flaw {
+    pub(super) fn new(code: FailureCode) -> Self {
+        Self { code, fix: None }
+    }
+
+    pub(super) const fn has_fix(&self) -> bool {
+        self.fix.is_some()
+    }
+
+    pub(super) fn repaired_by(self, fix: Fix) -> Self {
+        Self {
+            fix: Some(fix),
+            ..self
+        }
+    }
+}
+
+/// A text taken apart into prose and calls.
+#[derive(Debug, Default)]
+pub(super) struct ParsedText {
+    pub calls: Vec<GatheredCall>,
+    /// Text outside of markup, a piece between two calls a line.
+    pub text: String,
+}
+
+impl ParsedText {
+    /// Takes text outside of markup unchanged, but for white space next to a call. `before_call`: one follows.
+    pub(super) fn push_text(&mut self, piece: &str, before_call: bool) {
+        let after_call = !self.calls.is_empty();
+        let piece = if after_call {
+            piece.trim_start()
+        } else {
+            piece
+        };
+        let piece = if before_call { piece.trim_end() } else { piece };
+        if after_call && !piece.is_empty() && !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(piece);
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::adapter::test_text::marked_text;
+use crate::adapter::fixture::marked_text;
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::TextProfile;
 

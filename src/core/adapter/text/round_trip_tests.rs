@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::encoder::assistant_text;
 use super::read::{Reading, read};
-use super::read_options::ReadOptions;
+use super::tagged_calls::ReadOptions;
+use crate::adapter::fixture::marked_text;
+use crate::adapter::fold::Rules;
 use crate::adapter::marks::CONTROL;
 use crate::adapter::parameter_types::ParameterTypes;
-use crate::adapter::rules::Rules;
-use crate::adapter::test_text::marked_text;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, ObjectText, ToolInvocation};
 

@@ -1,15 +1,14 @@
 //! Reads calls between `<tool_call>` tags. Knows JSON and function payloads; does not know which tools are offered.
 
-use super::flaw::{Fix, Flaw};
 use super::function_calls::{FUNCTION, function, whole_length};
 use super::lines::{LineStart, ProseScanner, first_in_prose};
-use super::parsed_text::ParsedText;
-use super::payload::{ArgumentsKey, call, value_at};
-use super::read_options::ReadOptions;
-use super::tags::{CLOSE, OPEN};
+use super::payload::{ArgumentsKey, CLOSE, Fix, Flaw, OPEN, ParsedText, call, value_at};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
+use crate::adapter::fold::Rules;
 use crate::adapter::invented::ResultScanner;
-use crate::adapter::line_break::is_line_break;
+use crate::adapter::json::is_line_break;
+use crate::adapter::parameter_types::ParameterTypes;
+use crate::contract::TextProfile;
 use crate::message::FailureCode;
 
 /// Reads `<tool_call>` JSON `</tool_call>`, and everything outside as text. The JSON is read as JSON, so a tag inside a
@@ -153,5 +152,21 @@ fn first_tag(text: &str) -> Option<usize> {
             return Some(at);
         }
         from = at + 1;
+    }
+}
+
+/// How a text is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadOptions<'a> {
+    pub profile: TextProfile,
+    pub rules: Rules,
+    /// What the offered tools take, for values that are bare text.
+    pub types: &'a ParameterTypes,
+}
+
+impl<'a> ReadOptions<'a> {
+    /// What types the values of calls that are written as functions; none if no call is.
+    pub(super) fn functions(&self) -> Option<&'a ParameterTypes> {
+        (self.profile == TextProfile::Qwen).then_some(self.types)
     }
 }

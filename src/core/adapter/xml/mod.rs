@@ -7,15 +7,12 @@
 //! Text without this session's nonce stays text. A tag with it is never text: it is a call, a report, or ignored with a
 //! reason, and no fragment of it leaves the filter, wherever the text was cut.
 
-mod past;
 mod prompt;
 mod reading;
 mod scanner;
 mod slot;
-mod tag;
 mod transport;
 
-pub(crate) use past::XmlPast;
 pub(crate) use prompt::XmlNext;
 pub use slot::Nonce;
 pub(crate) use transport::{XmlTransport, transported};

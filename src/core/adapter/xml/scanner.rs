@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use super::prompt::placeholder;
 use super::reading::{XmlCall, XmlFinalReport, XmlIgnored, XmlReading};
-use super::slot::{FINAL, PROGRESS, XmlTerms, numbered};
-use super::tag::{Extent, MAX_TAG_BYTES, Opening, extent};
+use super::slot::{Extent, FINAL, MAX_TAG_BYTES, Opening, PROGRESS, XmlTerms, extent, numbered};
 use crate::contract::{FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{StopReason, TagFlaw};
 

@@ -8,12 +8,12 @@ use serde_json::json;
 use super::reading::XmlReading;
 use super::scanner::{XmlScanner, read_tags};
 use super::slot::{SlotRange, XmlTerms};
+use super::transport::XmlPast;
 use super::*;
 use crate::adapter::calls::{CallFields, validate};
-use crate::adapter::fixture::terms;
+use crate::adapter::fixture::{marked_text, terms};
+use crate::adapter::fold::Rules;
 use crate::adapter::marks;
-use crate::adapter::rules::Rules;
-use crate::adapter::test_text::marked_text;
 use crate::contract::ToolTerms;
 use crate::message::{Digest, FailureCode, StopReason, TagFlaw};
 

@@ -1,10 +1,12 @@
 //! The entries of the machine: what each states of the step and of the checkpoint, and its note for people. Decides nothing.
 
-use super::checkpoint::{CheckpointRecord, context_digest};
+use super::entry::{CheckpointRecord, context_digest};
+use super::memory::StepError;
 use super::{
-    BegunStep, Workflow, WorkflowAction, WorkflowDraft, WorkflowEntryKind, WorkflowEvent,
-    WorkflowEventKind, WorkflowState,
+    BegunStep, StepResult, Workflow, WorkflowAction, WorkflowDraft, WorkflowEntryKind,
+    WorkflowEvent, WorkflowEventKind, WorkflowState,
 };
+use crate::contract::WorkflowCode;
 use crate::message::Digest;
 
 /// What an entry says beside its state.
@@ -101,5 +103,50 @@ impl Workflow {
             places => format!("under way: {}", places.join(", ")),
         };
         format!("{why}; {begun} of {most} steps begun, {under_way}")
+    }
+}
+
+/// A step run that has just ended.
+#[derive(Clone, Debug)]
+pub(super) struct EndedStep {
+    pub(super) number: u64,
+    pub(super) place: String,
+    pub(super) result: Result<(), WorkflowCode>,
+}
+
+/// What failed with an event by its run, at its place and with its reason; `None` if nothing did.
+///
+/// A step whose end was requested has not failed, however its run ended. What fails without a run is noted where it does.
+pub(super) fn note(
+    event: &WorkflowEventKind,
+    ended: Option<&EndedStep>,
+    errors: &[StepError],
+) -> Option<String> {
+    let ended = ended.filter(|ended| ended.result.is_err())?;
+    // A compensation stands below what it undoes. The first error of a step that failed is its own.
+    let own = errors.iter().find(|error| {
+        let place = error.place.as_str();
+        !place.is_empty() && ended.place.starts_with(place)
+    })?;
+    let what = if own.compensation {
+        "the compensation of "
+    } else {
+        ""
+    };
+    let reason = reason(event).unwrap_or_else(|| own.code.as_str().to_owned());
+    Some(format!("{what}{} failed: {reason}", own.place))
+}
+
+/// Why the step of this event failed, in its own words.
+fn reason(event: &WorkflowEventKind) -> Option<String> {
+    let WorkflowEventKind::StepEnded { result, .. } = event else {
+        return None;
+    };
+    match &**result {
+        StepResult::NotBegun(reason) => Some(reason.clone()),
+        StepResult::Run(run) => run
+            .reason
+            .clone()
+            .or_else(|| Some(run.failure.map(|_| run.outcome)?.to_string())),
     }
 }

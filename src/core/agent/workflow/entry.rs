@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CheckpointRecord, WorkflowCounters, WorkflowEvent};
+use super::{WorkflowEvent, WorkflowStarted};
 use crate::contract::{Label, StepId, WorkflowOutcome};
-use crate::message::Digest;
+use crate::message::{Digest, DigestContext};
 use crate::transcript::{Flaw, SealedWorkflowEntry};
 
 /// An entry as the machine decided it.
@@ -138,5 +138,161 @@ impl WorkflowState {
             Self::Compensating => "COMPENSATING",
             Self::Terminate => "TERMINATE",
         }
+    }
+}
+
+/// A checkpoint by its digests, as its entry states it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct CheckpointRecord {
+    /// The step that completed.
+    pub(crate) completed_step_id: StepId,
+    /// BLAKE3 over the context: milliseconds, entries, outcome, and the digest of what the workflow was begun with.
+    pub context: Digest,
+    /// BLAKE3 over what is under way and what has ended.
+    pub(crate) memory_snapshot: Digest,
+    /// The index, in the definition's array, of the last step that completed; what comes next is the step after it. None before the
+    /// first one has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) step_index: Option<u64>,
+    /// Rolling digest over what step runs came to.
+    pub(crate) step_outputs: Digest,
+}
+
+/// BLAKE3 over a context; `started` is the digest of what the workflow was begun with.
+pub(super) fn context_digest(
+    at_ms: u64,
+    entries: u64,
+    outcome: Option<WorkflowOutcome>,
+    started: Digest,
+) -> Digest {
+    let parts = (at_ms, entries, outcome, started);
+    Digest::of(&serde_json::to_vec(&parts).unwrap_or_default())
+}
+
+impl WorkflowStarted {
+    /// BLAKE3 over it.
+    pub(super) fn digest(&self) -> Digest {
+        Digest::of(&serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkflowCounters {
+    /// Steps that were compensated.
+    pub compensated: u64,
+    /// Step runs that completed, compensations left out.
+    pub completed: u64,
+    /// Step runs that failed, compensations left out.
+    pub failed: u64,
+    /// Iterations of loops.
+    pub iterations: u64,
+    /// Times it was resumed.
+    pub resumes: u64,
+    /// Step runs that were begun, compensations left out.
+    pub steps: u64,
+}
+
+/// What follows from an event. Entries come first: no other effect starts before they are durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkflowEffect {
+    /// The entries of the step.
+    Append(Vec<WorkflowDraft>),
+    /// A step run begins; where it has begun before, it goes on, and where it has ended, its end is read.
+    Begin(Box<StepOrder>),
+    /// The end of a step run under way is requested.
+    End {
+        /// Its number.
+        number: u64,
+        /// How.
+        how: EndStep,
+    },
+    /// The workflow is over.
+    Finish(WorkflowOutcome),
+}
+
+/// How the end of a step run is requested, the stronger request last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndStep {
+    /// As a person would: it may still answer.
+    Stop,
+    /// Now.
+    Now,
+}
+
+/// A step run to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepOrder {
+    /// The number of the step that it undoes, where it is a compensation.
+    pub compensates: Option<u64>,
+    /// What it is given.
+    pub input: StepInput,
+    /// The labels of the outputs in its input.
+    pub labels: BTreeSet<Label>,
+    /// Its number, from 1: its run is called `<workflow>.<number>`.
+    pub number: u64,
+    /// Where it stands.
+    pub place: String,
+    /// The step.
+    pub step: StepId,
+}
+
+static INPUT: DigestContext = DigestContext::new("monolith workflow v1 step input");
+
+/// What a step is given, its placeholders filled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepInput {
+    /// The prompt.
+    Prompt(String),
+    /// The call.
+    Tool {
+        /// Its arguments: the canonical text of an object.
+        arguments: String,
+        /// The exposed name.
+        tool: String,
+    },
+    /// The task of an agent.
+    Delegate {
+        /// The agent's file as written.
+        agent: String,
+        /// BLAKE3 of that file.
+        agent_digest: Digest,
+        /// The task.
+        task: String,
+    },
+}
+
+impl StepInput {
+    /// The text of it: a prompt, arguments, a task.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Prompt(text)
+            | Self::Tool {
+                arguments: text, ..
+            }
+            | Self::Delegate { task: text, .. } => text,
+        }
+    }
+
+    /// The tool that is called; `None` if it is no call.
+    pub fn tool(&self) -> Option<&str> {
+        match self {
+            Self::Tool { tool, .. } => Some(tool),
+            Self::Prompt(_) | Self::Delegate { .. } => None,
+        }
+    }
+
+    /// BLAKE3 over it.
+    pub fn hash(&self) -> Digest {
+        let (kind, parts): (&str, [&str; 2]) = match self {
+            Self::Prompt(text) => ("prompt", [text, ""]),
+            Self::Tool { arguments, tool } => ("tool", [tool, arguments]),
+            Self::Delegate { agent, task, .. } => ("delegate", [agent, task]),
+        };
+        let [first, second] = parts;
+        INPUT.framed(&[kind.as_bytes(), first.as_bytes(), second.as_bytes()])
     }
 }

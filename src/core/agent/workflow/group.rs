@@ -1,8 +1,7 @@
 //! Steps that may run at the same time (INV-PE-001…003): who begins, and what follows from a failure.
 
 use super::interpreter::{Interpreter, Progress, Scope, StepEnd};
-use super::memory::{Group, Member, Phase, Stop};
-use super::value::Value;
+use super::memory::{Group, Member, Phase, Stop, Value};
 use crate::contract::{FailureStrategy, Parallel, Step};
 
 impl Interpreter<'_> {

@@ -2,16 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::effect::{EndStep, StepOrder};
+use serde_json::value::RawValue;
+
+use super::entry::{EndStep, StepOrder};
 use super::memory::{
-    Active, Binding, CompletedRun, Group, InFlight, Items, Loop, Memory, Sequence, StepError,
+    Active, Binding, CompletedRun, Group, InFlight, Items, Loop, Memory, Outputs, Sequence,
+    StepError, Value,
 };
 use super::step_input::{MAX_INPUT_BYTES, input_of, parts_of};
-use super::value::{Outputs, Value};
 use super::{BegunStep, StepInput};
 use crate::contract::{
-    Condition, Label, Part, Step, StepId, Work, WorkflowCode, WorkflowDefinition,
+    Condition, ForEach, Label, Part, Step, StepId, Template, Work, WorkflowCode, WorkflowDefinition,
 };
 
 /// One walk: what it reads, what it changes, what it sets going.
@@ -322,5 +325,49 @@ impl Interpreter<'_> {
         let output = binding.map(|binding| binding.value.text(self.outputs));
         let ok = binding.is_some_and(|binding| binding.ok);
         condition.test.holds(ok, &output.unwrap_or_default())
+    }
+}
+
+impl Interpreter<'_> {
+    /// The items of a list, as they stand in steps: a text as itself, anything else as it was written, for a number may have more digits
+    /// than are calculated with. `None` if it is no list.
+    pub(super) fn items(&self, held: &ForEach, scope: Scope<'_>) -> Option<Arc<Items>> {
+        let template = Template::parse(&held.items).ok()?;
+        let labels = RefCell::default();
+        let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, scope, &labels))?;
+        let items: Vec<&RawValue> = serde_json::from_str(text.trim()).ok()?;
+        let shown = |item: &RawValue| {
+            let text = serde_json::from_str::<String>(item.get());
+            text.unwrap_or_else(|_| item.get().to_owned())
+        };
+        let texts = items.into_iter().map(shown).collect();
+        let labels = labels.into_inner();
+        Some(Arc::new(Items { labels, texts }))
+    }
+
+    /// The text that replaces a placeholder; its labels are added to `labels`.
+    pub(super) fn part(
+        &self,
+        part: &Part,
+        scope: Scope<'_>,
+        labels: &RefCell<BTreeSet<Label>>,
+    ) -> String {
+        match part {
+            Part::Text(text) => text.clone(),
+            Part::Input => self.input.to_owned(),
+            Part::Index => scope.item.map_or_else(String::new, |(_, n)| n.to_string()),
+            Part::Item => scope.item.map_or_else(String::new, |(items, n)| {
+                labels.borrow_mut().extend(&items.labels);
+                let item = usize::try_from(n).ok().and_then(|n| items.texts.get(n));
+                item.cloned().unwrap_or_default()
+            }),
+            Part::Output(id) => self.memory.binding(id).map_or_else(String::new, |binding| {
+                labels
+                    .borrow_mut()
+                    .extend(binding.value.labels(self.outputs));
+                binding.value.text(self.outputs)
+            }),
+            Part::Compensated => String::new(),
+        }
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::interpreter::{Interpreter, Progress, Scope, StepEnd};
-use super::memory::{Loop, Sequence};
-use super::value::Value;
+use super::memory::{Loop, Sequence, Value};
 use crate::contract::{ForEach, Step, Work, WorkflowCode};
 
 /// The most iterations of all loops of a workflow together.

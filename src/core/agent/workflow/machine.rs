@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::draft::EntryParts;
-use super::effect::{EndStep, StepOrder, WorkflowEffect};
+use super::draft::{EndedStep, EntryParts, note};
+use super::entry::{EndStep, StepOrder, WorkflowEffect};
 use super::event::{StepFailure, StepResult};
 use super::interpreter::Interpreter;
-use super::memory::{Memory, Stop};
-use super::note::{EndedStep, note};
-use super::value::Outputs;
+use super::memory::{Memory, Outputs, Stop};
 use super::{
     BegunStep, StepInput, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
     WorkflowState,

@@ -11,22 +11,16 @@
 //! RUNNING ─▶ STOPPING ─▶ COMPENSATING ─▶ TERMINATE        entries up to a checkpoint ──▶ WorkflowFold ──▶ the machine there
 //! ```
 
-mod checkpoint;
-mod counters;
 mod draft;
-mod effect;
 mod ending;
 mod entry;
 mod event;
 mod fold;
 mod group;
-mod input;
 mod interpreter;
 mod iteration;
 mod machine;
 mod memory;
-mod note;
-mod placeholder;
 mod rollback;
 mod step_input;
 #[cfg(test)]
@@ -42,21 +36,17 @@ mod tests_explore;
 #[cfg(test)]
 mod tests_monitor;
 #[cfg(test)]
-mod tests_nesting;
-#[cfg(test)]
 mod tests_resume;
-mod value;
 mod view;
 
-pub(crate) use checkpoint::CheckpointRecord;
-pub use counters::WorkflowCounters;
-pub use effect::{EndStep, StepOrder, WorkflowEffect};
 pub(crate) use entry::{BegunStep, WorkflowState};
-pub use entry::{WorkflowAction, WorkflowDraft, WorkflowEntry, WorkflowEntryKind};
+pub use entry::{
+    EndStep, StepInput, StepOrder, WorkflowAction, WorkflowCounters, WorkflowDraft, WorkflowEffect,
+    WorkflowEntry, WorkflowEntryKind,
+};
 pub use event::{
     StepFailure, StepResult, StepRun, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
 };
 pub use fold::{FoldFault, WorkflowFold};
-pub use input::StepInput;
 pub use machine::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, Workflow};
 pub use view::{StepState, StepView, WorkflowView};

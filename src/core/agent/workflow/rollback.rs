@@ -4,9 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::interpreter::Interpreter;
-use super::memory::{Binding, Rollback, Stop};
+use super::memory::{Binding, Rollback, Stop, Value};
 use super::step_input::input_of;
-use super::value::Value;
 use crate::contract::{Label, Part, StepId, WorkflowCode};
 
 impl Interpreter<'_> {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::entry::CheckpointRecord;
 use super::testing::*;
 use super::*;
 use crate::contract::FailureStrategy::FailFast;

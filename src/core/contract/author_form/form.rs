@@ -1,9 +1,6 @@
 //! The file that gives a recorded contract again, with changes. Writes no file.
 
-use super::agents::with_recorded_agents;
-use super::error::ChangedError;
-use super::servers::RecordedOffers;
-use super::settle::{AuthorFile, author_file};
+use super::settle::{AuthorFile, ChangedError, RecordedOffers, author_file, with_recorded_agents};
 use crate::contract::{ContractFactory, ContractSpec, ExecutionContract, TargetCapability};
 use crate::message::TokenCounters;
 

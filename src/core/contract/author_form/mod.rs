@@ -10,16 +10,11 @@
 //!                                                └────────────────────────────────────┘
 //! ```
 
-mod agents;
 mod document;
-mod error;
 mod form;
-mod placeholders;
 mod sampling;
-mod servers;
 mod settle;
 mod stated;
-mod web;
 
-pub use error::ChangedError;
 pub use form::AuthorForm;
+pub use settle::ChangedError;

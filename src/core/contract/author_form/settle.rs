@@ -1,18 +1,18 @@
 //! What of a contract does not follow from the rest of it, found by having the factory make it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
-use super::agents::with_recorded_agents;
 use super::document::{Document, members};
-use super::error::ChangedError;
 use super::sampling::{settle_reasoning, settle_sampling};
-use super::servers::RecordedOffers;
 use super::stated::stated;
 use crate::contract::factory::adapter_of;
 use crate::contract::spec::{CONTEXT_BUDGET, FILE, FileKeys, TARGET};
 use crate::contract::{
-    ContractDraft, ContractFactory, ContractSpec, ExecutionContract, ProviderType,
-    TargetCapability, TargetTerms, Terms, TextProfile,
+    AGENT_PREFIX, AgentDefinition, AgentSpec, BigCount, CapabilityManifest, ContractDraft,
+    ContractFactory, ContractSpec, ExecutionContract, FactoryError, ProviderType, ServerCapability,
+    ServerKind, ServerTerms, SpecErrors, TargetCapability, TargetTerms, Terms, TextProfile,
 };
 use crate::message::NoTokenizers;
 
@@ -248,3 +248,87 @@ static OTHERWISE: &[&str] = &[
     FILE.tool_policy.name,
     FILE.tools.name,
 ];
+
+/// Gives a file what no key of it holds of a recorded contract: what the files of its agents said, and where its run stood. A change that
+/// names other agents stays, and the factory refuses it: no one read them.
+pub(super) fn with_recorded_agents(spec: &mut ContractSpec, recorded: &ExecutionContract) {
+    let Some(delegation) = &recorded.delegation else {
+        return;
+    };
+    spec.own = delegation.chain.last().cloned();
+    // Of a run at the top, the file itself gives the terms.
+    spec.delegation = (delegation.depth() > 0).then(|| delegation.clone());
+    if spec.agents.is_empty() {
+        spec.agents = agents_of(recorded);
+    }
+}
+
+fn agents_of(recorded: &ExecutionContract) -> Vec<AgentSpec> {
+    let count = |count: Option<BigCount>| count.map(|BigCount(count)| count);
+    let agents = recorded.agents.iter().map(|(name, terms)| {
+        let tool = recorded.tool(name);
+        let timeout = terms.total_timeout_ms;
+        let defined = tool.map(|tool| AgentDefinition {
+            below: terms.below.clone(),
+            description: tool.description.clone(),
+            digest: terms.digest,
+            id: terms.id.clone(),
+            input_schema: tool.input_schema.clone(),
+            least_tokens: terms.least_tokens,
+            max_cost_micro_usd: count(terms.max_cost_micro_usd),
+            max_tokens_consumed: count(terms.max_tokens_consumed),
+            tool_name: name.strip_prefix(AGENT_PREFIX).unwrap_or(name).to_owned(),
+            // Its own limit is not known where it is the contract's.
+            total_timeout_ms: Some(timeout).filter(|stated| *stated != recorded.total_timeout_ms),
+        });
+        AgentSpec {
+            defined,
+            file: terms.file.clone(),
+            grant: terms.grant.clone(),
+        }
+    });
+    agents.collect()
+}
+
+/// What a recorded contract knows of the servers of another one: what each offered that both reach in the same way.
+#[derive(Debug, Default)]
+pub(super) struct RecordedOffers {
+    pub(super) offered: BTreeMap<String, ServerCapability>,
+    /// Servers of which nothing is known.
+    pub(super) unknown: BTreeSet<String>,
+}
+
+impl RecordedOffers {
+    pub(super) fn of(
+        servers: &BTreeMap<String, ServerTerms>,
+        recorded: &ExecutionContract,
+    ) -> Self {
+        let mut known = CapabilityManifest::recorded_in(recorded).servers;
+        let mut offers = Self::default();
+        for (name, server) in servers {
+            let was = recorded.servers.get(name);
+            let alike = server.kind == ServerKind::Builtin
+                || was.is_some_and(|was| server.is_reached_like(was));
+            match known.remove(name).filter(|_| alike) {
+                Some(offer) => {
+                    offers.offered.insert(name.clone(), offer);
+                }
+                None => {
+                    offers.unknown.insert(name.clone());
+                }
+            }
+        }
+        offers
+    }
+}
+
+/// Why there is no contract with those changes.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangedError {
+    /// The author of a change: no file may hold it.
+    #[error(transparent)]
+    Spec(#[from] SpecErrors),
+    /// The author of a change: no contract can be made of it.
+    #[error(transparent)]
+    Factory(#[from] FactoryError),
+}

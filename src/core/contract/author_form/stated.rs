@@ -1,18 +1,19 @@
 //! What a contract holds as its author wrote it, in the file's own form.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::document::{Document, members};
-use super::placeholders::{state_reach, values};
-use super::web::{state_openapi, state_rest_tool};
 use crate::contract::server_terms::BUILTIN;
 use crate::contract::spec::{
-    FILE, PRICE, PRICES, PROVIDER, ProviderKeys, SANDBOX, SERVER, SandboxKeys, ServerKeys, TARGET,
-    TOOL_OUTPUT_BUDGET, TOOLS,
+    FILE, OPENAPI, OpenapiKeys, PRICE, PRICES, PROVIDER, ProviderKeys, REST_TOOL, RestToolKeys,
+    SANDBOX, SERVER, SandboxKeys, ServerKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 use crate::contract::{
-    BATCH, BigCount, ExecutionContract, Grounds, ModelPrice, PROGRESS_REPORT, PriceTable,
-    ProviderTerms, SandboxTerms, ServerKind, ServerTerms,
+    BATCH, BigCount, ExecutionContract, Grounds, ModelPrice, OpenapiTerms, PROGRESS_REPORT,
+    PriceTable, ProviderTerms, QueueTerms, RestTerms, SandboxTerms, ServerKind, ServerTerms,
+    own_name,
 };
 
 /// The file with every value that is not a default.
@@ -188,4 +189,75 @@ fn price_table(prices: &PriceTable) -> Value {
         PRICES.models.name: models.collect::<Value>(),
         PRICES.version.name: prices.version,
     })
+}
+
+/// States one entry of `tools.rest`.
+pub(super) fn state_rest_tool(
+    file: &mut Document,
+    recorded: &ExecutionContract,
+    (name, terms): (&str, &ServerTerms),
+    rest: &RestTerms,
+) {
+    let path = [FILE.tools.name, TOOLS.rest.name, own_name(name)];
+    file.state(&path, json!({}));
+    let origin = terms.kind.origin(name);
+    let tool = recorded.tools.iter().find(|tool| tool.origin == origin);
+    let description = tool.map_or("", |tool| tool.description.as_str());
+    // What was not offered is not recorded: any arguments are declared then.
+    let schema = tool.map_or_else(
+        || json!({"type": "object"}),
+        |tool| tool.input_schema.clone(),
+    );
+    let mut state = |key: &str, value: Value| file.state_below(&path, key, value);
+    state(REST_TOOL.description.name, json!(description));
+    state(REST_TOOL.parameters_schema.name, schema);
+    state(REST_TOOL.url.name, json!(terms.url));
+    state_reach(file, &path, terms);
+    let keys = RestToolKeys::every_name();
+    file.state_same(&path, keys, rest, &[]);
+    file.state_same(&path, keys, &rest.limits, &[]);
+}
+
+/// States one entry of `tools.openapi`.
+pub(super) fn state_openapi(
+    file: &mut Document,
+    (name, terms): (&str, &ServerTerms),
+    openapi: &OpenapiTerms,
+) {
+    let path = [FILE.tools.name, TOOLS.openapi.name, own_name(name)];
+    file.state(&path, json!({}));
+    state_reach(file, &path, terms);
+    let keys = OpenapiKeys::every_name();
+    let otherwise = [OPENAPI.pin.name, OPENAPI.queue.name];
+    file.state_same(&path, keys, terms, &otherwise);
+    file.state_same(&path, keys, openapi, &[]);
+    file.state_same(&path, keys, &openapi.limits, &[]);
+}
+
+/// Values of headers or variables, of which a contract holds the names and the variables that they are made of.
+pub(super) fn values(names: &[String], variables: &BTreeMap<String, Vec<String>>) -> Value {
+    let value = |name: &String| {
+        let variables = variables.get(name).into_iter().flatten();
+        let placeholders = variables.map(|variable| format!("${{{variable}}}"));
+        placeholders.collect::<Vec<_>>().concat()
+    };
+    names
+        .iter()
+        .map(|name| (name.clone(), json!(value(name))))
+        .collect()
+}
+
+/// States the keys that servers and web services have under one name, where the contract records them under another one.
+pub(super) fn state_reach(file: &mut Document, path: &[&str], terms: &ServerTerms) {
+    if !terms.header_names.is_empty() {
+        let headers = values(&terms.header_names, &terms.header_variables);
+        file.state_below(path, SERVER.headers.name, headers);
+    }
+    if let Some(pin) = terms.expected_pin {
+        file.state_below(path, SERVER.pin.name, json!(pin));
+    }
+    let queue = terms.queue.as_deref();
+    if let Some(queue) = queue.filter(|queue| *queue != QueueTerms::DEFAULT) {
+        file.state_below(path, SERVER.queue.name, json!(queue));
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::compiler::{Compiler, Limits};
 use super::expr::{ClosingCost, Expr};
-use super::language::GrammarLanguage;
+use super::print::GrammarLanguage;
 use super::print::{self, prose};
 use crate::contract::schema_bounds::SchemaFault;
 use crate::contract::{FINAL_REPORT, TermFault, Terms};

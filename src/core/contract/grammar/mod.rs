@@ -19,7 +19,6 @@ mod containers;
 mod expr;
 mod gate;
 mod keywords;
-mod language;
 mod numbers;
 mod pattern;
 mod print;
@@ -30,4 +29,4 @@ mod tests_recogniser;
 
 pub(super) use gate::grammar_faults;
 pub use gate::{CALL_CLOSE, CALL_OPEN, GateGrammar, gate_awaits_tools};
-pub use language::GrammarLanguage;
+pub use print::GrammarLanguage;

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::expr::Expr;
-use super::language::GrammarLanguage;
 
 /// The grammar's text: one rule a line, the start rule first.
 pub(super) fn grammar(language: GrammarLanguage, rules: &[Expr], start: &Expr) -> String {
@@ -177,4 +176,34 @@ fn quoted(language: GrammarLanguage, text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// A language that grammars are written in; each has its engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrammarLanguage {
+    /// What the embedded engine, llguidance, reads.
+    Lark,
+    /// What a llama-server reads in its `grammar` field.
+    Gbnf,
+}
+
+impl GrammarLanguage {
+    const ALL: [Self; 2] = [Self::Lark, Self::Gbnf];
+
+    /// The language of a contract's `grammar_profile`.
+    #[must_use]
+    pub(crate) fn by_profile(profile: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|known| known.profile() == profile)
+    }
+
+    /// Its name and the version of what this build writes in it, as contracts state it.
+    #[must_use]
+    pub const fn profile(self) -> &'static str {
+        match self {
+            Self::Lark => "lark/1",
+            Self::Gbnf => "gbnf/1",
+        }
+    }
 }

@@ -9,23 +9,17 @@
 //! description ─▶ HttpOperation ┘
 //! ```
 
-mod escape;
-mod method;
 mod openapi;
 mod request;
 mod rest_tool;
 mod stream;
 mod template;
-mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use method::HttpMethod;
 pub use openapi::{HttpOperation, ImportTerms, Imported, OpenapiFault, imported};
-pub use request::{RequestFault, RequestParts};
-pub(crate) use rest_tool::DefinitionFault;
-pub use rest_tool::RestTool;
+pub use request::{HttpMethod, RequestFault, RequestParts};
+pub(crate) use rest_tool::{DefinitionFault, RestTerms};
+pub use rest_tool::{OpenapiTerms, RestTool, StreamTerms, WebLimits};
 pub use stream::StreamReader;
 pub use template::{recorded_template, without_parameters};
-pub(crate) use terms::RestTerms;
-pub use terms::{OpenapiTerms, StreamTerms, WebLimits};

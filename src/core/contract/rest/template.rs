@@ -1,11 +1,11 @@
 //! Templates of addresses and bodies: `${parameters.x}` stands for an argument (001 §6). Does not know HTTP.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::escape::escaped;
 use super::request::RequestFault;
 use crate::contract::{check_address, recorded_url};
 
@@ -364,4 +364,24 @@ pub(super) fn text_of(value: &Value) -> String {
         }
         value => value.to_string(),
     }
+}
+
+/// Encodes every byte that is not unreserved: in what comes of it nothing separates anything.
+pub(super) fn escaped(text: &str) -> String {
+    escaped_except(text, |_| false)
+}
+
+/// The same, and leaves the ASCII characters for which `keeps` holds as they are.
+pub(super) fn escaped_except(text: &str, keeps: impl Fn(u8) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        if plain || byte.is_ascii() && keeps(byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
 }

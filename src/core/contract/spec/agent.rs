@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::agent_file::{
-    AgentFiles, AgentForm, Front, IncludedPart, Parts, Translator, expanded, format_words,
-    knob_before, narrowed, place_in, shown_path, split, translated,
+    AgentFiles, AgentForm, BrokenIncludes, Front, IncludedPart, Parts, Translator, expanded,
+    format_words, knob_before, narrowed, place_in, shown_path, split, translated,
 };
-use super::agent_spec::OfferedAs;
+use super::contract_spec::OfferedAs;
 use super::definitions::{Definition, DefinitionKind, Definitions};
 use super::error::{Findings, IncludedPlace, Origin, SourceRange, SpecErrors};
 use super::file::NO_PROVIDER;
@@ -14,8 +14,7 @@ use super::fill::{child, fill, no_targets, target};
 use super::form::Choice;
 use super::keys::{ContractSpec, FILE, FINAL_REPORT, TARGET, TOOLS};
 use super::parse::{Whole, apply_some, file_stem};
-use super::reporter::Reporter;
-use super::suggest::suggest;
+use super::reporter::{Reporter, suggest};
 use super::tree::{Kind, Node};
 use super::{secrets, tree};
 use crate::contract::{AgentLink, AgentProfile, Completion, ReportFormat, ToolTransport};
@@ -435,5 +434,46 @@ impl Definitions for AnyServer<'_> {
 
     fn defaults(&self, _: bool) -> Result<Option<Definition>, String> {
         Ok(None)
+    }
+}
+
+impl ContractSpec {
+    /// The faults of such a file: its includes, and what else is wrong with it where they all stand in the prompt. `source` has the text of
+    /// `broken`.
+    pub fn broken_agent(
+        source: &AgentSource<'_>,
+        broken: &BrokenIncludes,
+        sets: &[String],
+        known: &dyn Definitions,
+    ) -> SpecErrors {
+        let findings = Findings::new(source.text, &[]);
+        for (offset, len, rule) in broken.places() {
+            findings.add(&Origin::File.place(offset, len), "", rule.to_owned(), None);
+        }
+        let errors = source.renamed(findings.errors(source.file, source.text, &[]));
+        // Of front matter that is not whole nothing is known.
+        let prompt = prompt_of(source);
+        if broken.places().any(|(offset, ..)| offset < prompt) {
+            return errors;
+        }
+        match Self::parse_agent(source, sets, known) {
+            Ok(_) => errors,
+            Err(mut all) => {
+                all.errors.extend(errors.errors);
+                all.errors
+                    .sort_by_key(|error| (error.set.is_some(), error.offset));
+                all
+            }
+        }
+    }
+}
+
+/// The byte at which the prompt begins.
+fn prompt_of(source: &AgentSource<'_>) -> usize {
+    let text = source.text;
+    match source.form {
+        AgentForm::FrontMatter => split(text).map_or(text.len(), |parts| parts.body_at(text)),
+        AgentForm::Profile => text.len(),
+        AgentForm::Text => 0,
     }
 }

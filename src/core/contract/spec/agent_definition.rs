@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::agent_spec::InputSpec;
-use super::agent_spec::{AgentDefinition, MOST_NAME_CHARS};
+use super::contract_spec::{AgentDefinition, InputSpec, MOST_NAME_CHARS};
 use super::keys::ContractSpec;
 use crate::contract::{AgentId, ServerCapability, ServerKind};
 use crate::message::Digest;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::agent_spec::AgentSpec;
+use super::contract_spec::AgentSpec;
 use super::form::{Read, Schemas};
 use super::reporter::Reporter;
 use super::tree::Node;

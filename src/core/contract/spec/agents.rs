@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::agent_spec::{AgentSpec, tool_name_fault};
 use super::agent_values::AgentFile;
+use super::contract_spec::{AgentSpec, tool_name_fault};
 use super::definitions::Definitions;
 use super::error::Findings;
 use super::form::{Read, Schemas};

@@ -1,8 +1,15 @@
 //! Questions about a contract file that was read: profiles, the tokenizer. Decides nothing.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use super::form::Setting;
 use super::keys::{ContractSpec, TargetSpec};
-use crate::contract::{ModelProfile, ProviderType, Tokenizer};
+use crate::contract::{
+    AGENT_PREFIX, AgentId, ModelProfile, ProviderType, Tokenizer, ToolCapability,
+};
+use crate::message::{Digest, estimate_tokens};
 
 impl ContractSpec {
     /// The profile of that id: the author's own, else the shipped one.
@@ -57,4 +64,102 @@ impl ContractSpec {
         own.next()
             .or_else(|| ModelProfile::describing(provider, model))
     }
+}
+
+/// What no tool of an agent is called: those names are of the session's own tools.
+const TAKEN: [&str; 3] = ["batch", "final_report", "progress_report"];
+/// The longest name: with its prefix it is the name of a tool.
+pub(super) const MOST_NAME_CHARS: usize = 64 - AGENT_PREFIX.len();
+
+/// An agent that a file names under `agents`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentSpec {
+    /// What its own file states; `None` if that was not read.
+    pub defined: Option<AgentDefinition>,
+    /// Its file, as the author names it: from the folder of the naming file, or absolute.
+    pub file: String,
+    /// Which tools its runs may have, as patterns of exposed names; `None` if its own file names them.
+    pub grant: Option<Vec<String>>,
+}
+
+/// What an agent's own file says of it to one that may delegate to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentDefinition {
+    /// The agents below it: the digests of their texts, by their files as they are found from its folder.
+    pub below: BTreeMap<String, Digest>,
+    /// What the tool says of itself.
+    pub description: String,
+    /// BLAKE3 over the text of its file, everything included.
+    pub digest: Digest,
+    /// The id that its file states.
+    pub id: Option<AgentId>,
+    /// JSON Schema of what it is called with.
+    pub input_schema: Value,
+    /// Its prompt as it is written, estimated.
+    pub(crate) least_tokens: u64,
+    /// The limits that its file states.
+    pub max_cost_micro_usd: Option<u64>,
+    /// Limit of tokens.
+    pub max_tokens_consumed: Option<u64>,
+    /// Limit of time, in milliseconds.
+    pub total_timeout_ms: Option<u64>,
+    /// The name of its tool, without the prefix.
+    pub tool_name: String,
+}
+
+/// A task in JSON (001 §2).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InputSpec {
+    /// JSON Schema of it.
+    pub schema: Option<Value>,
+}
+
+/// How an agent's file is offered as a tool, as far as it says so itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OfferedAs {
+    /// Tokens of the prompt as it is written.
+    pub prompt_tokens: u64,
+    /// The key `toolName`.
+    pub tool_name: Option<String>,
+    /// The key `usage`.
+    pub usage: Option<String>,
+}
+
+impl AgentSpec {
+    /// The exposed name of its tool; `None` if its file was not read.
+    #[must_use]
+    pub fn tool(&self) -> Option<String> {
+        let defined = self.defined.as_ref()?;
+        Some(format!("{AGENT_PREFIX}{}", defined.tool_name))
+    }
+}
+
+impl AgentDefinition {
+    /// The tool that it is.
+    #[must_use]
+    pub fn capability(&self) -> ToolCapability {
+        let mut tool = ToolCapability {
+            annotations: Value::Null,
+            description: self.description.clone(),
+            input_schema: self.input_schema.clone(),
+            name: self.tool_name.clone(),
+            schema_tokens: 0,
+        };
+        tool.schema_tokens = estimate_tokens(&tool.definition());
+        tool
+    }
+}
+
+/// Why a text is no name of an agent's tool, and what to write.
+pub(super) fn tool_name_fault(name: &str) -> Option<(String, String)> {
+    if TAKEN.contains(&name) {
+        let rule = format!("`{AGENT_PREFIX}{name}` is a tool of monolith's own");
+        return Some((rule, "give it another `toolName`".to_owned()));
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if (1..=MOST_NAME_CHARS).contains(&name.len()) && name.chars().all(fits) {
+        return None;
+    }
+    let rule = format!("expected 1 to {MOST_NAME_CHARS} letters, digits, `.`, `_` and `-`");
+    Some((rule, "such as web.search".to_owned()))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::agent::MAX_TURNS;
 use super::agent_file::expanded;
-use super::agent_spec::InputSpec;
+use super::contract_spec::InputSpec;
 use super::delegated_models::inherit_models;
 use super::form::{Facts, Stated, Visit};
 use super::keys::{ContractSpec, FILE, SamplingKeys};

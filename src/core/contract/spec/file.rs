@@ -5,9 +5,8 @@ use super::form::{Read, Schemas};
 use super::keys::{
     ContractSpec, FILE, MAX_CALLS, PRICES, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS, TargetSpec,
 };
-use super::reporter::Reporter;
+use super::reporter::{Reporter, suggest};
 use super::section::{Judge, Section};
-use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use crate::contract::{CallLimits, QueueTerms};
 use serde_json::{Value, json};

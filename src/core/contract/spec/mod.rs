@@ -9,14 +9,11 @@
 //! ```
 
 mod agent;
-mod agent_broken;
 mod agent_definition;
 mod agent_file;
-mod agent_spec;
 mod agent_values;
 mod agents;
 mod builtin_terms;
-mod confinement;
 mod contract_spec;
 mod declare;
 mod definitions;
@@ -29,8 +26,6 @@ mod flow_values;
 mod foreign;
 mod form;
 mod keys;
-mod layer_keys;
-mod names;
 mod origin;
 mod parse;
 mod pin_edit;
@@ -44,11 +39,8 @@ mod sampling;
 mod schema;
 mod secrets;
 mod section;
-mod suggest;
 #[cfg(test)]
 pub(in crate::contract) mod tests;
-#[cfg(test)]
-mod tests_page;
 #[cfg(test)]
 mod tests_profile;
 #[cfg(test)]
@@ -71,9 +63,11 @@ pub use agent_file::{
     AgentFiles, AgentForm, BrokenIncludes, IncludedText, KNOBS, prompt_names, unread_rule,
     with_includes, with_includes_below,
 };
-pub(crate) use agent_spec::AgentSpec;
-pub use agent_spec::{AgentDefinition, InputSpec};
-pub use definitions::{Definition, DefinitionKind, Definitions};
+pub(crate) use contract_spec::AgentSpec;
+pub use contract_spec::{AgentDefinition, InputSpec};
+pub use definitions::{
+    Definition, DefinitionKind, Definitions, LayerKey, LayerMapping, layer_term, parameter_term,
+};
 pub use delegated::{Delegator, task_of};
 pub use error::SpecErrors;
 pub use form::{FromLayer, Setting};
@@ -84,10 +78,9 @@ pub(in crate::contract) use keys::{
 };
 pub use keys::{ContractSpec, ProviderSpec, TargetSpec};
 pub(crate) use keys::{FinalReportSpec, ModelSpec, SamplingSpec};
-pub use layer_keys::{LayerKey, LayerMapping, layer_term, parameter_term};
 pub use origin::{FileTrust, LayerValue, ValueOrigin};
 pub use pin_edit::with_pins;
+pub use reporter::suggest;
 pub use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
-pub use suggest::suggest;
 pub use transport::{McpSpec, McpTransport};
 pub use workflow_file::{WorkflowSpec, is_tool_step, tool_spec};

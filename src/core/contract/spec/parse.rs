@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::agent_spec::OfferedAs;
+use super::contract_spec::OfferedAs;
 use super::definitions::{Definitions, NoDefinitions};
 use super::error::{Findings, Origin, SourceRange, SpecErrors};
 use super::fill::fill;

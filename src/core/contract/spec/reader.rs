@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::form::{Choice, Read, Schemas};
-use super::reporter::Reporter;
-use super::suggest::suggest;
+use super::reporter::{Reporter, suggest};
 use super::tree::{Kind, Node};
 use crate::message::{Digest, MAX_EXACT, is_recorded_exactly};
 

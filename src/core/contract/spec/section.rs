@@ -2,8 +2,7 @@
 
 use super::error::SourceRange;
 use super::form::{Form, Key as FormKey, Null, OFF_WORDS, Read, Setting, Visit};
-use super::reporter::Reporter;
-use super::suggest::{elsewhere, suggest};
+use super::reporter::{Reporter, elsewhere, suggest};
 use super::tree::{Key, Kind, Node};
 
 /// The word of other programs for a parameter that has no value. For the longest answer it means that none is asked for (001 §2).

@@ -9,13 +9,12 @@ use serde_json::Value;
 use super::error::{Findings, Origin};
 use super::form::{Form, Read, RenderedDefault};
 use super::keys::FORMS;
-use super::reporter::Reporter;
-use super::suggest::ELSEWHERE;
+use super::reporter::{ELSEWHERE, Reporter};
 use super::tests::{parse, small};
 use super::tree;
 use super::{WorkflowSpec, contract_file_schema};
 use crate::contract::ContractSpec;
-use crate::contract::tests_shipped_schema::is_shipped;
+use crate::contract::tests_document_schema::is_shipped;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const FILE_NAME: &str = "contracts/contract-file.schema.json";

@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 use serde_json::{Value, json};
 
 use super::form::{Read, Schemas};
-use super::names::{ENV_NAME, HEADER_NAME, SERVER_NAME, is_env_name, is_header_name};
 use super::reader::ScalarText;
 use super::reporter::Reporter;
+use super::secrets::{ENV_NAME, HEADER_NAME, SERVER_NAME, is_env_name, is_header_name};
 use super::tree::{Kind, Node};
 use crate::contract::{
     HostPattern, PrivateNetwork, check_address, check_server_name, secret_pattern,

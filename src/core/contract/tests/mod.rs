@@ -1,6 +1,5 @@
 //! Tests that need a whole contract: the factory's, and the preflight checks'.
 
-mod agent_names;
 mod agents;
 mod agents_folder;
 mod author_form;

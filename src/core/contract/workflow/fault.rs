@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::limits::{MOST_LEVELS, MOST_STEPS};
 use super::{StepId, TemplateFault};
 
 /// A rule that a definition breaks.
@@ -130,3 +129,8 @@ fn circle(steps: &[StepId]) -> String {
     let names = steps.iter().chain(steps.first()).map(StepId::as_str);
     names.collect::<Vec<_>>().join(" → ")
 }
+
+/// The most steps that a definition holds, those in others and the compensations included.
+pub(super) const MOST_STEPS: usize = 256;
+/// How deeply steps may stand in steps.
+pub(super) const MOST_LEVELS: usize = 8;

@@ -8,28 +8,21 @@
 //!                               └─▶ canonical document ─▶ definition_hash, H_0 of the workflow's chain
 //! ```
 
-mod condition;
 mod definition;
 mod fault;
-mod limits;
 mod outcome;
 mod plan;
 mod scope;
-mod step;
-mod step_id;
 mod template;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use condition::{Condition, Test};
-pub(crate) use definition::WORKFLOW_FORMAT;
-pub use definition::WorkflowDefinition;
 #[cfg(test)]
 pub(crate) use definition::WorkflowDocumentFault;
+pub(crate) use definition::{Delegate, ForEach, If, Parallel, ToolUse, WORKFLOW_FORMAT, While};
+pub use definition::{FailureStrategy, Step, Work, WorkflowDefinition};
 pub(crate) use fault::{WorkflowFault, WorkflowRule};
 pub use outcome::{WorkflowClass, WorkflowCode, WorkflowOutcome};
 pub(crate) use plan::{Dependencies, GroupFault};
-pub(crate) use step::{Delegate, ForEach, If, Parallel, ToolUse, While};
-pub use step::{FailureStrategy, Step, Work};
-pub use step_id::StepId;
-pub(crate) use template::{Part, Template, TemplateFault};
+pub use template::StepId;
+pub(crate) use template::{Condition, Part, Template, TemplateFault, Test};

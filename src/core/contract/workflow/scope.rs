@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::limits::{MOST_LEVELS, MOST_STEPS};
+use super::fault::{MOST_LEVELS, MOST_STEPS};
 use super::{
     Condition, Dependencies, FailureStrategy, GroupFault, Part, Step, StepId, Template, Work,
     WorkflowDefinition, WorkflowFault, WorkflowRule,

@@ -10,9 +10,7 @@
 //! contract's `redact` ────┘
 //! ```
 
-mod forms;
 mod redactor;
-mod salt;
 mod scrubbed_form;
 mod settled;
 mod shapes;
@@ -23,9 +21,7 @@ mod tests_parts;
 mod values;
 mod view;
 
-pub use forms::{can_be_matched, is_marked, key_texts};
-pub use redactor::{KnownSecrets, Redactor};
-pub use salt::RedactionKey;
+pub use redactor::{KnownSecrets, RedactionKey, Redactor};
 pub use scrubbed_form::{is_scrubbed_form, is_scrubbed_json};
 pub use shapes::{SCHEMES, credentials_in};
-pub use values::KnownValues;
+pub use values::{KnownValues, can_be_matched, is_marked, key_texts};

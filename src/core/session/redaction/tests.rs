@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::forms::base64_forms;
+use super::values::base64_forms;
 use super::{KnownSecrets, RedactionKey, Redactor, can_be_matched};
 use crate::contract::RedactionTerms;
 use crate::message::{RunId, Scrubber};

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
-
-use super::forms::{base64_forms, forms, with_lines};
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// Bytes of a value that give it away where a text is cut.
 const MIN_PART: usize = 6;
@@ -156,4 +155,167 @@ fn automaton<T: AsRef<[u8]>>(texts: &[T]) -> Option<AhoCorasick> {
     let mut builder = builder?;
     builder.kind(Some(AhoCorasickKind::ContiguousNFA));
     builder.build(texts).ok()
+}
+
+/// The shortest value that is looked for: a shorter one would eat ordinary text.
+const MIN_BYTES: usize = 6;
+/// The most lines of values that are looked for by themselves.
+const MAX_LINES: usize = 1_024;
+/// The shortest line of a value of several lines that is a secret of its own.
+const MIN_LINE_BYTES: usize = 16;
+/// What the first and the last line of PEM begin and end with.
+const PEM_BOUNDARY: &str = "-----";
+/// The fewest characters of base64 that are looked for.
+const MIN_BASE64: usize = 7;
+/// Words of the marker itself, which must not be looked for in it.
+const MARKERS: [&str; 2] = ["[REDACTED:", "[SECRET]"];
+
+/// Whether a marker stands in a text: something was taken out of it.
+pub fn is_marked(text: &str) -> bool {
+    MARKERS.iter().any(|marker| text.contains(marker))
+}
+
+/// Whether a value can be distinguished from ordinary text.
+pub fn can_be_matched(value: &str) -> bool {
+    let first = value.chars().next();
+    value.len() >= MIN_BYTES
+        && !value.chars().all(|c| Some(c) == first)
+        && !MARKERS.iter().any(|marker| marker.contains(value))
+}
+
+/// The values, and after them the long lines of those that have several: a value that was printed over lines is indented, or has
+/// other line ends.
+pub(super) fn with_lines<'v>(values: impl IntoIterator<Item = &'v str>) -> Vec<String> {
+    let mut all: Vec<String> = values.into_iter().map(str::to_owned).collect();
+    let mut lines: Vec<String> = Vec::new();
+    for value in &all {
+        for line in lines_of(value) {
+            if lines.len() < MAX_LINES && !lines.iter().chain(&all).any(|known| known == line) {
+                lines.push(line.to_owned());
+            }
+        }
+    }
+    all.append(&mut lines);
+    all
+}
+
+/// The lines of a value of several that are secrets of their own, without the white space around them: long ones, but for the
+/// first and the last line of PEM, which every key has. Of a line with quotes, as JSON has, the texts between them: their quotes stand in
+/// texts that hold no secret.
+fn lines_of(value: &str) -> impl Iterator<Item = &str> {
+    let has_several = value.trim().contains(['\n', '\r']);
+    let lines = value.split(['\n', '\r']).flat_map(|line| line.split('"'));
+    lines.map(str::trim).filter(move |line| {
+        has_several
+            && line.len() >= MIN_LINE_BYTES
+            && can_be_matched(line)
+            && !(line.starts_with(PEM_BOUNDARY) && line.ends_with(PEM_BOUNDARY))
+    })
+}
+
+/// The literal forms of a value, itself first. Escapes of JSON and of addresses are undone before a text is searched, so they
+/// are no forms of their own.
+pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = vec![value.as_bytes().to_vec()];
+    let mut add = |form: Vec<u8>| {
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    };
+    if value.contains(' ') {
+        add(value.replace(' ', "+").into_bytes());
+    }
+    for form in base64_forms(value) {
+        add(form);
+    }
+    forms
+}
+
+/// The forms of a value in base64: these are also looked for where lines are broken within them.
+pub(super) fn base64_forms(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    for offset in 0..3 {
+        for text in [
+            base64_inner(&STANDARD_NO_PAD, value.as_bytes(), offset),
+            base64_inner(&URL_SAFE_NO_PAD, value.as_bytes(), offset),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            let form = text.into_bytes();
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+    }
+    forms
+}
+
+/// How the bytes of a key are written: in hex of both cases, and in base64 wherever they begin.
+#[must_use]
+pub fn key_texts(key: &[u8]) -> Vec<String> {
+    let digits = |upper: bool| {
+        let digit = move |byte: &u8| {
+            if upper {
+                format!("{byte:02X}")
+            } else {
+                format!("{byte:02x}")
+            }
+        };
+        key.iter().map(digit).collect::<String>()
+    };
+    let mut texts = vec![digits(false), digits(true)];
+    for offset in 0..3 {
+        texts.extend(base64_inner(&STANDARD_NO_PAD, key, offset));
+        texts.extend(base64_inner(&URL_SAFE_NO_PAD, key, offset));
+    }
+    texts
+}
+
+/// The characters of base64 that do not depend on the neighbours of the value, if it begins at that byte of a group.
+fn base64_inner(engine: &impl base64::Engine, value: &[u8], offset: usize) -> Option<String> {
+    let mut bytes = vec![0; offset];
+    bytes.extend_from_slice(value);
+    let text = engine.encode(&bytes);
+    // A character holds six bits; the first `offset` bytes and the last, open character belong to others too.
+    let (from, to) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
+    let inner = text.get(from..to)?;
+    (inner.len() >= MIN_BASE64).then(|| inner.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_in_base64_wherever_it_begins() {
+        let value = "pa55/word+x?";
+        let forms = forms(value);
+        for before in ["", "u", "us", "use", "user:"] {
+            for after in ["", "1", "12", "123"] {
+                let text = format!("{before}{value}{after}");
+                let encoded = STANDARD.encode(&text);
+                let found = forms.iter().any(|form| {
+                    let mut windows = encoded.as_bytes().windows(form.len());
+                    windows.any(|window| window == form.as_slice())
+                });
+                assert!(found, "{text}: {encoded}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_would_eat_ordinary_text_is_not_looked_for() {
+        let check = |value: &str, expect| assert_eq!(can_be_matched(value), expect, "{value}");
+        check("s3cret", true);
+        check("12345", false);
+        check("", false);
+        check("000000000000", false);
+        check("REDACTED", false);
+        check("SECRET", false);
+        check("é3crét", true);
+    }
 }

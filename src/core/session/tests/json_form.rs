@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use super::sequences::{SUMMARY, long_result};
 use super::*;
-use crate::kernel::Approval;
+use crate::kernel::{Approval, BringUpFault};
 use crate::message::{
     ProviderFault, ProviderFaultClass, Role, SampledText, SamplingPrompt, SamplingRequest,
+    ToolServerStatement,
 };
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
@@ -221,4 +222,46 @@ fn the_tables_of_the_document_and_the_shipped_exchange_have_the_same_kinds() {
         let shown: BTreeSet<String> = shown.map(str::to_owned).collect();
         assert_eq!(documented, shown, "{heading}");
     }
+}
+
+/// A host that embeds a session knows no scrubber's words: the session scrubs what servers say, at the start and when a run goes on.
+#[test]
+fn what_tool_servers_say_is_scrubbed_by_the_session() {
+    let secret = "correct horse battery";
+    let contract = contract(&[]);
+    let run_id = RunId::try_from("r1".to_owned()).unwrap();
+    let scrubber = RedactionKey::new([7; 32]).scrubber(&contract, &run_id, [secret]);
+    let said = vec![ToolServerStatement::new(
+        "a",
+        Some(("it", secret)),
+        secret,
+        Some(secret),
+    )];
+    let messages = RunStarted::opening("", "How late is it?");
+    let started = RunStarted {
+        bring_up: vec![BringUpFault {
+            detail: format!("it says {secret}"),
+            server: "b".to_owned(),
+        }],
+        tool_servers: said.clone(),
+        ..RunStarted::new(&contract, run_id, messages, 0)
+    };
+    let mut host = Host::new(&contract, Arc::clone(&scrubber));
+    let check = |outputs: &[Output]| {
+        let recorded = serde_json::to_string(outputs).unwrap();
+        assert!(recorded.contains("[REDACTED:"), "{recorded}");
+        assert!(!recorded.contains(secret), "{recorded}");
+    };
+    check(&host.hand_in(Input::Start(Box::new(started))));
+    let mut again = Session::resume(host.session, QuarterBytes::counter(), scrubber).unwrap();
+    let resumed = Input::Resumed {
+        addresses: Vec::new(),
+        bring_up: Vec::new(),
+        confinement: Vec::new(),
+        tool_servers: said,
+        tools_changed: Vec::new(),
+    };
+    again.handle(5, resumed).unwrap();
+    let outputs: Vec<Output> = std::iter::from_fn(|| again.poll()).collect();
+    check(&outputs);
 }

@@ -2,7 +2,7 @@
 
 use super::Verifier;
 use super::checks::no_header;
-use super::finding::{Finding, Verdict};
+use super::parent::{Finding, Verdict};
 use super::signed::signers;
 use crate::message::Digest;
 use crate::transcript::{Flaw, FlawKind, Note, Tombstone, TombstoneRecord};

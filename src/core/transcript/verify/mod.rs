@@ -1,10 +1,7 @@
 //! Verification: is this the transcript that was written? Recomputes hashes from stored bytes, record by record.
 
-mod answers;
-mod books;
 mod checks;
 mod erased;
-mod finding;
 mod lines;
 mod parent;
 mod signed;

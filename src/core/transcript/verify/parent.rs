@@ -1,7 +1,6 @@
 //! Checks what a fork names as its parent. Does not look the parent up.
 
 use super::Verifier;
-use super::finding::Finding;
 use crate::kernel::{EventKind, ParentRun};
 use crate::transcript::{EntryRecord, Flaw, Location};
 
@@ -68,5 +67,37 @@ impl Verifier {
         let expected = format!("the hash of an entry of run {}", parent.run_id);
         let flaw = Flaw::tampered("event.parent.head", expected, parent.head);
         self.settle(Err(Finding::new("parent", flaw).at(location).seq(0)))
+    }
+}
+
+/// The verdict on one record.
+pub(super) type Verdict = Result<(), Box<Finding>>;
+
+/// A flaw, the check that found it, and where it is if not at the record in hand.
+pub(super) struct Finding {
+    pub(super) check: &'static str,
+    pub(super) flaw: Flaw,
+    pub(super) location: Option<Location>,
+    pub(super) seq: Option<u64>,
+}
+
+impl Finding {
+    pub(super) fn new(check: &'static str, flaw: Flaw) -> Box<Self> {
+        Box::new(Self {
+            check,
+            flaw,
+            location: None,
+            seq: None,
+        })
+    }
+
+    pub(super) fn at(mut self: Box<Self>, location: Location) -> Box<Self> {
+        self.location = Some(location);
+        self
+    }
+
+    pub(super) fn seq(mut self: Box<Self>, seq: u64) -> Box<Self> {
+        self.seq = Some(seq);
+        self
     }
 }

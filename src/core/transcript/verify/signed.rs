@@ -1,18 +1,18 @@
 //! Checks signatures, pins, witnesses and the log. Does not know where they are stored.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Verifier;
-use super::books::Header;
-use super::checks::no_header;
-use super::finding::{Finding, Verdict};
+use super::checks::{Header, no_header};
+use super::parent::{Finding, Verdict};
+use crate::kernel::EventKind;
 use crate::message::{Digest, amount};
 use crate::transcript::checkpoint::{CheckpointHead, counted_earlier};
 use crate::transcript::note::Signed;
 use crate::transcript::{
-    Checkpoint, CheckpointRecord, EarlierCheckpoints, Flaw, FlawKind, Location, LogLeaf, Note, Pin,
-    PublicKey, TreeHash, TreeHead, merkle,
+    Checkpoint, CheckpointRecord, EarlierCheckpoints, EntryRecord, Flaw, FlawKind, Location,
+    LogLeaf, Note, Pin, PublicKey, TreeHash, TreeHead, merkle,
 };
 
 /// What is known so far of signatures, pins and the log.
@@ -388,4 +388,44 @@ fn first_difference<'a>(right: &'a str, wrong: &'a str) -> Option<(&'a str, &'a 
         }
     }
     Some(("nothing more", wrongs.next().unwrap_or("nothing")))
+}
+
+/// The signed answers of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AnswerBook {
+    /// The hash of the first entry, which every signature binds.
+    first: Option<Digest>,
+    /// Who signed how many, by the name of the key.
+    signed: BTreeMap<String, usize>,
+}
+
+impl AnswerBook {
+    /// Takes the next entry, whose hash was checked.
+    pub(super) fn take(&mut self, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+        let first = *self.first.get_or_insert(entry.hash);
+        let event = entry.decoded_event.as_ref().map(|event| &event.event);
+        let (answer, approved) = match event {
+            Some(EventKind::ApprovalGiven(answer)) => (answer, true),
+            Some(EventKind::ApprovalDenied(answer)) => (answer, false),
+            _ => return Ok(()),
+        };
+        let Some(answerer) = &answer.answerer else {
+            return Ok(());
+        };
+        answer.check_signature(first, approved).map_err(|fault| {
+            let expected = format!("an answer that {} has signed", answerer.key);
+            Flaw::tampered("event.answerer", expected, fault)
+        })?;
+        let signed = self.signed.entry(answerer.key.clone()).or_default();
+        *signed = signed.saturating_add(1);
+        Ok(())
+    }
+
+    /// Who signed how many; `None` if no answer is signed.
+    pub(super) fn describe(&self) -> Option<String> {
+        let signed = self.signed.iter();
+        let signed = signed.map(|(key, count)| format!("{count} signed by {key}"));
+        let signed: Vec<String> = signed.collect();
+        (!signed.is_empty()).then(|| signed.join(", "))
+    }
 }

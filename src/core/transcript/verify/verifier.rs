@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use super::answers::AnswerBook;
-use super::books::{BlobBook, EntryBook, Header, ReferencedBlob};
 use super::checks::{
-    check_action, check_claims, check_hash, check_precheck, check_seal, check_start, no_header,
+    BlobBook, EntryBook, Header, ReferencedBlob, check_action, check_claims, check_hash,
+    check_precheck, check_seal, check_start, no_header,
 };
 use super::erased::ErasedBook;
-use super::finding::{Finding, Verdict};
-use super::parent::ParentBook;
-use super::signed::SignedBook;
+use super::parent::{Finding, ParentBook, Verdict};
+use super::signed::{AnswerBook, SignedBook};
 use crate::kernel::{EntryKind, State};
 use crate::message::Digest;
 use crate::transcript::{

@@ -2,7 +2,7 @@
 
 use super::Verifier;
 use super::checks::no_header;
-use super::finding::{Finding, Verdict};
+use super::parent::{Finding, Verdict};
 use crate::kernel::State;
 use crate::transcript::{Flaw, FlawKind, Link, Location, SealedOutcome, WorkflowEntryRecord};
 

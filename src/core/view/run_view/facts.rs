@@ -9,13 +9,12 @@ use crate::kernel::{
     Action, ClosingReason, Counters, EntryKind, FlowRecord, LostEffect, Outcome, Run, State,
 };
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId, ServerConfinement};
-use crate::view::activity::Activity;
-use crate::view::decision::Decision;
+use crate::view::run_start::Decision;
 use crate::view::servers::{
     AddressFrom, AnswerFrom, ConfinedFrom, ToolServerDiffers, ToolServerFrom,
 };
-use crate::view::turns::Turn;
-use crate::view::usage_totals::UsageTotals;
+use crate::view::tree_usage::UsageTotals;
+use crate::view::turns::{Activity, Turn};
 use crate::view::{
     Approvals, Call, CallEnd, Departure, Execution, Preflight, Report, ReportFault, Request,
     RunStart, TreeUsage,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Golden, goldens};
 use crate::kernel::{Action, Counters, Event, RandomRun, random_run};
 use crate::message::{Digest, Usage};
-use crate::view::usage_totals::UsageTotals;
+use crate::view::tree_usage::UsageTotals;
 use crate::view::{Entry, RunView};
 use monolith_testkit::depth::bound;
 

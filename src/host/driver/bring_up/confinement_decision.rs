@@ -3,13 +3,17 @@
 //! A machine that lacks a part of the sandbox has the servers without a stated one run unconfined. That is recorded, and never decided again: a
 //! start that fails afterwards is a server that is down.
 
-use crate::driver::blocking::blocking;
-use crate::driver::{ConfinementError, DriverError, Environment};
-use crate::tools::{Confined, ProbeFault, SandboxKind};
 use monolith_core::contract::{
     ContractSpec, McpTransport, SandboxTerms, server_sandbox, shell_sandbox,
 };
+use monolith_core::kernel::EventKind;
 use monolith_core::message::{Confinement, RunId, SandboxStrength, ServerConfinement};
+use monolith_core::transcript::SealedEntry;
+
+use crate::driver::tasks::blocking;
+use crate::driver::{ConfinementError, DriverError, Environment};
+use crate::store::{StoreError, StoreReader};
+use crate::tools::{Confined, ProbeFault, SandboxKind};
 
 /// Decides on every program that is started, sorted by server; without `servers` on the commands of the shell alone.
 ///
@@ -122,5 +126,63 @@ pub(super) fn confined(decision: Confinement, is_stated: bool) -> Confined {
         Confinement::Confined(strength) => Confined::Always(strength),
         Confinement::Unavailable(_) if is_stated => Confined::Always(SandboxStrength::default()),
         Confinement::Unavailable(_) | Confinement::Off => Confined::Never,
+    }
+}
+
+/// The last recorded decisions of some runs. A process that resumes them must confine as much.
+#[derive(Clone, Debug, Default)]
+pub(in crate::driver) struct RecordedConfinement(Vec<(RunId, Vec<ServerConfinement>)>);
+
+impl RecordedConfinement {
+    /// Adds a run by its entries. A run that was recorded without any decision adds nothing: what it had is not known.
+    pub(in crate::driver) fn add(&mut self, run_id: &RunId, entries: &[SealedEntry]) {
+        let mut known = Vec::new();
+        for entry in entries {
+            // What cannot be decoded keeps the run from being resumed in any case.
+            match entry.decode_event().ok().flatten().map(|event| event.event) {
+                Some(EventKind::RunStarted(started)) => {
+                    ServerConfinement::update(&mut known, &started.confinement);
+                }
+                Some(EventKind::Resumed(resumed)) => {
+                    ServerConfinement::update(&mut known, &resumed.confinement);
+                }
+                _ => {}
+            }
+        }
+        if !known.is_empty() {
+            self.0.push((run_id.clone(), known));
+        }
+    }
+
+    /// Adds every open child run: a process that resumes the parent resumes them.
+    ///
+    /// # Errors
+    /// The faults of the store.
+    pub(in crate::driver) fn add_below(
+        &mut self,
+        reader: &mut StoreReader,
+        run_id: &RunId,
+    ) -> Result<(), StoreError> {
+        for below in reader.runs_below(run_id)? {
+            if reader.is_open(&below)? {
+                let entries: Vec<SealedEntry> =
+                    reader.read_run(&below)?.collect::<Result<_, _>>()?;
+                self.add(&below, &entries);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares all of them with this machine, which is probed where one of them was confined.
+    ///
+    /// # Errors
+    /// [`ConfinementError`].
+    pub(in crate::driver) fn check(
+        &self,
+        environment: &Environment,
+    ) -> Result<(), ConfinementError> {
+        self.0
+            .iter()
+            .try_for_each(|(run_id, recorded)| check_confinement(run_id, recorded, environment))
     }
 }

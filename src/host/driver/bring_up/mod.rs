@@ -15,7 +15,6 @@
 //! reissue  (driver/reissue.rs) ─┴─ recorded: compares with the recorded contract before a server is started
 //! ```
 
-mod addresses;
 mod backends;
 mod confinement;
 mod confinement_decision;
@@ -25,35 +24,32 @@ mod guard;
 mod handed_roots;
 mod loaded;
 mod local_models;
-mod model_file;
 mod new_run;
 mod prepared;
 mod preview;
 mod reach;
 mod read_request;
 mod recorded;
-mod recorded_confinement;
 mod reopened;
 mod resume;
-mod run_id;
 mod servers;
 mod sources;
 mod store_place;
 mod tokenizers;
 mod unmet;
-mod workspace;
 
 pub use confinement::skipped_search_folders;
+pub(in crate::driver) use confinement_decision::RecordedConfinement;
 pub(in crate::driver) use granted::{earlier as granted_before, replaced};
 pub use guard::redactor_of;
-pub use handed_roots::{HandedRoot, handed_roots, is_root_of_all};
+pub use handed_roots::{HandedRoot, committed_workspace, handed_roots, is_root_of_all};
 pub use local_models::embedded_model;
 pub use new_run::prepare;
 pub(in crate::driver) use new_run::prepare_delegated;
 pub(in crate::driver) use new_run::prepare_step;
 pub use new_run::{Continuation, redacted_text};
 pub use new_run::{prepare_continuation, prepare_fork, prepare_loaded};
-pub use prepared::Prepared;
+pub use prepared::{Prepared, random_run_id};
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub use preview::Preview;
 pub use preview::{preview, preview_loaded, preview_recorded};
@@ -63,15 +59,12 @@ pub use reach::{
 };
 pub use read_request::RunRequest;
 pub(in crate::driver) use recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
-pub(in crate::driver) use recorded_confinement::RecordedConfinement;
 pub use reopened::Reopened;
 pub use reopened::reopen;
 pub(in crate::driver) use reopened::reopen_below;
 pub use resume::{prepare_end, prepare_resume};
-pub use run_id::random_run_id;
 pub(in crate::driver) use servers::client_terms;
 pub use servers::{ServersToStart, decide_files};
 pub use store_place::judge_store;
 pub(in crate::driver) use tokenizers::Tokenizers;
 pub use unmet::{unset_by_itself, unset_keys};
-pub use workspace::committed_workspace;

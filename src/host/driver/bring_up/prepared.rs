@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::driver::below::Below;
+use monolith_core::contract::ExecutionContract;
+use monolith_core::kernel::RunStarted;
+use monolith_core::message::{Digest, RunId, Scrubber, TokenCounter};
+use monolith_core::session::{Input, Redactor, Session};
+
+use crate::driver::DriverError;
+use crate::driver::children::Below;
 use crate::driver::shared::Shared;
 use crate::driver::waiting::WaitingReport;
 use crate::inference::Backend;
 use crate::store::{Invocation, RunLock};
 use crate::tools::ToolServers;
-use monolith_core::contract::ExecutionContract;
-use monolith_core::kernel::RunStarted;
-use monolith_core::message::{Digest, RunId, Scrubber, TokenCounter};
-use monolith_core::session::{Input, Redactor, Session};
 
 /// How long what is in flight may still end once a run is suspended, by default.
 pub(in crate::driver) const GRACE: Duration = Duration::from_secs(10);
@@ -106,4 +108,15 @@ pub(in crate::driver) struct Resumption {
     /// The run, as far as it is recorded.
     pub(in crate::driver) session: Session,
     pub(in crate::driver) started_unix_ms: u64,
+}
+
+/// Sixteen random hex digits after `prefix`.
+///
+/// # Errors
+/// [`DriverError::Randomness`] where the system gives none, or the prefix begins no name of a run.
+pub fn random_run_id(prefix: &str) -> Result<RunId, DriverError> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).map_err(|fault| DriverError::Randomness(fault.to_string()))?;
+    let text = format!("{prefix}{:016x}", u64::from_be_bytes(bytes));
+    RunId::try_from(text).map_err(|fault| DriverError::Randomness(fault.to_string()))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::handed_roots::Workspace;
 use super::loaded::{intent_of, opening_of};
 use super::reach::Reach;
 use super::read_request::{ReadRequest, RunRequest};
@@ -12,7 +13,6 @@ use super::servers::{ServersToStart, Started};
 use super::store_place::judge_store_place;
 use super::tokenizers::Tokenizers;
 use super::unmet::not_offered;
-use super::workspace::Workspace;
 use crate::driver::DriverError;
 use crate::driver::secrets::Unmatched;
 use monolith_core::contract::{

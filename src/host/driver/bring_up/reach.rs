@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use url::Url;
 
-use super::addresses::address_of;
+use super::backends::address_of;
 use super::sources::used_providers;
 use crate::driver::Environment;
 use monolith_core::contract::{

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::addresses::Addresses;
-use super::backends::{Keys, backends};
+use super::backends::{Addresses, Keys, backends};
 use super::confinement_decision::decided;
 use super::guard::Guard;
 use super::reach::Reach;

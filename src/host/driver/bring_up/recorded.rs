@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::handed_roots::Workspace;
 use super::read_request::{ReadRequest, RunRequest};
 use super::servers::{Offer, ServersToStart, Started};
 use super::store_place::judge_store_place;
 use super::tokenizers::Tokenizers;
-use super::workspace::Workspace;
 use crate::driver::DriverError;
 use crate::inference::Backend;
 use crate::tools::ToolServers;

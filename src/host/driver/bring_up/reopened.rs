@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::recorded_confinement::RecordedConfinement;
+use super::confinement_decision::RecordedConfinement;
 use crate::driver::ancestry::{Blobs, answered_before};
 use crate::driver::{DriverError, Environment};
 use crate::store::{CallerState, Invocation, RunLock, Store};

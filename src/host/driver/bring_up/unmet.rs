@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::addresses::address_of;
+use super::backends::address_of;
 use super::reach::Reach;
 use super::servers::client_terms;
 use super::sources::used_providers;

@@ -6,9 +6,9 @@ use tokio::sync::mpsc;
 
 use super::limits::RunnerLimits;
 use super::live_runs::LiveRuns;
-use crate::driver::blocking::blocking;
 use crate::driver::bring_up::{Reopened, prepare, prepare_end, prepare_resume, reopen};
 use crate::driver::shared::Shared;
+use crate::driver::tasks::blocking;
 use crate::driver::turn::Turn;
 use crate::driver::{DriverError, Environment, Finished, Observer, Prepared, RunRequest, drive};
 use crate::store::Store;

@@ -9,9 +9,8 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 
 use super::begin::{Start, WorkflowBegin};
-use super::host::{StepHost, locked};
 use super::record::WorkflowRecord;
-use super::step_run::{StepRunEnd, StepTask, StepTerms};
+use super::step_run::{StepHost, StepRunEnd, StepTask, StepTerms, locked};
 use crate::driver::DriverError;
 use crate::driver::clock::{RunClock, sleep_until};
 use crate::driver::waiting::{Waiting, WaitingReport};

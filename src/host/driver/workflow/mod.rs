@@ -11,12 +11,10 @@
 
 mod begin;
 mod drive;
-mod host;
 mod record;
 mod step_run;
 
 pub use begin::fork_workflow;
 pub use begin::{ReopenedWorkflow, WorkflowBegin, new_workflow, reopen_workflow};
 pub use drive::drive_workflow;
-pub use host::{StepFiles, StepHost};
-pub use step_run::StepTerms;
+pub use step_run::{StepFiles, StepHost, StepTerms};

@@ -10,14 +10,12 @@ use std::thread::JoinHandle;
 use llama_cpp_2::model::LlamaModel;
 use tokio::sync::{mpsc, oneshot};
 
-use super::cost::EngineCost;
+use super::cache::EngineFault;
 use super::engine::{Ended, Engine, Listener};
-use super::engine_fault::EngineFault;
-use super::identity::processor_fault;
 use super::llama::load;
-use super::options::LocalOptions;
-use super::trial::TrialProcess;
-use crate::inference::response_head::ResponseHead;
+use super::options::{EngineCost, LocalOptions};
+use super::trial::{TrialProcess, processor_fault};
+use crate::inference::http::ResponseHead;
 use crate::inference::timeouts::{Timeouts, wait};
 use crate::inference::{FileChanged, ModelFile, Probe, TransportFault, TransportFaultKind};
 use monolith_core::adapter::{LocalLine, LocalRequest};

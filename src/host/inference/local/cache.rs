@@ -1,5 +1,8 @@
 //! The key-value cache of one context. Does not know prompts.
 
+#[cfg(test)]
+mod tests;
+
 use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, TryLockError};
 
@@ -10,7 +13,6 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
-use super::engine_fault::EngineFault;
 use super::llama::{INIT_LOCK, LogOutput, TILE, begin};
 use super::options::LocalOptions;
 use super::pace::Pace;
@@ -271,5 +273,13 @@ const fn piece(left: usize, most: usize) -> usize {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Why an answer did not come about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum EngineFault {
+    /// The caller is gone.
+    Cancelled,
+    /// The prompt does not fit.
+    Overflow(String),
+    /// The engine or the gate failed.
+    Failed(String),
+}

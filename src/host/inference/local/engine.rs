@@ -6,12 +6,10 @@ use std::time::Instant;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
-use super::cache::{BATCH, Cache, SMALL_BATCH};
-use super::cost::EngineCost;
+use super::cache::{BATCH, Cache, EngineFault, SMALL_BATCH};
 use super::draw::Draw;
-use super::engine_fault::EngineFault;
 use super::gate::{Gate, Gates};
-use super::options::LocalOptions;
+use super::options::{EngineCost, LocalOptions};
 use super::prompt::Prompts;
 #[cfg(test)]
 use monolith_core::adapter::Segment;

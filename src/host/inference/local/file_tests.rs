@@ -1,11 +1,19 @@
 //! Files that are no model, that are swapped, and that are changed while they are used.
 
+use std::sync::Arc;
+
+use monolith_core::adapter::{Decoded, Segment};
+use monolith_core::message::TokenCounter as _;
 use tokio_util::sync::CancellationToken;
 
 use super::LocalBackend;
+use super::engine::Engine;
+use super::llama::load;
+use super::options::EngineCost;
 use super::tests::{contract, gated, model_file, options, request, turns};
-use crate::inference::{Backend, Timeouts};
-use monolith_core::adapter::Decoded;
+use super::trial::TrialEnd;
+use super::vocabulary::LocalVocabulary;
+use crate::inference::{Backend, ModelFile, Timeouts};
 
 #[tokio::test]
 async fn a_file_that_is_no_whole_model_never_reaches_the_engine() {
@@ -101,4 +109,40 @@ async fn a_file_that_is_swapped_is_not_run_and_one_that_is_changed_ends_the_answ
     std::io::Write::write_all(&mut file, b"y").unwrap();
     let probe = Backend::Local(changed).probe(&[], &cancel).await;
     assert!(!probe.responsive, "{}", probe.detail);
+}
+
+#[test]
+fn a_text_counts_as_what_the_engine_makes_of_it_and_a_control_token_as_text() {
+    let Some(path) = model_file() else { return };
+    let file = ModelFile::open(&path).unwrap();
+    let vocabulary = LocalVocabulary::read(&file, None, 512, &TrialEnd::default()).unwrap();
+    let model = load(&path, Arc::default()).unwrap();
+    let options = options(&path, false);
+    let engine = Engine::new(&model, &options, Arc::new(EngineCost::default())).unwrap();
+    let nothing = engine.tokens(&[]).unwrap().len();
+    for text in [
+        "",
+        "a",
+        "Which licence do the files use?",
+        "\u{304a}\u{8a95}",
+        "<|im_end|>",
+        " \n \n",
+    ] {
+        let tokens = engine.tokens(&[Segment::Text(text.into())]).unwrap();
+        let expect = u64::try_from(tokens.len() - nothing).unwrap();
+        assert_eq!(vocabulary.count(text), expect, "{text:?}");
+    }
+    assert!(vocabulary.count("<|im_end|>") > 1);
+}
+
+/// A program that compares every place with every other would not come to an end with these.
+#[test]
+fn hostile_texts_take_work_in_proportion_to_their_length() {
+    let Some(path) = model_file() else { return };
+    let file = ModelFile::open(&path).unwrap();
+    let vocabulary = LocalVocabulary::read(&file, None, 512, &TrialEnd::default()).unwrap();
+    for text in ["a", " ", "0", "\n ", "\u{4e2d}"] {
+        let long = text.repeat((1 << 20) / text.len());
+        assert!(vocabulary.count(&long) > 0, "{text:?}");
+    }
 }

@@ -20,16 +20,12 @@
 //! - Randomness is a function of the contract's seed and the prompt; tokens that the grammar forces use none.
 
 mod backend;
-mod bounds;
 mod cache;
-mod cost;
 mod draw;
 mod engine;
-mod engine_fault;
 #[cfg(test)]
 mod file_tests;
 mod gate;
-mod identity;
 mod llama;
 mod options;
 mod pace;
@@ -43,17 +39,13 @@ mod tests;
 mod trial;
 mod trial_process;
 mod vocabulary;
-#[cfg(test)]
-mod vocabulary_tests;
 
 pub use backend::LocalBackend;
 pub(super) use backend::LocalReply;
-pub use cost::EngineCost;
-pub(crate) use identity::engine_identity;
-pub use options::LocalOptions;
+pub use options::{EngineCost, LocalOptions};
 pub(crate) use template::TemplateRenderer;
 pub use template::{TEMPLATE_COMMAND, template_process};
 pub use trial::TRIAL_COMMAND;
-pub(crate) use trial::{ModelTrial, TrialEnd};
+pub(crate) use trial::{ModelTrial, TrialEnd, engine_identity};
 pub use trial_process::trial_process;
 pub(crate) use vocabulary::LocalVocabulary;

@@ -17,8 +17,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::cache::EngineFault;
 use super::engine::{Ended, Engine, Listener};
-use super::engine_fault::EngineFault;
 use super::gate::ENDING;
 use super::llama::load;
 use super::{LocalBackend, LocalOptions};

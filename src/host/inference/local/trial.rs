@@ -5,20 +5,19 @@
 //! memory and time. It makes a context, compiles the vocabulary for the gate and infers a few tokens. What ends that
 //! process is the reason why the model is refused. What passed is noted by the file's hash, and later runs pay nothing.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io};
 
+use monolith_core::message::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::identity::engine_identity;
-use crate::inference::ModelFile;
+use super::llama::TILE;
+use crate::inference::{ModelFile, engine_features, lacking_features};
 use crate::store::{open_own, own_folder, private_folder, replace_own};
-use monolith_core::message::Digest;
 
 /// The hidden command that tries a model.
 pub const TRIAL_COMMAND: &str = "__try-model";
@@ -262,6 +261,45 @@ pub(super) fn seconds(file_bytes: u64) -> u64 {
     LEAST_SECONDS.saturating_add(file_bytes / BYTES_A_SECOND)
 }
 
+/// The binding and through it the llama.cpp it was made from; pinned in Cargo.toml.
+const BACKEND: &str = "llama-cpp-2 0.1.160";
+/// How prompts are laid out where the model's own template does not; the template is part of the model's file.
+const PROMPT: &str = "prompt chatml/1";
+/// What runs a model's own template; pinned in Cargo.toml.
+const TEMPLATES: &str = "minijinja 3.0.5";
+/// What compiles grammars and makes masks; pinned in Cargo.toml.
+const GATE: &str = "llguidance 1.9.1";
+
+/// Whether llama.cpp rearranges the weights of some quantisations when it loads them: a switch of its build, on unless the
+/// build sets it otherwise.
+const REPACK: &str = match option_env!("GGML_CPU_REPACK") {
+    Some(declared) => declared,
+    None => "ON",
+};
+
+/// Everything but the model's file that the text of an embedded model depends on: backend, processor features that it is
+/// built for, attention, the cache's type, whether weights are rearranged when they are loaded, how many tokens of a prompt
+/// are computed beside each other, prompt layout and the gate's engine.
+#[must_use]
+pub(crate) fn engine_identity() -> String {
+    let processor = std::env::consts::ARCH;
+    let features = engine_features().join("+");
+    format!(
+        "{BACKEND}; {processor} {features}; attention plain; cache f16; repack {REPACK}, tiles of {TILE}; {PROMPT}, {TEMPLATES}; {GATE}"
+    )
+}
+
+/// Why this processor cannot run the backend; None if it can.
+pub(super) fn processor_fault() -> Option<String> {
+    let missing = lacking_features();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "this processor lacks {}, which the embedded engine is built for",
+            missing.join(", ")
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -397,5 +435,15 @@ mod tests {
             "",
             Some("llama.cpp takes more than 94 s of processor time to load it"),
         );
+    }
+
+    #[test]
+    fn the_identity_names_what_is_locked() {
+        let lock = include_str!("../../../../Cargo.lock");
+        for named in [BACKEND, GATE, TEMPLATES] {
+            let (name, version) = named.split_once(' ').unwrap();
+            let locked = format!("name = \"{name}\"\nversion = \"{version}\"");
+            assert!(lock.contains(&locked), "{named} is not what Cargo.lock has");
+        }
     }
 }

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::bounds::{available_memory, bind};
+use super::cache::EngineFault;
 use super::engine::{Engine, Listener};
-use super::engine_fault::EngineFault;
 use super::llama::{LogOutput, begin, load};
 use super::options::LocalOptions;
+use super::template::{available_memory, bind};
 use super::trial::{TrialReply, seconds};
 use crate::inference::ModelFile;
 use monolith_core::adapter::{GatePhase, LocalRequest, LocalSampling, Segment};

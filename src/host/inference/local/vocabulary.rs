@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
 
-use super::identity::processor_fault;
 use super::llama::load_vocabulary;
-use super::trial::{ModelTrial, TrialEnd};
+use super::trial::{ModelTrial, TrialEnd, processor_fault};
 use crate::inference::ModelFile;
 use monolith_core::message::TokenCounter;
 

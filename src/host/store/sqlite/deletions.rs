@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
-use super::log_name::name;
 use super::parents::find_entry;
 use super::reader::SqliteReader;
-use super::schema::refusal;
+use super::schema::{name, refusal};
 use crate::store::StoreError;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::connection::BUSY;
 use super::lock::lock_store;
+use super::open_reader::BUSY;
 use super::open_writer::{Durability, open_writer};
 use super::store_file::StoreFile;
 use crate::store::StoreError;

@@ -1,10 +1,9 @@
 //! Checkpoints of an imported file, held until it is known which of them the run keeps.
 
+use monolith_core::transcript::{CheckpointRecord, Note, PublicKey, Signed};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::column::stored;
-use super::vouched::is_vouched;
-use monolith_core::transcript::{CheckpointRecord, PublicKey};
 
 /// Holds a checkpoint of a verified file until all of them have been seen: the last one says which ones belong to it.
 pub(super) fn hold(conn: &Connection, record: &CheckpointRecord) -> rusqlite::Result<()> {
@@ -94,4 +93,14 @@ fn loses_vouched(conn: &Connection, keys: &[PublicKey], run: i64) -> rusqlite::R
         }
     }
     Ok(false)
+}
+
+/// Whether one of these keys has signed the note.
+pub(super) fn vouched(keys: &[PublicKey], note: &Note) -> bool {
+    keys.iter()
+        .any(|key| matches!(note.signed_by(key), Signed::Valid))
+}
+
+pub(super) fn is_vouched(keys: &[PublicKey], note: &str) -> bool {
+    note.parse().is_ok_and(|note| vouched(keys, &note))
 }

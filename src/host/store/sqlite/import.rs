@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::connection::BUSY;
 use super::deletions;
+use super::given_checkpoints::vouched;
 use super::intake::Intake;
 use super::merge::{Change, Ended, Given, Merge};
+use super::open_reader::BUSY;
 use super::open_writer::{Durability, open_writer};
 use super::store_file::StoreFile;
-use super::vouched::vouched;
 use crate::store::StoreError;
 use crate::store::import_error::ImportError;
 use monolith_core::kernel::EventKind;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::store_file::locks_folder;
 use crate::store::StoreError;
-use crate::store::lock::{HeldRun, RunDriver, RunLock};
+use crate::store::database::{HeldRun, RunDriver, RunLock};
 use crate::store::private::{open_own, own_folder, private_file, private_folder};
 use crate::store::regular_file::open_regular_name;
 use monolith_core::message::RunId;

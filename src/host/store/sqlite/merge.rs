@@ -4,13 +4,13 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::blob::insert_blob;
+use super::append::insert_blob;
 use super::column::Columns;
 use super::column::stored;
 use super::entry_text::Kept;
-use super::new_run::insert_contract;
-use super::run_row::{RUN, WORKFLOW};
-use super::vouched::is_vouched;
+use super::given_checkpoints::is_vouched;
+use super::intake::insert_contract;
+use super::run_rows::{RUN, WORKFLOW};
 use super::{given_checkpoints, run_log};
 use crate::store::StoreError;
 use crate::store::import_error::ImportError;

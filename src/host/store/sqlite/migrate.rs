@@ -8,15 +8,14 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::connection::{BUSY, distrust};
 use super::formats::{STORE_FORMAT, steps};
 use super::lock::lock_store;
-use super::open_reader::open_to_read;
+use super::open_reader::{BUSY, distrust, open_to_read};
 use super::open_writer::keep_log_of_writes;
 use super::store_file::StoreFile;
 use super::{schema, verify};
 use crate::store::StoreError;
-use crate::store::disk_space::free_bytes;
+use crate::store::new_file::free_bytes;
 use crate::store::private::private_file;
 use monolith_core::message::RunId;
 use monolith_core::transcript::{FirstBad, Trust};

@@ -8,44 +8,34 @@
 
 mod answer_files;
 mod append;
-mod blob;
 mod column;
-mod connection;
 mod delete;
 mod deletions;
 mod entry_text;
 mod erase;
-mod fault;
 #[cfg(test)]
 mod format_0;
-mod format_1;
 mod formats;
 mod given_checkpoints;
 mod group_commit;
 mod import;
 mod intake;
-mod invocation;
 mod kept_files;
 mod lock;
-mod log_name;
 mod merge;
 mod migrate;
-mod new_run;
 mod open_reader;
 mod open_writer;
 mod parents;
 mod reader;
 mod run_log;
-mod run_row;
 mod run_rows;
 mod schema;
-mod search;
 mod store_file;
 #[cfg(test)]
 mod tests;
 mod verify;
 mod verify_log;
-mod vouched;
 mod writer;
 
 pub use entry_text::packed_entry_text;

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi};
 
-use super::connection::distrust;
-use super::format_1;
+use super::formats;
 use super::schema::format_of;
 use super::store_file::StoreFile;
 use crate::store::StoreError;
@@ -24,8 +24,8 @@ pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection
     })?;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     take_as_runs(&conn).map_err(sql)?;
-    if format <= format_1::FORMAT {
-        format_1::read_as_next(&conn).map_err(sql)?;
+    if format <= formats::FORMAT {
+        formats::read_as_next(&conn).map_err(sql)?;
     }
     Ok(conn)
 }
@@ -145,6 +145,21 @@ fn immutable(path: &Path) -> String {
     }
     address.push_str("?immutable=1");
     address
+}
+
+/// How long another process's lock is waited for.
+pub(super) const BUSY: Duration = Duration::from_secs(5);
+
+/// Runs nothing that a file brings with it: a trigger could drop what is written, a view in the place of a table never end.
+pub(super) fn distrust(conn: &Connection) -> rusqlite::Result<()> {
+    for code in [
+        DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER,
+        DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW,
+        DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+    ] {
+        conn.set_db_config(code, false)?;
+    }
+    Ok(())
 }
 
 #[cfg(all(test, unix))]

@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::connection::{BUSY, distrust};
 use super::formats::STORE_FORMAT;
-use super::log_name::NAME_LOG;
-use super::open_reader::open_to_read;
-use super::schema::{APPLICATION_ID, BLOB_INDEX, SCHEMA, format_of, judge_whole};
+use super::open_reader::{BUSY, distrust, open_to_read};
+use super::schema::{APPLICATION_ID, BLOB_INDEX, NAME_LOG, SCHEMA, format_of, judge_whole};
 use super::store_file::StoreFile;
 use crate::store::StoreError;
 use crate::store::private::private_file;

@@ -7,18 +7,15 @@ use aho_corasick::AhoCorasick;
 use rusqlite::{Connection, params};
 
 use super::answer_files;
-use super::blob::blob;
+use super::append::blob;
 use super::column::Columns;
-use super::connection::BUSY;
 use super::lock::driver_of;
-use super::open_reader::open_reader;
-use super::run_row::{ROW, damaged, run_row};
-use super::run_rows::SqliteRun;
+use super::open_reader::{BUSY, open_reader};
+use super::run_rows::{ROW, SqliteRun, damaged, run_row};
 use super::schema::refusal;
 use super::store_file::StoreFile;
 use crate::store::answer::Answer;
-use crate::store::database::{DatabaseReader, RunRows, Standing};
-use crate::store::lock::RunDriver;
+use crate::store::database::{DatabaseReader, RunDriver, RunRows, Standing};
 use crate::store::{
     DamagedRow, Elsewhere, Invocation, LogReport, RunFilter, RunLog, RunRow, StoreError,
 };
@@ -41,6 +38,32 @@ impl SqliteReader {
             conn: open_reader(&file, BUSY)?,
             path: file.path().to_path_buf(),
         })
+    }
+
+    /// Reads the row that a table has for a run; `None` if it has none.
+    pub(super) fn row_of<T>(
+        &self,
+        run_id: &RunId,
+        table: &'static str,
+        names: &str,
+        read: impl FnOnce(&Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
+        let select = format!(
+            "SELECT {names} FROM {table} WHERE run = (SELECT id FROM runs WHERE run_id = ?1)"
+        );
+        let mut select = self.conn.prepare_cached(&select).map_err(sql)?;
+        let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
+        let Some(row) = rows.next().map_err(sql)? else {
+            return Ok(None);
+        };
+        let columns = Columns {
+            path: &self.path,
+            row,
+            table,
+            of: &format!("run {run_id}"),
+        };
+        read(&columns).map(Some)
     }
 }
 

@@ -2,11 +2,9 @@
 
 use rusqlite::{Connection, params};
 
-use super::column::Columns;
 use super::formats::STORE_FORMAT;
-use super::log_name::name;
 use super::reader::SqliteReader;
-use super::schema::refusal;
+use super::schema::{name, refusal};
 use crate::store::{RunLog, StoreError};
 use monolith_core::message::RunId;
 use monolith_core::transcript::{Flaw, FlawKind, TreeHash, leaf_hash};
@@ -32,24 +30,9 @@ impl SqliteReader {
 
     /// The number and the text of the leaf of that run; none before its seal.
     pub(super) fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {
-        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
-        let mut select = self
-            .conn
-            .prepare_cached(
-                "SELECT idx, leaf FROM log_leaves WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
-            )
-            .map_err(sql)?;
-        let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
-        let Some(row) = rows.next().map_err(sql)? else {
-            return Ok(None);
-        };
-        let columns = Columns {
-            path: &self.path,
-            row,
-            table: "log_leaves",
-            of: &format!("run {run_id}"),
-        };
-        Ok(Some((columns.count(0, "idx")?, columns.text(1, "leaf")?)))
+        self.row_of(run_id, "log_leaves", "idx, leaf", |columns| {
+            Ok((columns.count(0, "idx")?, columns.text(1, "leaf")?))
+        })
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use monolith_core::message::escaped_line;
+use monolith_core::transcript::{Flaw, FlawKind, is_log_name};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
-use super::log_name;
 use crate::store::StoreError;
-use monolith_core::message::escaped_line;
 
 /// `mono` in ASCII: distinguishes a store from other programs' databases.
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
@@ -145,7 +145,7 @@ pub(super) fn judge_whole(
         let path = path.to_path_buf();
         return Err(StoreError::Lacking { path, what });
     }
-    let Err(flaw) = log_name::name(conn).map_err(sql)? else {
+    let Err(flaw) = name(conn).map_err(sql)? else {
         return Ok(());
     };
     Err(StoreError::Corrupt {
@@ -242,4 +242,35 @@ fn computed(conn: &Connection) -> rusqlite::Result<Option<String>> {
         |row| row.get(0),
     )
     .optional()
+}
+
+/// What the name of a log is.
+const LOG_NAME_RULE: &str = "the name of the log (16 digits of lower-case hex)";
+
+/// Names a log of runs that has none: at random, so that no two logs are taken for one another.
+pub(super) const NAME_LOG: &str =
+    "INSERT OR IGNORE INTO log_name(only, name) VALUES(1, lower(hex(randomblob(8))))";
+
+/// The name of the log, or what is wrong with it.
+pub(super) fn name(conn: &Connection) -> rusqlite::Result<Result<String, Flaw>> {
+    let name = conn
+        .query_row("SELECT CAST(name AS BLOB) FROM log_name", [], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    let Some(name) = name else {
+        let kind = FlawKind::Truncated;
+        return Ok(Err(Flaw::new(kind, "name", LOG_NAME_RULE, "no row")));
+    };
+    let name: Vec<u8> = name;
+    let name = String::from_utf8_lossy(&name).into_owned();
+    Ok(if is_log_name(&name) {
+        Ok(name)
+    } else {
+        Err(Flaw::tampered(
+            "name",
+            LOG_NAME_RULE,
+            format_args!("{name:?}"),
+        ))
+    })
 }

@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::store::StoreError;
-use crate::store::links::Links;
 use crate::store::private::Exposure;
-use crate::store::regular_file::{judge_regular, judge_regular_at};
+use crate::store::regular_file::{Links, judge_regular, judge_regular_at};
 
 /// Suffix of SQLite's rollback journal. A store keeps a write-ahead log instead, so it never has one.
 const JOURNAL: &str = "-journal";

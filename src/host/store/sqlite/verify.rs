@@ -9,9 +9,9 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows};
 use super::entry_text::{NoText, text_of};
 use super::parents::find_parent;
 use super::reader::SqliteReader;
-use super::run_row::{RUN, WORKFLOW};
+use super::run_rows::{RUN, WORKFLOW};
 use super::schema::missing_table;
-use super::{log_name, run_log};
+use super::{run_log, schema};
 use crate::store::StoreError;
 use crate::store::run::IMPORTED;
 use monolith_core::message::{Digest, RunId, amount};
@@ -184,7 +184,7 @@ fn show_log(
     trust: &Trust,
     verifier: &mut Verifier,
 ) -> rusqlite::Result<()> {
-    let name = match log_name::name(conn)? {
+    let name = match schema::name(conn)? {
         Ok(name) => name,
         Err(flaw) => {
             verifier.take_flaw("log", Location::Table("log_name"), flaw);

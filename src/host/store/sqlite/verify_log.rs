@@ -3,10 +3,9 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::deletions;
-use super::log_name::name;
 use super::reader::SqliteReader;
 use super::run_log::{leaf_hashes, missing};
-use super::schema::missing_table;
+use super::schema::{missing_table, name};
 use crate::store::{LogReport, StoreError};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{Flaw, FlawKind, LogLeaf, Pin, SealedOutcome, Trust, check_tree};

@@ -2,14 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::{fmt, io};
 
+use futures_util::future::BoxFuture;
+use monolith_core::contract::{PrivateNetwork, WebLimits};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use super::Resolver;
 use super::ranges::AddressKind;
 use crate::tools::http_client;
-use monolith_core::contract::{PrivateNetwork, WebLimits};
 
 /// The name of this machine.
 const THIS_MACHINE: &str = "localhost";
@@ -217,6 +218,24 @@ impl Resolve for Pinned {
             Err("another host than the one that was vetted".into())
         };
         Box::pin(std::future::ready(found))
+    }
+}
+
+/// Turns a name into its addresses.
+pub(in crate::tools) trait Resolver: fmt::Debug + Send + Sync {
+    fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
+}
+
+/// What the system knows: its files and its name servers.
+#[derive(Debug)]
+pub(in crate::tools) struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(found.map(|address: SocketAddr| address.ip()).collect())
+        })
     }
 }
 

@@ -3,7 +3,5 @@
 
 mod guard;
 mod ranges;
-mod resolver;
 
-pub(super) use guard::{AddressGuard, AddressRefusal};
-pub(super) use resolver::{Resolver, SystemResolver};
+pub(super) use guard::{AddressGuard, AddressRefusal, Resolver, SystemResolver};

@@ -14,8 +14,7 @@ use self::patch::{Wanted, read};
 use super::change::{FileStep, change};
 use super::change_log::ChangeLog;
 use super::read_file::whole_text;
-use super::refusal::Refusal;
-use super::workspace::Workspace;
+use super::workspace::{Refusal, Workspace};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::change_log::ChangeLog;
 use super::git_guard::GitGuard;
 use super::http_get::HttpGet;
-use super::refusal::Refusal;
-use super::workspace::Workspace;
+use super::workspace::{Refusal, Workspace};
 use super::{
     apply_patch, edit_file, glob, grep, http_get, list_directory, read_file, shell, write_file,
 };

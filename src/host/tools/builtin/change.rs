@@ -4,11 +4,8 @@ use std::io;
 use std::path::{Component, Path};
 
 use super::beneath::{Beneath, OpenError};
-use super::change_log::ChangeLog;
-use super::held::{FILE_BYTES, Held};
-use super::refusal::Refusal;
-use super::step_fault::StepFault;
-use super::workspace::Workspace;
+use super::change_log::{ChangeLog, FILE_BYTES, Held};
+use super::workspace::{Refusal, StepFault, Workspace};
 use monolith_core::message::amount;
 
 /// What becomes of one file.

@@ -1,12 +1,14 @@
 //! What one call does to files of the workspace: each is kept as it was, then noted with what it holds. Does not change files.
 
 use std::io;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::held::Held;
-use super::run_files::RunFiles;
 use monolith_core::message::{Digest, FileChange, FileChanges};
+
+use super::beneath::{Beneath, OpenError};
+use super::run_files::RunFiles;
 
 /// The most files of one call that are listed.
 const MOST_FILES: usize = 500;
@@ -96,5 +98,51 @@ impl ChangeLog {
     fn lock(&self) -> MutexGuard<'_, FileChanges> {
         let changes = self.0.changes.lock();
         changes.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Most bytes of a file that is written, or kept.
+pub(super) const FILE_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a file held before it was changed.
+#[derive(Debug)]
+pub(super) enum Held {
+    Content(Vec<u8>),
+    /// More than is kept.
+    Large(Digest),
+    /// It was not there.
+    Nothing,
+}
+
+impl Held {
+    /// What a file holds now; of one that is too large to be kept, the hash alone.
+    pub(super) fn of(beneath: &Beneath, path: &Path) -> Result<Self, OpenError> {
+        let mut file = match beneath.file(path) {
+            Err(OpenError::Io(fault)) if fault.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self::Nothing);
+            }
+            opened => opened?,
+        };
+        let most = u64::try_from(FILE_BYTES).unwrap_or(u64::MAX);
+        let mut content = Vec::new();
+        file.by_ref().take(most).read_to_end(&mut content)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&content);
+        let before = hasher.count();
+        hasher.update_reader(file)?;
+        if hasher.count() == before {
+            return Ok(Self::Content(content));
+        }
+        let hash = Digest::from_bytes(*hasher.finalize().as_bytes());
+        Ok(Self::Large(hash))
+    }
+
+    /// Its hash; `None` if it was not there.
+    pub(super) fn hash(&self) -> Option<Digest> {
+        match self {
+            Self::Content(content) => Some(Digest::of(content)),
+            Self::Large(hash) => Some(*hash),
+            Self::Nothing => None,
+        }
     }
 }

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use super::change::{FileStep, change};
 use super::change_log::ChangeLog;
 use super::read_file::whole_text;
-use super::refusal::Refusal;
-use super::workspace::Workspace;
+use super::workspace::{Refusal, Workspace};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::refusal::Refusal;
-use super::workspace::Workspace;
+use super::workspace::{Refusal, Workspace};
 use crate::tools::process::Gone;
 
 /// Guards nothing.

@@ -8,9 +8,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::refusal::Refusal;
 use super::tree::{MOST_ENTRIES, Selection, Tree, Walked, named};
-use super::workspace::Workspace;
+use super::workspace::{Refusal, Workspace};
 
 /// Most paths that one call returns.
 const PATHS: usize = 1_000;

@@ -11,9 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::glob::{here, matcher, too_many};
-use super::refusal::Refusal;
 use super::tree::{Selection, Tree, named};
-use super::workspace::Workspace;
+use super::workspace::{Refusal, Workspace};
 use monolith_core::message::char_prefix;
 
 /// Most matching lines that one call returns.

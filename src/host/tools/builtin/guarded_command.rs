@@ -9,8 +9,7 @@ use tokio::sync::oneshot;
 
 use super::git_changes::GitChanges;
 use super::git_guard::GitGuard;
-use super::refusal::Refusal;
-use super::workspace::Workspace;
+use super::workspace::{Refusal, Workspace};
 use crate::tools::process::Gone;
 
 /// A command that was killed has so long to be gone before its changes are judged.

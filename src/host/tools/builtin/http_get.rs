@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::refusal::Refusal;
+use super::workspace::Refusal;
 use crate::tools::address_guard::{AddressGuard, Resolver};
 use crate::tools::web_answer::{body_of, charset_of, header, reason_of, target_of, text_of};
 use monolith_core::contract::HttpGetTerms;

@@ -7,8 +7,7 @@ use std::sync::{Arc, Weak};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::refusal::Refusal;
-use super::workspace::{Workspace, refusal};
+use super::workspace::{Refusal, Workspace, refusal};
 
 /// Most bytes that one call returns.
 const RESULT_BYTES: usize = 16 * 1024 * 1024;

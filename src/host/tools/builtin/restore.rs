@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::beneath::{Beneath, OpenError};
-use super::held::FILE_BYTES;
+use super::change_log::FILE_BYTES;
 use super::workspace::{missed, stays_inside};
 use crate::tools::withheld::Withheld;
 use monolith_core::message::Digest;

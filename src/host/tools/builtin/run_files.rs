@@ -1,14 +1,14 @@
 //! What a run knows of the files of its workspace, and where it keeps what they held. Looks at no file.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
+
+use monolith_core::message::Digest;
 
 use super::beneath::stamp::Stamp;
-use crate::tools::FileKeeper;
-use monolith_core::message::Digest;
 
 /// What a run knows of the files of its workspace, and where it keeps what they held.
 #[derive(Debug)]
@@ -69,4 +69,26 @@ impl RunFiles {
     pub(super) fn files(&self) -> MutexGuard<'_, Files> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where a run keeps what files of its workspace held before it changed them.
+pub(crate) trait FileKeeper: fmt::Debug + Send + Sync {
+    /// Keeps that content of a file of the workspace; false where it is more than is kept. Without a content it is noted that files of that
+    /// workspace are changed. It is durable once [`Self::settle`] has returned.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn keep(&self, workspace: &Path, content: Option<&[u8]>) -> io::Result<bool>;
+
+    /// Makes durable what was kept.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn settle(&self) -> io::Result<()>;
+
+    /// The content of that hash; `None` if it is not kept.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn content(&self, hash: Digest) -> io::Result<Option<Vec<u8>>>;
 }

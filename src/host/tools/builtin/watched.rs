@@ -12,11 +12,10 @@ use std::time::SystemTime;
 
 use super::beneath::stamp::{Stamp, Stamps};
 use super::beneath::{Beneath, OpenError};
-use super::held::Held;
-use super::refusal::Refusal;
+use super::change_log::Held;
 use super::run_files::{Files, RunFiles, Seen};
 use super::tree::{RULE_FILES, Selection, Tree, Walked};
-use super::workspace::Workspace;
+use super::workspace::{Refusal, Workspace};
 use monolith_core::message::{Digest, FileChange, FileChanges};
 
 /// Bytes of files that one look reads. What is beyond is not compared.

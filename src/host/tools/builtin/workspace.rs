@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use super::beneath::{Beneath, OpenError};
 use super::entry::Entry;
-use super::refusal::Refusal;
-use super::step_fault::StepFault;
+use crate::tools::envelope::ToolResponse;
 use crate::tools::withheld::Withheld;
 #[cfg(unix)]
 use crate::tools::withheld_files::MOST_FILES;
@@ -187,5 +186,49 @@ pub(super) fn refusal(path: &str, error: &io::Error) -> Refusal {
     Refusal {
         code,
         message: format!("{path:?} {words}"),
+    }
+}
+
+/// A built-in's own failure: an error envelope, never a fault of the run.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    /// As what the call came to.
+    pub(super) fn response(self) -> ToolResponse {
+        ToolResponse::failed(self.code, self.message)
+    }
+}
+
+/// Why a step was not taken.
+pub(super) enum StepFault {
+    Open(OpenError),
+    /// A file is where a new one is to be made.
+    Exists,
+    /// Steps before it were taken.
+    Partly {
+        done: String,
+        fault: OpenError,
+    },
+}
+
+impl From<OpenError> for StepFault {
+    fn from(fault: OpenError) -> Self {
+        Self::Open(fault)
+    }
+}
+
+impl StepFault {
+    pub(super) fn after(self, done: &[String]) -> Self {
+        match self {
+            Self::Open(fault) if !done.is_empty() => Self::Partly {
+                done: done.join("; "),
+                fault,
+            },
+            other => other,
+        }
     }
 }

@@ -4,10 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::change::{FileStep, change};
-use super::change_log::ChangeLog;
-use super::held::FILE_BYTES;
-use super::refusal::Refusal;
-use super::workspace::Workspace;
+use super::change_log::{ChangeLog, FILE_BYTES};
+use super::workspace::{Refusal, Workspace};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

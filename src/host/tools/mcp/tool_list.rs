@@ -1,15 +1,13 @@
 //! Reads pages of a server's tool list within bounds. Does not call tools.
 
+use monolith_core::message::{
+    Members, ObjectFault, ObjectText, Scrubber, char_prefix, inexact_integer, nearest_value,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::tools::offer::{Described, Offer};
-use crate::tools::scrub::scrubbed;
-use monolith_core::message::Scrubber;
-use monolith_core::message::{
-    Members, ObjectFault, ObjectText, char_prefix, inexact_integer, nearest_value,
-};
 
 /// Most tools of one server.
 pub(super) const TOOLS: usize = 1_000;
@@ -131,12 +129,28 @@ fn name_of(index: usize, tool: &RawValue) -> String {
         .unwrap_or_else(|| format!("#{}", index + 1))
 }
 
+/// Every string and every key of a value, scrubbed.
+pub(super) fn scrubbed(value: Value, scrub: &dyn Scrubber) -> Value {
+    match value {
+        Value::String(text) => Value::String(scrub.owned_text(text)),
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| scrubbed(item, scrub))
+            .collect(),
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(key, item)| (scrub.owned_text(key), scrubbed(item, scrub)))
+            .collect(),
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use monolith_core::message::NoSecrets;
     use serde_json::value::RawValue;
 
     use super::{Offer, take_page};
-    use monolith_core::message::NoSecrets;
 
     /// Reads a tool `t` that has these members besides its name.
     fn check(members: &str, expect: Result<(), &str>) {

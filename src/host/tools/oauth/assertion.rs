@@ -7,9 +7,9 @@ use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use super::fault::OAuthFault;
-use super::pkce::random_text;
 
 /// How long it is good for, in seconds.
 const LIFETIME_S: u64 = 60;
@@ -81,6 +81,18 @@ fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[first, length], rest) = der.split_first_chunk::<2>()?;
     let length = usize::from(length);
     (first == tag && length < 0x80).then(|| rest.split_at_checked(length))?
+}
+
+/// 256 random bits as 43 characters.
+pub(super) fn random_text() -> Result<String, OAuthFault> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(|_| OAuthFault::Randomness)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The challenge of a verifier by the method `S256`.
+pub(super) fn challenge(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }
 
 #[cfg(test)]
@@ -228,5 +240,21 @@ SaypxUTpr7nkYKSf8KLNk2I=
                 "{fault}"
             );
         }
+    }
+
+    /// RFC 7636, appendix B.
+    #[test]
+    fn the_challenge_is_that_of_the_rfc() {
+        assert_eq!(
+            challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        );
+    }
+
+    #[test]
+    fn no_two_verifiers_are_the_same() {
+        let (one, two) = (random_text().unwrap(), random_text().unwrap());
+        assert_ne!(one, two);
+        assert_eq!(one.len(), 43);
     }
 }

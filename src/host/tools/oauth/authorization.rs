@@ -9,13 +9,12 @@ use url::Url;
 
 use super::challenge::{Challenge, union};
 use super::client::{self, Asking};
-use super::clock::now_unix_s;
+use super::client::{ClientTerms, now_unix_s};
 use super::discovery::{Discovered, discover};
 use super::fault::OAuthFault;
 use super::grant::{self, Grant, Granted};
 use super::minted::{Inner, Minted, MintedScrubber};
 use super::stored::{StoredAuthorization, StoredClient, TokenKeeper, VERSION};
-use super::terms::ClientTerms;
 use super::web::Web;
 use super::well_known::{judged, resource_of};
 use monolith_core::contract::OAuthGrant;

@@ -1,18 +1,20 @@
 //! As which client this program comes to an authorization server: registered before, by a document, or now (RFC 7591).
 
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use monolith_core::contract::OAuthGrant;
 use reqwest::header::HeaderValue;
 use serde::Deserialize;
 use serde_json::json;
 use url::form_urlencoded::byte_serialize;
 
 use super::assertion;
-use super::clock::now_unix_s;
 use super::fault::OAuthFault;
 use super::metadata::AuthorizationServer;
 use super::stored::{AuthMethod, StoredClient};
-use super::terms::ClientTerms;
 use super::web::Web;
 
 /// The type of an assertion in place of a secret (RFC 7523 §2.2).
@@ -175,6 +177,61 @@ fn basic(id: &str, secret: &str) -> Result<HeaderValue, OAuthFault> {
     let mut value = HeaderValue::try_from(value).map_err(|_| OAuthFault::Randomness)?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// Seconds of Unix time.
+pub(super) fn now_unix_s() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    // A clock before 1970 knows no time at all.
+    now.map_or(0, |now| now.as_secs())
+}
+
+/// As what this program comes, and what it asks for. Holds secrets, so its `Debug` shows none of them.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ClientTerms {
+    /// Its name there; an https address is that of its metadata document.
+    pub client_id: Option<String>,
+    /// Its secret there.
+    pub(crate) client_secret: Option<String>,
+    /// What an identity is exchanged with, for cross-app access.
+    pub exchange: Option<Exchange>,
+    /// How tokens are got.
+    pub grant: OAuthGrant,
+    /// The only authorization server that secrets go to.
+    pub issuer: Option<String>,
+    /// What it signs with in place of a secret: PKCS #8 in PEM.
+    pub(crate) private_key: Option<String>,
+    /// Scopes that are asked for in any case.
+    pub scopes: Vec<String>,
+}
+
+/// What an identity is exchanged with (RFC 8693) for a grant at another authorization server.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Exchange {
+    /// This program's name at the identity provider.
+    pub client_id: String,
+    /// The identity: a token of the provider's.
+    pub(crate) id_token: String,
+    /// Where the provider exchanges.
+    pub(crate) token_endpoint: String,
+}
+
+impl ClientTerms {
+    /// Whether tokens are got without a person.
+    pub(super) const fn is_silent(&self) -> bool {
+        !matches!(self.grant, OAuthGrant::AuthorizationCode)
+    }
+}
+
+impl fmt::Debug for ClientTerms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientTerms")
+            .field("client_id", &self.client_id)
+            .field("grant", &self.grant)
+            .field("issuer", &self.issuer)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

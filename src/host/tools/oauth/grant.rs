@@ -5,9 +5,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::challenge::scopes_of;
-use super::client::Asking;
+use super::client::{Asking, Exchange};
 use super::fault::OAuthFault;
-use super::terms::Exchange;
 use super::web::Web;
 use super::well_known::judged;
 

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use url::Url;
 
+use super::assertion::{challenge, random_text};
 use super::authorization::{stored, wanted};
 use super::challenge::{Challenge, union};
+use super::client::ClientTerms;
 use super::client::{self, Asking};
 use super::discovery::{Discovered, discover};
 use super::fault::{OAuthFault, word_of};
 use super::grant::{self, Grant};
-use super::pkce::{challenge, random_text};
 use super::redirect::Redirect;
 use super::stored::{StoredAuthorization, StoredClient, TokenKeeper};
-use super::terms::ClientTerms;
 use super::web::Web;
 
 /// What a login is for.

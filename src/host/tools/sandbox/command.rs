@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 #[cfg(not(target_os = "linux"))]
-use super::words::NOT_STARTED;
+use super::part::NOT_STARTED;
 #[cfg(target_os = "linux")]
-use super::words::{HOLD, INNER};
+use super::part::{HOLD, INNER};
 
 /// Confines this process by the profile and runs the program; its exit code is the program's.
 #[cfg(target_os = "linux")]

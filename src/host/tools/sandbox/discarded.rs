@@ -5,9 +5,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::SandboxProfile;
+use super::part::DISCARDED_WRITES;
 use super::root::layer_of;
 use super::way::is_in;
-use super::words::DISCARDED_WRITES;
 
 /// Paths that are named.
 const MOST_NAMED: usize = 8;

@@ -15,8 +15,7 @@ use rustix::thread::{
     set_thread_res_uid,
 };
 
-use super::part::{Fault, Part, PartFault as _};
-use super::words::{HOLD, NOT_STARTED, SANDBOX_COMMAND};
+use super::part::{Fault, HOLD, NOT_STARTED, Part, PartFault as _, SANDBOX_COMMAND};
 use super::{SandboxProfile, raw};
 
 /// Where ids begin that belong to no user: above those of systemd and of containers. The process id is added, so no two sandboxes have the same

@@ -3,23 +3,28 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufReader, Write as _};
+use std::io;
+use std::io::{BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::Command;
 
+use landlock::{
+    ABI, Access as _, AccessFs, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, wait,
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getrlimit,
+    set_parent_process_death_signal, setrlimit, wait,
 };
 
 use super::contents::Layout;
 use super::layout::layout;
-use super::part::{Fault, Part, PartFault as _};
+use super::part::{Fault, NOT_STARTED, PARTS, Part, PartFault as _};
 use super::report::Report;
-use super::root::{self, Owner};
-use super::words::{NOT_STARTED, PARTS};
-use super::{Confined, SandboxProfile, discarded, filter, identity, land, limits, raw};
+use super::root::Owner;
+use super::{Confined, Limits, SandboxProfile, discarded, filter, identity, raw, root};
 
 /// Runs the program inside; its exit code.
 pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
@@ -124,7 +129,7 @@ fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<
         id: held.as_ref().map(|(.., id)| *id),
     };
     let memory = (profile.limits.memory_bytes, strength.memory);
-    limits::with_many_files(|| root::replace(&layout, &profile.held, &owner, memory))?;
+    with_many_files(|| root::replace(&layout, &profile.held, &owner, memory))?;
     report.here(Part::Files, "")?;
     if held.is_some() && !profile.is_probe() {
         report.here(Part::IdMapping, "")?;
@@ -133,13 +138,13 @@ fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<
     if !profile.network {
         loopback_up().map_err(Part::NetworkNamespace.while_at("its loopback"))?;
     }
-    limits::apply(&profile.limits)?;
+    apply(&profile.limits)?;
     identity::give_up(held.map(|(namespace, ids, _)| (namespace, ids)))?;
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(Part::PidNamespace.while_at("prctl"))?;
     raw::hand_nothing_down().map_err(Part::Files.while_at("inherited descriptors"))?;
     let writable: Vec<_> = root::writable(&layout).collect();
-    let landlock = land::restrict(writable.iter().map(AsRef::as_ref))?;
+    let landlock = restrict(writable.iter().map(AsRef::as_ref))?;
     if landlock < strength.landlock {
         let words = format!(
             "version {landlock}, and version {} was probed",
@@ -198,4 +203,101 @@ fn code_of(status: WaitStatus) -> u8 {
         .exit_status()
         .or_else(|| status.terminating_signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
+}
+
+/// The newest rules that are asked for; an older kernel holds those that it knows.
+const NEWEST: ABI = ABI::V6;
+/// Devices that every program may write to.
+const DEVICES: [&str; 5] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
+
+/// Lets this process and all that it starts read everything that is there and write below those folders alone. Returns the version of the rules
+/// that the kernel enforces.
+pub(super) fn restrict<'p>(writable: impl Iterator<Item = &'p Path>) -> Result<u32, Fault> {
+    let part = Part::Landlock;
+    let all = AccessFs::from_all(NEWEST);
+    let rules = Ruleset::default()
+        .handle_access(all)
+        .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
+        .and_then(Ruleset::create);
+    let mut rules = rules.map_err(part.while_at("a set of rules"))?;
+    let devices = DEVICES.iter().map(Path::new);
+    let writable = writable.chain(devices).map(|path| (path, all));
+    let readable = (Path::new("/"), AccessFs::from_read(NEWEST));
+    for (path, access) in std::iter::once(readable).chain(writable) {
+        let Ok(folder) = PathFd::new(path) else {
+            continue;
+        };
+        rules = rules
+            .add_rule(PathBeneath::new(folder, access))
+            .map_err(part.while_at(path.display()))?;
+    }
+    let status = rules.restrict_self().map_err(part.while_at("restrict"))?;
+    match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _)
+        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => {
+            Err(part.lacks("this kernel has it not, or switched off"))
+        }
+        (_, LandlockStatus::Available { effective_abi, .. }) => {
+            Ok(effective_abi.min(NEWEST) as u32)
+        }
+    }
+}
+
+/// Bytes of the stack of a process whose memory is limited.
+const STACK: u64 = 16 << 20;
+
+/// Sets what the profile limits, for this process and all that it starts. None of them may raise it again.
+pub(super) fn apply(limits: &Limits) -> Result<(), Fault> {
+    let all = [
+        (Resource::Cpu, "processor time", limits.cpu_s),
+        (Resource::Fsize, "file size", limits.file_bytes),
+        // What is reserved and never written does not count, as it would under RLIMIT_AS.
+        (Resource::Data, "memory", limits.memory_bytes),
+        (Resource::Nofile, "open files", limits.open_files),
+        (Resource::Nproc, "processes", limits.processes),
+        (Resource::Core, "core files", Some(0)),
+    ];
+    for (resource, name, limit) in all {
+        let Some(limit) = limit else {
+            continue;
+        };
+        let before = getrlimit(resource);
+        let limit = before.maximum.map_or(limit, |most| most.min(limit));
+        let both = Rlimit {
+            current: Some(limit),
+            maximum: Some(limit),
+        };
+        setrlimit(resource, both).map_err(Part::Limits.while_at(name))?;
+    }
+    if limits.memory_bytes.is_some() {
+        // A stack counts as no data.
+        let stack = getrlimit(Resource::Stack);
+        let bounded = |limit: Option<u64>| Some(limit.map_or(STACK, |limit| limit.min(STACK)));
+        let stack = Rlimit {
+            current: bounded(stack.current),
+            maximum: bounded(stack.maximum),
+        };
+        setrlimit(Resource::Stack, stack).map_err(Part::Limits.while_at("stack"))?;
+    }
+    Ok(())
+}
+
+/// Lets this process open as many files as it may, for as long as `work` runs: each mount is one.
+pub(super) fn with_many_files<T>(work: impl FnOnce() -> T) -> T {
+    let before = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: before.maximum,
+        ..before
+    };
+    // Where that is refused, the mounts that do not fit are a fault.
+    let _ = setrlimit(Resource::Nofile, raised);
+    let done = work();
+    let _ = setrlimit(Resource::Nofile, before);
+    done
 }

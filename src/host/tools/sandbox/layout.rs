@@ -3,14 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::SandboxProfile;
 use super::conceal::{check_settings, conceal, hide};
 use super::contents::{Layout, OWNED, Put, READ_ONLY, WRITABLE, is_link, is_shown, nearest, pin};
 use super::part::{Fault, Part, PartFault as _};
 use super::places::{SYSTEM, TEMPORARY};
 use super::prefix::code_of;
-use super::sockets;
 use super::way::is_in;
+use super::{SandboxProfile, contents};
 
 /// Names in a writable folder that other programs run or obey.
 const GUARDED: [&str; 2] = [".git", ".monolith"];
@@ -106,7 +105,7 @@ fn show_sockets(layout: &mut Layout, profile: &SandboxProfile) -> Result<(), Fau
         // Agents for keys, screens and editors make theirs there; a workspace may be one of these folders.
         let temporary = TEMPORARY.map(Path::new).into_iter();
         let temporary = temporary.filter(|folder| layout.get(*folder) != Some(&Put::Fresh));
-        for path in temporary.flat_map(sockets::within).collect::<Vec<_>>() {
+        for path in temporary.flat_map(contents::within).collect::<Vec<_>>() {
             if is_shown(layout, &path) {
                 conceal(layout, &path)?;
             }
@@ -123,7 +122,7 @@ fn show_sockets(layout: &mut Layout, profile: &SandboxProfile) -> Result<(), Fau
             .any(|large| path.starts_with(large));
         matches!(put, Put::Shown { .. } | Put::Cache { .. }) && !is_large
     });
-    found.extend(folders.flat_map(|(path, _)| sockets::within(path)));
+    found.extend(folders.flat_map(|(path, _)| contents::within(path)));
     for path in found {
         if !profile.sockets.contains(&path) && is_shown(layout, &path) {
             conceal(layout, &path)?;

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::contents::{OWNED, Put, READ_ONLY, WRITABLE};
+use super::contents::{OWNED, Put, READ_ONLY, WRITABLE, is_shown};
 use super::layout::layout;
 use super::profile::Cache;
-use super::{Confined, SandboxProfile, sockets};
+use super::{Confined, SandboxProfile, contents};
 use monolith_core::message::SandboxStrength;
 
 fn profile(workspace: &Path) -> SandboxProfile {
@@ -227,7 +227,7 @@ fn a_stated_socket_is_shown_and_every_other_one_is_masked() {
     let shown = layout(&profile).unwrap();
     assert!(!shown.contains_key(&other) && !shown.contains_key(&stated));
     profile.sockets = vec![stated.clone()];
-    profile.masked = sockets::bound();
+    profile.masked = contents::bound();
     assert!(profile.masked.contains(&other));
     let shown = layout(&profile).unwrap();
     let nothing = Put::Text(Vec::new());
@@ -262,15 +262,11 @@ fn every_other_socket_of_a_folder_is_absent_too() {
     profile.home = Some(at.join("home"));
     profile.sockets = vec![stated.clone()];
     profile.read = ["run", "home"].map(|name| at.join(name)).into();
-    for masked in [sockets::bound(), Vec::new()] {
+    for masked in [contents::bound(), Vec::new()] {
         profile.masked = masked;
         let shown = layout(&profile).unwrap();
         for path in &paths {
-            assert!(
-                !super::contents::is_shown(&shown, path),
-                "{}",
-                path.display()
-            );
+            assert!(!is_shown(&shown, path), "{}", path.display());
         }
         for path in [&stated, &at.join("run/plain")] {
             assert_eq!(shown[path], OWNED);
@@ -304,10 +300,7 @@ fn a_state_folder_around_the_workspace_stays_hidden_when_the_home_is_shown_child
             "home/state/three",
             "home/.ssh",
         ] {
-            assert!(
-                !super::contents::is_shown(&shown, &at.join(hidden)),
-                "{hidden}"
-            );
+            assert!(!is_shown(&shown, &at.join(hidden)), "{hidden}");
         }
     }
 }
@@ -333,11 +326,11 @@ fn of_an_installation_only_the_code_is_shown_unless_it_is_granted() {
         let shown = layout(profile).unwrap();
         for code in ["bin", "lib", "VERSION"] {
             let path = at.join("home/.fly").join(code);
-            assert!(super::contents::is_shown(&shown, &path), "{code}");
+            assert!(is_shown(&shown, &path), "{code}");
         }
         for private in ["config.yml", "keystores", "made-later"] {
             let path = at.join("home/.fly").join(private);
-            let is_shown = super::contents::is_shown(&shown, &path);
+            let is_shown = is_shown(&shown, &path);
             assert_eq!(is_shown, expect, "{private}");
         }
     };

@@ -29,14 +29,10 @@ mod identity;
 mod inner;
 mod installs;
 #[cfg(target_os = "linux")]
-mod land;
-#[cfg(target_os = "linux")]
 mod layout;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod layout_tests;
-#[cfg(target_os = "linux")]
-mod limits;
 #[cfg(target_os = "linux")]
 mod outer;
 mod part;
@@ -55,14 +51,12 @@ mod report;
 mod root;
 #[cfg(target_os = "linux")]
 mod settings;
-#[cfg(target_os = "linux")]
-mod sockets;
 mod way;
-mod words;
 
 pub use command::confine;
 pub(crate) use installs::Installs;
-pub use part::PartStatus;
+pub(crate) use part::{CANNOT_SET_UP, DISCARDED_WRITES, NOT_STARTED};
+pub use part::{PartStatus, SANDBOX_COMMAND};
 pub(crate) use places::{CHECKED, CREDENTIALS, SETTINGS, SYSTEM_CREDENTIALS, SYSTEM_SETTINGS};
 pub(crate) use probe::SandboxProbe;
 pub use probe::{ProbeFault, ProbeReport, SandboxKind};
@@ -70,5 +64,3 @@ pub(crate) use profile::{Confined, HeldFolder, Limits, SandboxProfile, SearchFol
 #[cfg(target_os = "linux")]
 pub(crate) use remedy::missing_grants;
 pub(crate) use way::{FolderId, GrantedFolders, Way, is_in};
-pub use words::SANDBOX_COMMAND;
-pub(crate) use words::{CANNOT_SET_UP, DISCARDED_WRITES, NOT_STARTED};

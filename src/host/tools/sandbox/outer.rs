@@ -15,9 +15,11 @@ use rustix::thread::UnshareFlags;
 
 use super::group::Groups;
 use super::identity::Held;
-use super::part::{Fault, Part, PartFault as _, PartStatus};
+use super::part::{
+    CANNOT_SET_UP, Fault, INNER, NOT_STARTED, PARTS, Part, PartFault as _, PartStatus,
+    SANDBOX_COMMAND,
+};
 use super::report::written;
-use super::words::{CANNOT_SET_UP, INNER, NOT_STARTED, PARTS, SANDBOX_COMMAND};
 use super::{Confined, SandboxProfile, identity, raw, report};
 use monolith_core::message::SandboxStrength;
 

@@ -70,8 +70,8 @@ impl ProbeReport {
     pub(in crate::tools) fn of_profile(program: &Path, profile: &SandboxProfile) -> Self {
         use std::process::{Command, Stdio};
 
+        use super::part::{PARTS, SANDBOX_COMMAND};
         use super::report;
-        use super::words::{PARTS, SANDBOX_COMMAND};
 
         let output = serde_json::to_string(profile).map_err(std::io::Error::from);
         let output = output.and_then(|profile| {

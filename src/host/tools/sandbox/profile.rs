@@ -175,7 +175,7 @@ impl SandboxProfile {
         let masked = if self.sockets.is_empty() {
             Vec::new()
         } else {
-            super::sockets::bound()
+            super::contents::bound()
         };
         Self {
             masked,

@@ -5,25 +5,24 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use monolith_core::contract::{
+    HttpMethod, HttpOperation, ImportTerms, Imported, OpenapiFault, OpenapiTerms, RequestFault,
+    RequestParts, RestTool, StreamReader, StreamTerms, WebLimits, imported, without_parameters,
+};
+use monolith_core::message::{ObjectText, amount};
 use reqwest::Response;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION};
 use serde_json::{Map, Value};
+use tokio::io::AsyncReadExt as _;
 use url::Url;
 
-use super::description::description;
-use super::exchange::Exchange;
-use super::fault::WebFault;
-use crate::tools::CallTerms;
+use super::exchange::{Exchange, WebFault};
+use crate::store::open_regular;
 use crate::tools::address_guard::{AddressGuard, SystemResolver};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{Described, NAME_BYTES};
-use crate::tools::trace;
 use crate::tools::web_answer::{body_of, charset_of, header, reason_of, text_of};
-use monolith_core::contract::{
-    HttpOperation, ImportTerms, Imported, OpenapiFault, OpenapiTerms, RequestFault, RequestParts,
-    RestTool, StreamReader, StreamTerms, WebLimits, imported, without_parameters,
-};
-use monolith_core::message::{ObjectText, amount};
+use crate::tools::{CallTerms, trace};
 
 /// The tools of one web service.
 #[derive(Debug)]
@@ -331,4 +330,57 @@ fn head_of(response: &Response) -> String {
 fn unreached(fault: reqwest::Error) -> WebFault {
     let reason = reason_of(fault);
     WebFault::Unreached { reason }
+}
+
+/// Bytes of a description that are read; the reader of descriptions refuses one that long.
+const MOST_BYTES: usize = 16 * 1024 * 1024 + 1;
+
+/// The text of a description. The author's headers are for the service, and are not sent for it.
+pub(super) async fn description(
+    terms: &OpenapiTerms,
+    folder: &Path,
+    guard: AddressGuard,
+) -> Result<String, WebFault> {
+    let bytes = if terms.is_at_address() {
+        let address = |reason: String| WebFault::Request(RequestFault::Address { reason });
+        let url = Url::parse(&terms.spec).map_err(|fault| address(fault.to_string()))?;
+        let request = RequestParts {
+            body: None,
+            headers: Vec::new(),
+            method: HttpMethod::Get,
+            url,
+        };
+        let exchange = Exchange::new(&BTreeMap::new(), &terms.limits, guard);
+        let mut response = exchange.send(request).await?;
+        let status = response.status();
+        if !status.is_success() {
+            let status = status.as_u16();
+            return Err(WebFault::NoDescription { status });
+        }
+        let read = body_of(&mut response, MOST_BYTES).await;
+        let (bytes, _) = read.map_err(|fault| WebFault::Unreached {
+            reason: reason_of(fault),
+        })?;
+        bytes
+    } else {
+        let path = folder.join(&terms.spec);
+        let fault = |fault: std::io::Error| WebFault::File {
+            path: path.display().to_string(),
+            reason: fault.to_string(),
+        };
+        // A pipe would be waited for, and a device may never end.
+        let file = open_regular(&path).map_err(fault)?;
+        let file = tokio::fs::File::from_std(file);
+        let mut bytes = Vec::new();
+        let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+        file.take(most)
+            .read_to_end(&mut bytes)
+            .await
+            .map_err(fault)?;
+        bytes
+    };
+    String::from_utf8(bytes).map_err(|_| WebFault::File {
+        path: terms.recorded_spec(),
+        reason: "it is not UTF-8".to_owned(),
+    })
 }

@@ -7,8 +7,7 @@ use url::Url;
 
 use super::document::SpecDocument;
 use super::fault::OpenapiFault;
-use super::operation::{Described, Found, Service, described, pointer_to};
-use super::plan::HttpOperation;
+use super::plan::{Described, Found, HttpOperation, Service, described, pointer_to};
 use crate::contract::rest::HttpMethod;
 use crate::contract::{check_address, recorded_url};
 use crate::message::{Digest, char_prefix};

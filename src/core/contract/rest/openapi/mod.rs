@@ -9,7 +9,6 @@ mod budget;
 mod document;
 mod fault;
 mod import;
-mod operation;
 mod parameter;
 mod plan;
 mod schema;

@@ -3,9 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::contract::rest::escape::{escaped, escaped_except};
 use crate::contract::rest::request::RequestFault;
-use crate::contract::rest::template::text_of;
+use crate::contract::rest::template::{escaped, escaped_except, text_of};
 
 /// Where a parameter stands in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::front::{Translator, put};
-use crate::contract::spec::agent_spec::InputSpec;
+use crate::contract::spec::contract_spec::InputSpec;
 use crate::contract::spec::form::Read as _;
 use crate::contract::spec::keys::{FILE, FINAL_REPORT};
 use crate::contract::spec::reader::choose;
-use crate::contract::spec::reporter::Reporter;
-use crate::contract::spec::suggest::suggest;
+use crate::contract::spec::reporter::{Reporter, suggest};
 use crate::contract::spec::tree::{Kind, MAX_DEPTH, Node, node_of};
 use crate::contract::{ReportFormat, Validators};
 

@@ -13,26 +13,22 @@
 mod forms;
 mod front;
 mod include;
-mod keys;
 #[cfg(test)]
 mod knob_tests;
 mod profile;
 mod profile_contract;
 mod prompt;
-mod split;
 #[cfg(test)]
 mod tests;
 
-pub(super) use front::{Front, Translator, narrowed, translated};
+pub use front::KNOBS;
+pub(super) use front::{Front, Translator, knob_before, narrowed, shown_path, translated};
 pub(crate) use include::IncludedPart;
 pub(in crate::contract::spec) use include::place_in;
 pub use include::{
     AgentFiles, BrokenIncludes, IncludedText, unread_rule, with_includes, with_includes_below,
 };
-pub use keys::KNOBS;
-pub(super) use keys::{knob_before, shown_path};
 pub use profile::AgentForm;
 pub(super) use profile::{AGENT_PROFILE, ContractDefaults};
 pub use prompt::prompt_names;
-pub(super) use prompt::{expanded, format_words};
-pub(super) use split::{Parts, split};
+pub(super) use prompt::{Parts, expanded, format_words, split};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::models::{ProviderSpec, SamplingSpec, TargetSpec};
 use super::tools::{ContextBudgetSpec, FinalReportSpec, ToolOutputBudgetSpec, ToolsEntry};
-use crate::contract::spec::agent_spec::{AgentSpec, InputSpec, OfferedAs};
-use crate::contract::spec::agent_values::Agents;
+use crate::contract::spec::agent_values::{AgentFile, Agents, ToolPatterns};
+use crate::contract::spec::contract_spec::{AgentSpec, InputSpec, OfferedAs};
 use crate::contract::spec::declare::form;
 use crate::contract::spec::flow_values::FlowRules;
 use crate::contract::spec::form::{DefaultText, NEEDED};
@@ -247,5 +247,17 @@ form! {
         #[recorded]
         checkpoint_every: u64, u64 = 256,
         "A signed checkpoint at least every so many entries, and at the end.";
+    }
+}
+
+form! {
+    /// One entry of `agents`, where it is more than a path.
+    AGENT: AgentKeys, "agent", "an agent that may be called" [pub(in crate::contract) struct AgentEntry by hand];
+    "agents": {
+        file: AgentFile as String => needed, DefaultText = NEEDED,
+        "Its file: a `.ai` file, a profile or a contract file. A relative path begins in the folder of the file that names it.";
+        tools: ToolPatterns as Vec<String>, DefaultText = DefaultText("those that its own file names"),
+        "Which tools it may have, and the agents below it, as patterns of the names that a model sees: `fs__*`, `agent__*`. A call of an agent that \
+         has others is refused." => nullable;
     }
 }

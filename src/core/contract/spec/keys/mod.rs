@@ -3,17 +3,14 @@
 //! The structs that hold them, reading and `--set`, the factory's defaults, `contracts/contract-file.schema.json` and the tables of `docs/contract-file.md`
 //! come from it. The order is that of the documentation.
 
-mod agent;
 mod file;
 mod models;
-mod oauth;
 mod tools;
 mod web;
 
-pub(in crate::contract) use agent::AGENT;
-pub(super) use agent::AgentEntry;
+pub(super) use file::AgentEntry;
 pub use file::ContractSpec;
-pub(in crate::contract) use file::{FILE, FileKeys};
+pub(in crate::contract) use file::{AGENT, FILE, FileKeys};
 pub(super) use models::PriceEntry;
 #[cfg(test)]
 use models::{MATCH, PROFILE_SAMPLING};
@@ -22,13 +19,12 @@ pub(in crate::contract) use models::{
 };
 pub(crate) use models::{ModelSpec, SamplingSpec};
 pub use models::{ProviderSpec, TargetSpec};
-pub(in crate::contract) use oauth::OAUTH;
 pub(crate) use tools::FinalReportSpec;
 #[cfg(test)]
 use tools::{APPROVAL_RULE, CYCLE_EXCEPTION, FLOW_RULE, LABEL_RULE, METADATA};
 pub(in crate::contract) use tools::{
-    CONTEXT_BUDGET, FINAL_REPORT, HTTP_GET, MAX_CALLS, QUEUE, REDACT, SANDBOX, SERVER, SandboxKeys,
-    ServerKeys, TOOL_OUTPUT_BUDGET, TOOLS,
+    CONTEXT_BUDGET, FINAL_REPORT, HTTP_GET, MAX_CALLS, OAUTH, QUEUE, REDACT, SANDBOX, SERVER,
+    SandboxKeys, ServerKeys, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(super) use tools::{ContextBudgetSpec, ServerEntry, ToolOutputBudgetSpec, ToolsEntry};
 pub(in crate::contract) use web::{OPENAPI, OpenapiKeys, REST_TOOL, RestToolKeys, STREAMING};

@@ -9,10 +9,8 @@
 //! ```
 
 mod keys;
-mod kinds;
-mod tool_spec;
 mod workflow_spec;
 
 pub(in crate::contract::spec) use keys::WORKFLOW_FILE;
-pub use tool_spec::{is_tool_step, tool_spec};
+pub use keys::{is_tool_step, tool_spec};
 pub use workflow_spec::WorkflowSpec;

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::keys::{WORKFLOW_FILE, WorkflowEntry};
-use super::tool_spec::{STEP_MODEL, STEP_PROVIDER};
+use super::keys::{STEP_MODEL, STEP_PROVIDER, WORKFLOW_FILE, WorkflowEntry};
 use crate::contract::spec::agent_file::AGENT_PROFILE;
 use crate::contract::spec::definitions::Definitions;
 use crate::contract::spec::error::{Findings, Origin, SpecErrors};

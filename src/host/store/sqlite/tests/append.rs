@@ -1,15 +1,18 @@
 //! Appending: what is acknowledged is read back, runs share commits, blobs are kept once.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::task::{Context, Waker};
 
-use super::{create, folder, held, open, write};
-use crate::store::sqlite::blob::LARGE_BLOB_BYTES;
-use crate::store::{NewBlob, RunFilter, StoreError, wait};
 use monolith_core::kernel::AgentOutcome;
 use monolith_core::message::Digest;
 use monolith_core::transcript::{VerifyOptions, WithheldBlobs, verify_lines};
 use monolith_testkit::sample::{SampleRun, run_id_of};
+
+use super::{create, folder, held, open, write};
+use crate::store::conformance::conforms;
+use crate::store::sqlite::append::LARGE_BLOB_BYTES;
+use crate::store::{NewBlob, RunFilter, StoreError, wait};
 
 #[test]
 fn what_was_appended_is_read_back_after_reopening() {
@@ -245,4 +248,14 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     for asked in ["", "abe", "ab%", "a_", "ABC"] {
         assert_eq!(reader.resolve(asked), none(asked), "{asked}");
     }
+}
+
+#[test]
+fn sqlite_is_a_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = Cell::new(0);
+    conforms(&|| {
+        number.set(number.get() + 1);
+        open(&folder.path().join(format!("{}.db", number.get())))
+    });
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::store::sqlite::{SqliteWriter, format_0, format_1};
+use crate::store::sqlite::{SqliteWriter, format_0, formats};
 use crate::store::{
     Durability, ImportTerms, NewBlob, NewCheckpoint, RunHandle, Store, StoreReader, wait,
 };
@@ -145,7 +145,7 @@ pub(super) fn older() -> (TempDir, PathBuf) {
     wait(store.append(&mut handle, entries, Vec::new())).unwrap();
     drop(store);
     let conn = Connection::open(&path).unwrap();
-    format_1::take_back(&conn).unwrap();
+    formats::take_back(&conn).unwrap();
     format_0::take_back(&conn).unwrap();
     (folder, path)
 }

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::{folder, older, open, signer};
 use crate::store::sqlite::migrate::migrate_watched;
-use crate::store::sqlite::{SqliteReader, format_1, schema};
+use crate::store::sqlite::{SqliteReader, formats, schema};
 use crate::store::{
     Binding, Durability, Invocation, MigrateError, NewRun, RunFilter, STORE_FORMAT, Store,
     StoreError, StoreReader, migrate, wait,
@@ -167,7 +167,7 @@ fn trusted_files_are_read_from_an_older_store_and_migrated_into_their_column() {
     };
     check("format 2");
     let conn = Connection::open(&path).unwrap();
-    format_1::take_back(&conn).unwrap();
+    formats::take_back(&conn).unwrap();
     let kept = "SELECT count(*) FROM invocations WHERE sets LIKE '%,\"trust.files=[%'";
     let kept = conn.query_row(kept, [], |row| row.get::<_, i64>(0));
     assert_eq!(kept, Ok(2));

@@ -1,7 +1,6 @@
 //! What the store promises: durable, fenced, intact, and refusing by name.
 
 mod append;
-mod conformance;
 mod damage;
 mod erase;
 mod evidence;

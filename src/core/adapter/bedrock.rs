@@ -1,19 +1,29 @@
-//! Folds Bedrock's documents or frames into one message. Does not know requests: Bedrock is read only.
+//! Amazon Bedrock converse, `bedrock-converse`: responses only, for recordings. No provider type leads here.
+//!
+//! A body, or binary frames (`vnd.amazon.eventstream`) as they are or in base64, as recordings keep them. Dialect rules:
+//! - Calls, and cuts at the end of the output, are validated as in the Anthropic protocol.
+//! - A stream is whole with its `messageStop`; a damaged frame is `BODY_SHAPE`, a cut one `STREAM_INCOMPLETE`.
+//! - `guardrail_intervened` and `content_filtered` are messages that were stopped for their content;
+//!   `malformed_tool_use` and `malformed_model_output` are `CALL_MALFORMED`.
+//! - An exception in the stream is a provider's fault.
+
+#[cfg(test)]
+mod payload_tests;
 
 use serde_json::value::RawValue;
 
-use super::wire::{
-    WireBlock, WireCitations, WireDocument, WireMessage, WireOutput, WireReasoning, WireToolUse,
-    WireUsage,
-};
-use crate::adapter::blocks::{BlockKind, BlockMessage, Piece};
+use crate::adapter::blocks::{BlockKind, BlockMessage, Piece, UsageReport};
 use crate::adapter::calls::CallFields;
 use crate::adapter::draft::{MAX_PARTS, ResponseOrigin};
 use crate::adapter::error_report::ErrorReport;
-use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document, part};
-use crate::adapter::json::{Raw, elements, object, string, whole};
-use crate::adapter::usage::UsageReport;
+use crate::adapter::fold;
+use crate::adapter::fold::{Failure, Folded, Form, Framing, Progress, document, part};
+use crate::adapter::json::{Raw, elements, given, object, string, whole, wire};
+use crate::contract::wire_version;
 use crate::message::{FailureCode, StopReason};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::BEDROCK;
 
 const CONTENT: &str = "/output/message/content";
 const FIELDS: CallFields = CallFields {
@@ -202,4 +212,47 @@ fn pieces_of(delta: &WireBlock<'_>) -> Vec<Piece> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+wire! {
+    /// A blocking body, or the payload of one event.
+    #[serde(rename_all = "camelCase")]
+    struct WireDocument {
+        content_block_index, delta, message, output, start, stop_reason, usage,
+    }
+
+    struct WireOutput {
+        message,
+    }
+
+    struct WireMessage {
+        content,
+    }
+
+    /// A content block, its start, or a delta of it: one of these is set.
+    #[serde(rename_all = "camelCase")]
+    struct WireBlock {
+        citations_content, reasoning_content, text, tool_use,
+    }
+
+    #[serde(rename_all = "camelCase")]
+    struct WireToolUse {
+        input: "given", name, tool_use_id, kind = "type",
+    }
+
+    /// Reasoning: nested in a whole block, flat in a delta.
+    #[serde(rename_all = "camelCase")]
+    struct WireReasoning {
+        reasoning_text, redacted_content, signature, text,
+    }
+
+    struct WireCitations {
+        content,
+    }
+
+    #[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
+    #[serde(rename_all = "camelCase")]
+    struct WireUsage {
+        cache_read_input_tokens, cache_write_input_tokens, input_tokens, output_tokens,
+    }
 }

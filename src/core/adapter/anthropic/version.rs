@@ -1,8 +1,0 @@
-//! The name and path of Anthropic's protocol. Constants only.
-
-use crate::contract::wire_version;
-
-/// What contracts and results call the adapter.
-pub(in crate::adapter) const VERSION: &str = wire_version::ANTHROPIC;
-/// Where requests go, below the base URL.
-pub(in crate::adapter) const PATH: &str = "messages";

@@ -1,0 +1,348 @@
+//! Ollama chat, `ollama-chat`.
+//!
+//! **Requests.** `model`, `messages` (an observation names its tool), `tools`, `think` where the contract asks for reasoning,
+//! `stream`, `options`: `num_predict`, `num_ctx` (the target's window; the server's own default is far smaller and cuts a
+//! prompt without a word), `temperature`, `top_p`, `repeat_penalty`, `seed`, `stop`. The protocol cannot force a call. Reasoning is
+//! never sent back.
+//!
+//! **Responses.** Lines of JSON; a body is one line. Dialect rules:
+//! - `arguments` is an object, whose bytes are kept; a text in its place is validated as the text of one. No arguments at all are
+//!   `ARGS_INVALID_JSON`: a call without arguments writes `{}` here.
+//! - A message is whole with `done: true`, else `STREAM_INCOMPLETE`.
+//! - A line with `error` is a provider's fault, whatever came before it.
+
+#[cfg(test)]
+mod payload_tests;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::adapter::blocks::UsageReport;
+use crate::adapter::body::{Encode, RequestBody};
+use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS};
+use crate::adapter::draft::{Draft, ResponseOrigin};
+use crate::adapter::error_report::ErrorReport;
+use crate::adapter::fold::{Failure, Folded, Form, Framing, Progress, document};
+use crate::adapter::json::{elements, given, is_null, object, put, string, wire};
+use crate::adapter::openai_tools::FunctionTool;
+use crate::adapter::rendered_messages::{JoinedMessages, name_of};
+use crate::adapter::tail::tail;
+use crate::adapter::{RequestShape, fold};
+use crate::contract::{TargetTerms, Terms, wire_version};
+use crate::kernel::ToolExposure;
+use crate::message::{AgentMessage, FailureCode, Role, StopReason, ToolInvocation};
+
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::OLLAMA;
+/// Where requests go, below the base URL.
+pub(in crate::adapter) const PATH: &str = "api/chat";
+
+/// Renders bodies for one target; see the module's documentation for what is sent.
+#[derive(Debug)]
+pub(in crate::adapter) struct Encoder {
+    /// After `{"model":…,"messages":[`.
+    messages: JoinedMessages,
+    /// Parameters and the closing brace, after a comma.
+    tail: Vec<u8>,
+    /// `,"tools":[…]`; none if no tool is exposed.
+    tools: Option<Vec<u8>>,
+}
+
+impl Encoder {
+    pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
+        let mut head = b"{\"model\":".to_vec();
+        put(&mut head, &target.model);
+        head.extend_from_slice(b",\"messages\":[");
+        Self {
+            messages: JoinedMessages::after(&head),
+            tail: tail(terms, target, &Parameters::of(target)),
+            tools: tools(terms),
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
+        let tools = match (&self.tools, shape.tools) {
+            // The protocol has no way to force a call.
+            (Some(tools), ToolExposure::Auto | ToolExposure::Forced) => tools.as_slice(),
+            (None, _) | (_, ToolExposure::Withheld) => b"",
+        };
+        let rest = [b"]", tools, &self.tail];
+        self.messages
+            .body(conversation, shape.notices, rendered, &rest)
+    }
+}
+
+fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage) -> Vec<u8> {
+    let mut out = Vec::new();
+    let id = message.tool_call_id.as_deref();
+    put(
+        &mut out,
+        &SentMessage {
+            role: message.role,
+            content: &message.content,
+            tool_calls: message.tool_calls.iter().map(SentCall::of).collect(),
+            tool_call_id: id,
+            tool_name: id.map(|id| name_of(before, id)),
+        },
+    );
+    out
+}
+
+#[derive(Serialize)]
+struct SentMessage<'a> {
+    role: Role,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<SentCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SentCall<'a> {
+    id: &'a str,
+    function: SentFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct SentFunction<'a> {
+    name: &'a str,
+    arguments: Option<&'a RawValue>,
+}
+
+impl<'a> SentCall<'a> {
+    fn of(call: &'a ToolInvocation) -> Self {
+        Self {
+            id: &call.id,
+            function: SentFunction {
+                name: &call.name,
+                arguments: serde_json::from_str(call.arguments.as_str()).ok(),
+            },
+        }
+    }
+}
+
+fn tools(terms: &Terms) -> Option<Vec<u8>> {
+    let tools = FunctionTool::exposed(terms);
+    if tools.is_empty() {
+        return None;
+    }
+    let mut out = b",\"tools\":".to_vec();
+    put(&mut out, &tools);
+    Some(out)
+}
+
+#[derive(Serialize)]
+struct Parameters<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<Think<'a>>,
+    stream: bool,
+    options: Options<'a>,
+}
+
+/// Whether to think, or how much, in the word that the author gives for the level.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Think<'a> {
+    Whether(bool),
+    Word(&'a str),
+}
+
+#[derive(Serialize)]
+struct Options<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_predict: Option<u64>,
+    /// The server's own default is far smaller than the model's window, and it cuts a longer prompt without a word.
+    num_ctx: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop: &'a [String],
+}
+
+impl<'a> Parameters<'a> {
+    fn of(target: &'a TargetTerms) -> Self {
+        let sampling = &target.sampling;
+        let own = sampling.reasoning_own_word().map(Think::Word);
+        let switch = (sampling.reasoning.is_some() || sampling.reasoning_off())
+            .then_some(Think::Whether(!sampling.reasoning_off()));
+        Self {
+            think: own.or(switch),
+            stream: sampling.stream,
+            options: Options {
+                num_predict: sampling.sent_limit(),
+                num_ctx: target.context_window,
+                temperature: sampling.temperature,
+                top_p: sampling.top_p,
+                repeat_penalty: sampling.repeat_penalty,
+                seed: sampling.seed.map(|seed| seed.0),
+                stop: &sampling.stop,
+            },
+        }
+    }
+}
+
+const CALLS: &str = "/message/tool_calls";
+const FIELDS: CallFields = CallFields {
+    arguments: "/function/arguments",
+    id: "/id",
+    name: "/function/name",
+};
+
+/// A message, folded from the lines of a body; a blocking body is one line.
+#[derive(Debug, Default)]
+pub(in crate::adapter) struct Fold {
+    calls: usize,
+    done_reason: Option<String>,
+    draft: Draft,
+    progress: Progress,
+    saw_message: bool,
+    usage: UsageReport,
+}
+
+impl fold::Fold for Fold {
+    const CALLS: &'static str = CALLS;
+    const FRAMING: Framing = Framing::Lines;
+    const TEXT: &'static str = "/message/content";
+
+    fn progress(&mut self) -> &mut Progress {
+        &mut self.progress
+    }
+
+    fn is_done(&self) -> bool {
+        self.progress.done
+    }
+
+    fn text(&self) -> Option<&str> {
+        Some(self.draft.content())
+    }
+
+    fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
+        let line: WireLine<'_> = document(text)?;
+        if let Some(report) = line.error.and_then(ErrorReport::of_value) {
+            self.progress.report(report);
+            return Ok(());
+        }
+        self.progress.name_model(string(line.model));
+        if let Some(reason) = string(line.done_reason).filter(|reason| !reason.is_empty()) {
+            self.done_reason = Some(reason);
+        }
+        UsageReport::note(&mut self.usage.input, line.prompt_eval_count);
+        UsageReport::note(&mut self.usage.output, line.eval_count);
+        self.progress.usage = self.usage.usage();
+        self.progress.done |= line.done.is_some_and(|raw| raw.get() == "true");
+        let Some(raw) = line.message else {
+            return Ok(());
+        };
+        let message: WireMessage<'_> =
+            object(raw.get()).ok_or_else(|| Failure::new(FailureCode::BodyShape, "/message"))?;
+        self.saw_message = true;
+        if let Some(raw) = message.content {
+            let text = string(Some(raw))
+                .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/message/content"))?;
+            self.draft.text(&text, None);
+        }
+        self.draft
+            .reasoning(&string(message.thinking).unwrap_or_default());
+        let Some(raw) = message.tool_calls else {
+            return Ok(());
+        };
+        let (calls, _) = elements(raw, MAX_CALLS + 1)
+            .ok_or_else(|| Failure::new(FailureCode::CallShape, CALLS))?;
+        calls.into_iter().try_for_each(|call| self.call(call))
+    }
+
+    fn stop(&self) -> StopReason {
+        match self.done_reason.as_deref() {
+            Some("stop") => StopReason::End,
+            Some("length") => StopReason::Length,
+            _ => StopReason::Unknown,
+        }
+    }
+
+    fn finish(mut self, _: Form, model: &str) -> Folded {
+        if let Some(decided) = self.progress.decided() {
+            return decided;
+        }
+        let fail = |code, pointer: &str| Folded::Rejected(Failure::new(code, pointer));
+        if !self.saw_message {
+            return fail(FailureCode::BodyShape, "/message");
+        }
+        if !self.progress.done {
+            return fail(FailureCode::StreamIncomplete, "/done");
+        }
+        let origin = ResponseOrigin {
+            requested: model,
+            answered: self.progress.model.as_deref(),
+            rules: self.progress.rules,
+            version: self.progress.version,
+        };
+        self.draft.finish(&FIELDS, &origin)
+    }
+}
+
+impl Fold {
+    /// Calls come whole; a line may hold several.
+    fn call(&mut self, raw: &RawValue) -> Result<(), Failure> {
+        let pointer = format!("{CALLS}/{}", self.calls);
+        let shape = |below: &str| Failure::new(FailureCode::CallShape, format!("{pointer}{below}"));
+        let call: WireCall<'_> = object(raw.get()).ok_or_else(|| shape(""))?;
+        let function: WireFunction<'_> = call
+            .function
+            .and_then(|raw| object(raw.get()))
+            .ok_or_else(|| shape("/function"))?;
+        self.calls = self.calls.saturating_add(1);
+        // An object, whose text as it stood is validated; servers of the same tongue write its text as a string.
+        let arguments = function.arguments.map(|raw| match string(Some(raw)) {
+            Some(text) => text,
+            None => raw.get().to_owned(),
+        });
+        self.draft.call(
+            GatheredCall {
+                arguments: arguments.unwrap_or_default(),
+                flaw: is_null(function.arguments)
+                    .then_some((FailureCode::ArgsNotObject, FIELDS.arguments)),
+                id: string(call.id).unwrap_or_default(),
+                name: string(function.name).unwrap_or_default(),
+                pointer,
+            },
+            None,
+        );
+        Ok(())
+    }
+}
+
+wire! {
+    /// A blocking body, or one line of a stream.
+    struct WireLine {
+        done, done_reason, error, eval_count, message, model, prompt_eval_count,
+    }
+
+    struct WireMessage {
+        content, thinking, tool_calls,
+    }
+
+    struct WireCall {
+        function, id,
+    }
+
+    struct WireFunction {
+        arguments: "given", name,
+    }
+}
