@@ -40,6 +40,7 @@ pub mod keys;
 pub mod list;
 pub mod log;
 pub mod logins;
+pub mod many;
 pub mod migrate;
 pub mod next_resume;
 pub mod origin;

@@ -14,7 +14,7 @@
 //!                                                                   │
 //!        Session::handle ◀─ Input ◀── deadline │ Control │ pieces, results of tasks
 //!
-//! Runner: any number of Jobs, each prepared and driven as above in a task of its own; Shared: their queues, tool servers, connections
+//! Shared: the queues, tool servers and connections of many runs, each prepared and driven as above in a task of its own
 //!
 //!        RunRequest ─▶ preview ─▶ Preview (a contract without a run)
 //! Recording, RunRequest ─▶ reissue ─▶ LiveReport (recorded requests and calls, made again)
@@ -54,7 +54,6 @@ mod recorder;
 mod redaction_key;
 mod reissue;
 mod run_servers;
-mod runner;
 mod secrets;
 mod shared;
 mod shown_credential;
@@ -113,10 +112,11 @@ pub use key_files::KeyFolder;
 pub use observer::{EntryLines, Observer, Unobserved};
 pub use reissue::Recording;
 pub use reissue::reissue;
-pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub use secrets::{Secrets, Unmatched};
+pub use shared::Shared;
 pub use tool_login::{LoginRequest, Reached, ToolLogin};
 pub use trace::LLM_TRACE;
+pub use turn::Turn;
 pub use waiting::{Waiting, WaitsFor};
 pub use workflow::fork_workflow;
 pub use workflow::{

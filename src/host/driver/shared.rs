@@ -13,7 +13,7 @@ use monolith_core::session::{KnownSecrets, KnownValues, Redactor};
 
 /// What the runs of one process share. Clones are the same one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shared(Arc<Resources>);
+pub struct Shared(Arc<Resources>);
 
 #[derive(Debug)]
 struct Resources {
@@ -48,11 +48,17 @@ impl Default for Resources {
 
 impl Shared {
     /// What runs share that have at most so many tool servers up at once.
-    pub(super) fn of_many(max_servers: usize) -> Self {
+    pub fn of_many(max_servers: usize) -> Self {
         Self(Arc::new(Resources {
             servers: ServerPool::bounded(max_servers),
             ..Resources::default()
         }))
+    }
+
+    /// How many requests to models wait for others to end.
+    pub fn waiting_requests(&self) -> usize {
+        let waiting = [self.inferences(), self.probes()];
+        waiting.into_iter().map(|queue| queue.depth()).sum()
     }
 
     /// The queue of calls of that name.

@@ -33,7 +33,8 @@ pub struct WorkflowResult {
     /// Name of the workflow run.
     pub run_id: RunId,
     head: Digest,
-    entries: u64,
+    /// Number of its entries.
+    pub entries: u64,
     /// Time for which it was driven.
     pub elapsed_ms: u64,
     /// What the machine of workflows counts.
@@ -119,41 +120,16 @@ impl WorkflowResult {
             .is_some_and(|end| end.code == WorkflowCode::Abort)
     }
 
-    /// Its name.
-    pub const fn run_id(&self) -> &RunId {
-        &self.run_id
-    }
-
     /// The runs of its steps that have ended, each with the step.
     pub fn step_runs(&self) -> impl Iterator<Item = (&RunId, &StepId)> {
         let steps = self.steps.iter();
         steps.filter_map(|step| Some((step.run_id.as_ref()?, &step.step)))
     }
 
-    /// What it came to; `None` if it has no end.
-    pub const fn outcome(&self) -> Option<WorkflowOutcome> {
-        self.outcome
-    }
-
     /// Whether somebody ended it.
     pub fn is_stopped(&self) -> bool {
         self.outcome
             .is_some_and(|outcome| outcome.class == WorkflowClass::Stopped)
-    }
-
-    /// Whether it succeeded.
-    pub const fn is_success(&self) -> bool {
-        self.success
-    }
-
-    /// How many entries it has, and for how long it was driven.
-    pub const fn size(&self) -> (u64, u64) {
-        (self.entries, self.elapsed_ms)
-    }
-
-    /// What its last step came to.
-    pub fn output(&self) -> &str {
-        &self.output
     }
 
     /// The first call that waits for a person, and its run.

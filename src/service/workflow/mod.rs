@@ -6,6 +6,7 @@ pub mod ended;
 mod host;
 pub mod options;
 pub mod ready;
+pub mod recorded;
 pub mod step_files;
 pub mod step_result;
 pub mod tool_result;

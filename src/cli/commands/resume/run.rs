@@ -4,24 +4,22 @@ use crate::commands::drive::Watched;
 use monolith_service::drive::ended::Broken;
 use monolith_service::drive::ended::Ended;
 use monolith_service::drive::follower::Follower;
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::time::Duration;
 
 use super::args::ResumeArgs;
 use crate::commands::drive::LeavingArgs;
 use crate::commands::drive::{drive_to_the_end, report};
-use crate::commands::many::{Fleet, RecordedRuns, Terms};
+use crate::commands::many;
 use crate::commands::workflow::{WorkflowJob, resume_workflow};
 use crate::context::app::App;
 use crate::context::trust::trusting;
 use monolith_core::message::RunId;
-use monolith_host::store::RunFilter;
 use monolith_host::store::{Durability, Store};
-use monolith_service::drive::accounts::Accounts;
 use monolith_service::drive::overwritten::overwritten;
 use monolith_service::drive::resume::{Found, OpenRun, Resume, judge_pins, open};
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
+use monolith_service::many::{Inputs, Terms};
 use monolith_service::source::Source;
 use monolith_service::workflow::options::{as_written, refuse_options};
 use monolith_service::workflow_entries::WorkflowSource;
@@ -76,44 +74,22 @@ fn resume_one(app: &App, run: String, args: ResumeArgs) -> Result<Exit, ServiceE
 
 /// `monolith resume --all`.
 fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, ServiceError> {
-    let limits = Fleet::allowed(args.limits.into())?;
-    let mut runs = VecDeque::new();
-    if let Some(reader) = app.reader()? {
-        // A run below another one goes on with that, and a step with its workflow.
-        let goes_with_another = |run_id: &RunId| {
-            let first = reader.goes_on_with(run_id);
-            first.is_ok_and(|first| first != *run_id)
-        };
-        // The oldest goes on first.
-        reader.each_row(RunFilter::Open, |row| {
-            match row {
-                Ok(row) if row.is_imported() || goes_with_another(&row.run_id) => {}
-                Ok(row) => runs.push_front(Ok(row.run_id)),
-                Err(damaged) => runs.push_front(Err(damaged)),
-            }
-            true
-        })?;
-    }
-    if runs.is_empty() {
+    let inputs = Inputs::unfinished(app)?;
+    if inputs.left() == Some(0) {
         app.screen
             .write_err("note: no run of this store waits to be gone on with\n");
         return Ok(Exit::OK);
     }
-    let durability = args.recording.durability.into();
-    let readable = runs.iter().filter_map(|run| run.as_ref().ok());
-    let accounts = Accounts::resuming(app.billing(durability)?, readable.cloned());
     let terms = Terms {
-        accounts,
-        app: app.without_questions(),
-        json: args.json,
-        leaving: args.leaving,
-        key: app.redaction_key()?,
+        durability: args.recording.durability.into(),
+        grace: Duration::from_secs(args.leaving.grace),
+        limits: args.limits.into(),
+        service: app.service.clone(),
         sets: args.sets,
+        surface: Box::new(app.clone()),
         task: None,
     };
-    let fleet = Fleet::of(&terms, limits, durability)?;
-    let terms = Arc::new(terms);
-    fleet.drive(RecordedRuns { runs, terms })
+    many::drive(app, terms, inputs, args.json, "")
 }
 
 fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, Broken> {
