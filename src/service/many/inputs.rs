@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::input::{Input, RunLine, Wanted};
-use super::summary::Rest;
+use super::result::Rest;
 use crate::error::ServiceError;
 use crate::error::input::InputFault;
 use crate::error::system::SystemFault;

@@ -12,8 +12,7 @@ use super::new_run::{Taken, begin};
 use super::not_begun::{NotBegun, OpenLine};
 use super::one_run::end_of;
 use super::recorded_run::resume;
-use super::result::{ManyResult, RunEnd};
-use super::summary::Summary;
+use super::result::{ManyResult, RunEnd, Summary};
 use super::terms::Terms;
 use super::worker::{Common, Worker};
 use crate::drive::accounts::Accounts;
@@ -243,18 +242,18 @@ impl Many {
     }
 
     fn taken(&self, input: Input) -> TakenRun {
-        let live = self.common.follower();
+        let follower = self.common.follower();
         let mut number = 0;
         if let Wanted::New(Ok(line)) = &input.wanted {
             number = self.not_begun.opened(OpenLine {
                 at: input.at(),
                 is_unnamed: line.run_id.is_none(),
-                live: live.clone(),
+                live: follower.clone(),
             });
         }
         TakenRun {
+            follower,
             input,
-            live,
             not_begun: Arc::clone(&self.not_begun),
             number,
         }
@@ -283,8 +282,8 @@ fn lost(panicked: &JoinError) -> ManyResult {
 
 /// The run of an input that was taken.
 struct TakenRun {
+    follower: Follower,
     input: Input,
-    live: Follower,
     not_begun: Arc<NotBegun>,
     number: u64,
 }
@@ -292,8 +291,8 @@ struct TakenRun {
 impl TakenRun {
     async fn drive(self, worker: Worker) -> ManyResult {
         let Self {
+            follower,
             input,
-            live,
             not_begun,
             number,
         } = self;
@@ -301,8 +300,8 @@ impl TakenRun {
         let end = match input.wanted {
             Wanted::New(line) => {
                 let taken = Taken {
+                    follower,
                     line,
-                    live,
                     not_begun,
                     number,
                 };
@@ -310,7 +309,7 @@ impl TakenRun {
             }
             Wanted::Recorded(Ok(run_id)) => {
                 let sets = worker.common.terms.sets.clone();
-                resume(&place, run_id, sets, live, worker).await
+                resume(&place, run_id, sets, follower, worker).await
             }
             Wanted::Recorded(Err(DamagedRow { fault, .. })) => {
                 let broken = ServiceError::from(fault).into();

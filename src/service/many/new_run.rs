@@ -26,9 +26,9 @@ use monolith_host::store::StoreError;
 
 /// A line that was taken from the inputs.
 pub(super) struct Taken {
-    pub(super) line: Result<RunLine, String>,
     /// Follows its run.
-    pub(super) live: Follower,
+    pub(super) follower: Follower,
+    pub(super) line: Result<RunLine, String>,
     pub(super) not_begun: Arc<NotBegun>,
     /// Number among the lines that were taken.
     pub(super) number: u64,
@@ -37,8 +37,8 @@ pub(super) struct Taken {
 /// Begins the run of a line, and drives it to its end or until it is left.
 pub(super) async fn begin(place: &str, taken: Taken, worker: Worker) -> RunEnd {
     let Taken {
+        follower,
         line,
-        live,
         not_begun,
         number,
     } = taken;
@@ -51,7 +51,7 @@ pub(super) async fn begin(place: &str, taken: Taken, worker: Worker) -> RunEnd {
     if file.is_workflow() {
         // It is in the store as soon as anything of it is.
         not_begun.closed(number, Became::Begun);
-        return begin_workflow(place, line, file, live, worker).await;
+        return begin_workflow(place, line, file, follower, worker).await;
     }
     // A run that has ended is verified, which takes as long as it is.
     let look = || repeated(&line, &common);
@@ -62,13 +62,13 @@ pub(super) async fn begin(place: &str, taken: Taken, worker: Worker) -> RunEnd {
             Repeated::Ended(ended) => recorded_end_of(&common, place, *ended),
             Repeated::Open(run_id) => {
                 let sets = line.sets_under(&common.terms.sets);
-                resume(&format!("run {run_id}"), run_id, sets, live, worker).await
+                resume(&format!("run {run_id}"), run_id, sets, follower, worker).await
             }
         };
     }
     // Boxed: what is open for long should take no more than it needs.
-    let driven = Box::pin(begun(line.clone(), worker, &live));
-    let driven = guarded(&live, driven).await;
+    let driven = Box::pin(begun(line.clone(), worker, &follower));
+    let driven = guarded(&follower, driven).await;
     not_begun.closed(number, became_of(&driven));
     // Another process may have begun the run since the look.
     if let Err(Broken {
@@ -97,7 +97,7 @@ async fn begin_workflow(
     place: &str,
     line: RunLine,
     file: ContractFile,
-    live: Follower,
+    follower: Follower,
     worker: Worker,
 ) -> RunEnd {
     let common = Arc::clone(&worker.common);
@@ -116,7 +116,7 @@ async fn begin_workflow(
         Some(RepeatedWorkflow::Open(run_id)) => ListedWorkflow::Recorded(run_id),
         None => ListedWorkflow::New(Box::new(file), input, line.run_id),
     };
-    end_of_workflow(place, listed, live, worker).await
+    end_of_workflow(place, listed, follower, worker).await
 }
 
 fn became_of(driven: &Result<Ended, Broken>) -> Became {
@@ -133,23 +133,23 @@ fn became_of(driven: &Result<Ended, Broken>) -> Became {
     }
 }
 
-async fn begun(line: RunLine, worker: Worker, live: &Follower) -> Result<Ended, ServiceError> {
-    let prepared = Box::pin(prepared(line, &worker, live)).await?;
+async fn begun(line: RunLine, worker: Worker, follower: &Follower) -> Result<Ended, ServiceError> {
+    let prepared = Box::pin(prepared(line, &worker, follower)).await?;
     // Its future is large.
-    Box::pin(drive(worker, prepared, live)).await
+    Box::pin(drive(worker, prepared, follower)).await
 }
 
 async fn prepared(
     line: RunLine,
     worker: &Worker,
-    live: &Follower,
+    follower: &Follower,
 ) -> Result<Prepared, ServiceError> {
     let common = &worker.common;
     let service = common.service();
     let sets = line.sets_under(&common.terms.sets);
     let mut file = ContractFile::given(service, name_of(&line, common), sets);
     let mut spec = file.read(service)?;
-    live.keeps_snapshots(service, spec.sessions_dir.as_deref())?;
+    follower.keeps_snapshots(service, spec.sessions_dir.as_deref())?;
     if let Some(task) = line.task.or_else(|| common.terms.task.clone()) {
         spec.task = Some(task);
     }

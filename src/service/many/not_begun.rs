@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::summary::Rest;
+use super::result::Rest;
 use crate::drive::follower::Follower;
 
 /// What is to be begun again of the lines that were taken.

@@ -7,13 +7,13 @@ use crate::exit::Exit;
 use crate::service::Service;
 use crate::text::escape::{brief, line};
 use crate::waiting_call::is_stuck;
-use crate::workflow::usage::use_of_steps;
 use crate::workflow::waiting::AwaitedCall;
 use crate::workflow_entries::view_of;
 use monolith_core::agent::{StepView, WorkflowCounters, WorkflowView};
 use monolith_core::contract::{StepId, WorkflowClass, WorkflowCode, WorkflowOutcome};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::view::TreeUsage;
+use monolith_host::store::StoreReader;
 
 /// The format of the document.
 const WORKFLOW_RESULT_FORMAT: &str = "monolith-workflow-result/1";
@@ -162,4 +162,35 @@ impl WorkflowResult {
     pub const fn is_ended(&self) -> bool {
         self.outcome.is_some()
     }
+}
+
+/// Adds to the view what each step run used, those below it included, as far as the store has it.
+pub fn use_of_steps(
+    view: &mut WorkflowView,
+    reader: Option<&mut StoreReader>,
+) -> Result<(), ServiceError> {
+    let Some(reader) = reader else {
+        return Ok(());
+    };
+    let started = view.started.as_ref().map(|started| started.run_id.clone());
+    let numbers: Vec<u64> = view.steps.iter().map(|step| step.number).collect();
+    for number in numbers {
+        let step = started.as_ref().map(|run| run.step(number));
+        let Some(Ok(run_id)) = step else {
+            continue;
+        };
+        let lineage = reader.lineage(&run_id)?;
+        let is_its = |workflow| lineage.is_some_and(|found| found.is_of(workflow, None));
+        if !started.as_ref().is_some_and(is_its) {
+            continue;
+        }
+        let run = reader.read_run(&run_id)?;
+        let last = run.row().length.saturating_sub(1);
+        let last = run.starting_at(last).last().transpose()?;
+        // What does not read back is for the verification of that run.
+        if let Some(action) = last.and_then(|entry| entry.decode_action().ok()) {
+            view.used_by(number, TreeUsage::of(&action.counters));
+        }
+    }
+    Ok(())
 }

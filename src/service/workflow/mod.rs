@@ -10,5 +10,4 @@ pub mod recorded;
 pub mod step_files;
 pub mod step_result;
 pub mod tool_result;
-pub mod usage;
 pub mod waiting;

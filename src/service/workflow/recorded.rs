@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::ended::WorkflowResult;
-use super::usage::use_of_steps;
+use super::ended::{WorkflowResult, use_of_steps};
 use super::waiting::AwaitedCall;
 use crate::error::ServiceError;
 use crate::error::transcript::TranscriptFault;

@@ -38,10 +38,11 @@ impl Printed {
             });
             return Self::document(result, note);
         }
-        let mut text = lines_for_people(app, result, ending);
-        if let Ending::Refused(Some(help)) = ending {
-            text.push_str(&format!("        {}\n", line(help)));
-        }
+        let text = lines_for_people(app, result, ending);
+        let text = match ending {
+            Ending::Refused(Some(help)) => format!("{text}        {}\n", line(help)),
+            _ => text,
+        };
         Self {
             is_document: false,
             note: None,

@@ -13,8 +13,8 @@ use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::line;
 use monolith_service::verify::report::{own_report, place};
+use monolith_service::workflow::ended::use_of_steps;
 use monolith_service::workflow::recorded::{WorkflowReplay, result_of};
-use monolith_service::workflow::usage::use_of_steps;
 use monolith_service::workflow::waiting::next_steps;
 use monolith_service::workflow_entries::WorkflowSource;
 
