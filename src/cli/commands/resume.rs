@@ -1,20 +1,19 @@
 //! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
 
-use crate::commands::drive::Watched;
-use monolith_service::drive::ended::Broken;
-use monolith_service::drive::ended::Ended;
-use monolith_service::drive::follower::Follower;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::args::ResumeArgs;
-use crate::commands::drive::LeavingArgs;
-use crate::commands::drive::{drive_to_the_end, report};
-use crate::commands::many;
+use clap::Args;
+
+use crate::commands::drive::{LeavingArgs, RecordingArgs, Watched, drive_to_the_end, report};
+use crate::commands::many::{self, LimitArgs};
 use crate::commands::workflow::{WorkflowJob, resume_workflow};
 use crate::context::app::App;
 use crate::context::trust::trusting;
 use monolith_core::message::RunId;
 use monolith_host::store::{Durability, Store};
+use monolith_service::drive::ended::{Broken, Ended};
+use monolith_service::drive::follower::Follower;
 use monolith_service::drive::overwritten::overwritten;
 use monolith_service::drive::resume::{Found, OpenRun, Resume, judge_pins, open};
 use monolith_service::error::ServiceError;
@@ -23,6 +22,50 @@ use monolith_service::many::{Inputs, Terms};
 use monolith_service::source::Source;
 use monolith_service::workflow::options::{as_written, refuse_options};
 use monolith_service::workflow_entries::WorkflowSource;
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN", required_unless_present = "all")]
+    pub(crate) run: Option<String>,
+    /// Every run without an end; a result line for each
+    ///
+    /// Runs of the store that have no end and that no process drives, each with one result line as it ends.
+    #[arg(long, conflicts_with_all = ["run", "contract", "pins", "verbose"])]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// The contract file, if it is elsewhere now
+    ///
+    /// It has what a contract does not hold: keys, headers, variables. By default it is the one that the run was begun with.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<PathBuf>,
+    /// Give again a value that is not recorded
+    ///
+    /// A run goes on under the contract that it was begun with: a change of that, such as max_turns=3, is refused. What a contract
+    /// does not hold may differ, such as the value of a header: providers.NAME.headers.x-team=a. It may be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with
+    #[arg(hide_short_help = true, long = "pin", value_name = "FILE")]
+    pub(crate) pins: Vec<PathBuf>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+    #[command(flatten)]
+    pub(crate) leaving: LeavingArgs,
+}
+
+impl ResumeArgs {
+    fn end_terms(&self) -> EndTerms {
+        EndTerms {
+            durability: self.recording.durability.into(),
+            leaving: self.leaving,
+        }
+    }
+}
 
 /// `monolith resume`.
 pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, ServiceError> {
@@ -41,15 +84,6 @@ pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, ServiceErr
         end_all_below(app, &run_id, terms)?;
     }
     Ok(exit)
-}
-
-impl ResumeArgs {
-    fn end_terms(&self) -> EndTerms {
-        EndTerms {
-            durability: self.recording.durability.into(),
-            leaving: self.leaving,
-        }
-    }
 }
 
 /// Goes on with one run, or reports its recorded result.
@@ -114,7 +148,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
 }
 
 /// Drives a run of the store to its end.
-pub(super) fn drive_open(
+fn drive_open(
     app: &App,
     run: OpenRun,
     durability: Durability,
