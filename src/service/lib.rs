@@ -18,6 +18,7 @@ pub mod as_typed;
 pub mod begun_below;
 mod beyond;
 pub mod changes;
+pub mod chat;
 pub mod check;
 pub mod clock;
 mod config;
