@@ -1,10 +1,8 @@
 //! One run of many: driven, its approvals answered or left, and its result. Does not know how it was begun.
 
-use std::any::Any;
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures_util::FutureExt as _;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -17,8 +15,8 @@ use crate::drive::follower::Follower;
 use crate::drive::run::{broken, finished_run};
 use crate::error::ServiceError;
 use crate::error::advice::Advice as _;
-use crate::error::system::SystemFault;
 use crate::exit::Exit;
+use crate::panics::caught_in;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{ClosingReason, EntryDraft, Run};
 use monolith_core::message::{InferenceSeq, RunId};
@@ -116,23 +114,8 @@ pub(super) async fn guarded<T>(
     live: &Follower,
     body: impl Future<Output = Result<T, ServiceError>>,
 ) -> Result<T, Broken> {
-    let done = caught(body).await;
+    let done = caught_in(body).await;
     done.map_err(|fault| broken(live, fault))
-}
-
-/// Returns the end of `body`, or its panic as a fault.
-pub(super) async fn caught<T>(
-    body: impl Future<Output = Result<T, ServiceError>>,
-) -> Result<T, ServiceError> {
-    let done = std::panic::AssertUnwindSafe(body).catch_unwind().await;
-    done.unwrap_or_else(|payload| Err(fault_of_panic(&*payload)))
-}
-
-fn fault_of_panic(payload: &(dyn Any + Send)) -> ServiceError {
-    let message = payload.downcast_ref::<String>().cloned();
-    let message = message.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string));
-    let message = message.unwrap_or_else(|| "no message".to_owned());
-    SystemFault::Panic { message }.into()
 }
 
 /// Drives a run to its end, or until it is suspended: once all that is under way in its tree waits for a person, unless an answer is left.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::one_run::{caught, end_of};
+use super::one_run::end_of;
 use super::result::{Ending, RunEnd};
 use super::worker::{Common, Worker};
 use crate::contract_file::ContractFile;
 use crate::drive::follower::Follower;
 use crate::error::ServiceError;
+use crate::panics::caught_in;
 use crate::workflow::drive::{Under, driven};
 use crate::workflow::ended::WorkflowResult;
 use crate::workflow::ready::Ready;
@@ -34,7 +35,7 @@ pub(super) async fn end_of_workflow(
 ) -> RunEnd {
     let common = Arc::clone(&worker.common);
     // Boxed: what is open for long should take no more than it needs.
-    match caught(Box::pin(driven_among_many(worker, listed, live))).await {
+    match caught_in(Box::pin(driven_among_many(worker, listed, live))).await {
         Ok(result) => {
             let ending = if result.is_stopped() {
                 Ending::Stopped
