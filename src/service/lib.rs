@@ -32,7 +32,6 @@ pub mod error;
 pub mod exit;
 pub mod export;
 pub mod family;
-pub mod file_limit;
 pub mod forks;
 pub mod form;
 pub mod found;

@@ -6,6 +6,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::file_limit::allow_files;
 use super::input::{Input, Wanted};
 use super::inputs::Inputs;
 use super::new_run::{Taken, begin};
@@ -18,7 +19,6 @@ use super::worker::{Common, Worker};
 use crate::drive::accounts::Accounts;
 use crate::drive::follower::Follower;
 use crate::error::ServiceError;
-use crate::file_limit::allow_files;
 use crate::secrets;
 use monolith_core::session::Control;
 use monolith_host::driver::{Shared, Turn};
@@ -209,7 +209,7 @@ impl Many {
         self.common.shared.waiting_requests()
     }
 
-    /// The results so far. Waits until nothing is driven.
+    /// The results so far, and the inputs that have begun no run. Called once nothing is driven any more.
     pub async fn summary(&self) -> Summary {
         let rest = self.inputs.lock().await.rest();
         let rest = self.not_begun.rest().or(rest);

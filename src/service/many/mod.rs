@@ -9,6 +9,7 @@
 //!                                    broadcast()
 //! ```
 
+mod file_limit;
 mod input;
 mod inputs;
 #[expect(clippy::module_inception, reason = "the type that the module is about")]
