@@ -20,7 +20,7 @@ use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
 use monolith_service::many::{Inputs, Terms};
 use monolith_service::source::Source;
-use monolith_service::workflow::options::{as_written, refuse_options};
+use monolith_service::workflow::check::{as_written, refuse_options};
 use monolith_service::workflow_entries::WorkflowSource;
 
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ use crate::error::ServiceError;
 use crate::error::transcript::TranscriptFault;
 use crate::source::{Recorded, Source};
 use crate::verify::report::{place, report_of};
-use crate::workflow::options::as_written;
+use crate::workflow::check::as_written;
 use monolith_core::message::RunId;
 use monolith_core::view::RunStart;
 use monolith_host::driver::{DriverError, Prepared};

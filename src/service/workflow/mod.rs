@@ -4,7 +4,6 @@ pub mod check;
 pub mod drive;
 pub mod ended;
 mod host;
-pub mod options;
 pub mod ready;
 pub mod recorded;
 pub mod step_files;

@@ -37,7 +37,7 @@ use monolith_service::exit::Exit;
 use monolith_service::many::{Inputs, Terms};
 use monolith_service::text::command::typed_word;
 use monolith_service::text::escape::line;
-use monolith_service::workflow::options::{as_written, refuse_options};
+use monolith_service::workflow::check::{as_written, refuse_options};
 
 /// `monolith run`.
 pub(crate) fn run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
