@@ -147,24 +147,22 @@ impl Writer {
                 self.state.faults().unsynced.get_or_insert(fault);
             }
             for message in group.drain(..) {
-                self.take(message);
+                match message {
+                    Message::Ended(result) => self.result(&result.end),
+                    Message::Last(done) => {
+                        self.progress.sum_up();
+                        // The caller closes the store, not this thread.
+                        drop(self);
+                        let _ = done.send(());
+                        return;
+                    }
+                    Message::Progress(now) => self.progress.show(now),
+                    Message::Watched(line) => {
+                        self.progress.clear();
+                        self.app.screen.note(line);
+                    }
+                }
                 self.state.written.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-
-    fn take(&mut self, message: Message) {
-        match message {
-            Message::Ended(result) => self.result(&result.end),
-            Message::Last(done) => {
-                self.progress.sum_up();
-                // What waited for it has gone.
-                let _ = done.send(());
-            }
-            Message::Progress(now) => self.progress.show(now),
-            Message::Watched(line) => {
-                self.progress.clear();
-                self.app.screen.note(line);
             }
         }
     }
