@@ -11,7 +11,6 @@ use tokio::runtime::Runtime;
 use crate::context::signals::{Signal, Signals};
 use monolith_service::error::ServiceError;
 use monolith_service::error::input::InputFault;
-use monolith_service::error::system::SystemFault;
 
 const PROMPT: &str = "> ";
 
@@ -52,10 +51,7 @@ impl Prompt {
         };
         let config = Config::builder().behavior(behavior).build();
         let editor = DefaultEditor::with_config(config).map_err(|fault| unreadable(&fault))?;
-        let signals = runtime.block_on(async { Signals::listen() });
-        let signals = signals.map_err(|fault| SystemFault::Runtime {
-            reason: fault.to_string(),
-        })?;
+        let signals = runtime.block_on(async { Signals::listen() })?;
         Ok(Self {
             editor: Some(editor),
             signals,

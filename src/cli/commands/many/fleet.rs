@@ -16,7 +16,7 @@ use crate::context::app::App;
 use crate::context::fault::show_error;
 use crate::context::interrupts;
 use crate::context::runtime::runtime_of_many;
-use crate::context::signals::{Signal, Signals};
+use crate::context::signals::{Signal, Signals, until};
 use crate::ui::runs_progress::RunsNow;
 use crate::ui::screen::Screen;
 use monolith_core::contract::{StepId, WorkflowDefinition};
@@ -265,9 +265,7 @@ enum How {
 }
 
 async fn with_signals(many: &Many, results: &Results) -> Result<(How, Summary), ServiceError> {
-    let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
-        reason: fault.to_string(),
-    })?;
+    let mut signals = Signals::listen()?;
     interrupts::listened_twice();
     let mut driving = Box::pin(async {
         many.drive(async |result| results.take(result).await).await;
@@ -346,12 +344,5 @@ impl Reading {
         }
         self.since
             .is_some_and(|since| now.duration_since(since) >= UNREAD)
-    }
-}
-
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }

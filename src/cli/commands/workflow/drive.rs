@@ -23,7 +23,6 @@ use monolith_host::store::{Durability, Store};
 use monolith_service::contract_file::ContractFile;
 use monolith_service::drive::lost_calls::resume_notes_below;
 use monolith_service::error::ServiceError;
-use monolith_service::error::system::SystemFault;
 use monolith_service::exit::Exit;
 use monolith_service::panics::caught;
 use monolith_service::text::numbers::seconds;
@@ -150,9 +149,7 @@ async fn with_signals(
     ready: Ready,
     under: Under,
 ) -> Result<WorkflowResult, ServiceError> {
-    let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
-        reason: fault.to_string(),
-    })?;
+    let mut signals = Signals::listen()?;
     let (control, asked) = mpsc::channel(8);
     let mut driving = pin!(driven(app, store, ready, under, asked));
     let mut interrupts = 0_u32;
