@@ -113,9 +113,8 @@ pub mod evidence {
 /// Driven runs: bring-up, the driver's loop, the store and the documents made of a run.
 pub mod host {
     pub use monolith_host::driver::{
-        DriverError, EntryLines, Environment, Finished, Job, Observer, Prepared, Reopened,
-        RunRequest, Runner, RunnerLimits, Unobserved, Worker, drive, prepare, prepare_resume,
-        reopen,
+        DriverError, EntryLines, Environment, Finished, Observer, Prepared, Reopened, RunRequest,
+        Unobserved, drive, prepare, prepare_resume, reopen,
     };
     pub use monolith_host::store::{
         Durability, RunFilter, RunReader, RunRow, Store, StoreError, StoreReader,

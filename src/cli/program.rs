@@ -132,7 +132,6 @@ fn perform(
     };
     let app = App {
         accounting,
-        asks: true,
         screen,
         service: service.ready(note),
         // Beside a stream on a terminal there must be a place for what is said of it.

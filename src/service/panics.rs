@@ -3,17 +3,27 @@
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
+use futures_util::FutureExt as _;
+
 use crate::error::ServiceError;
 use crate::error::system::SystemFault;
 
 /// Returns the result of `body`; a panic in it becomes an error.
 pub fn caught<T>(body: impl FnOnce() -> Result<T, ServiceError>) -> Result<T, ServiceError> {
-    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        Err(SystemFault::Panic {
-            message: words(payload.as_ref()),
-        }
-        .into())
-    })
+    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(fault_of(&*payload)))
+}
+
+/// Like [`caught`], for a future.
+pub(crate) async fn caught_in<T>(
+    body: impl Future<Output = Result<T, ServiceError>>,
+) -> Result<T, ServiceError> {
+    let done = AssertUnwindSafe(body).catch_unwind().await;
+    done.unwrap_or_else(|payload| Err(fault_of(&*payload)))
+}
+
+fn fault_of(payload: &(dyn Any + Send)) -> ServiceError {
+    let message = words(payload);
+    SystemFault::Panic { message }.into()
 }
 
 /// Returns the message of a panic.

@@ -11,7 +11,7 @@ use crate::contract_file::{ContractFile, look_for_agent_file};
 use crate::error::ServiceError;
 use crate::error::contract::ContractFault;
 use crate::service::Service;
-use crate::workflow::options::as_written;
+use crate::workflow::check::as_written;
 use monolith_core::contract::{
     ApprovalAction, ContractSpec, DelegateTerms, ExecutionContract, SandboxTerms, ServerKind,
     ToolTerms, tool_warnings,

@@ -11,8 +11,6 @@ use monolith_service::service::Service;
 pub(crate) struct App {
     /// Reports of a run beside its result.
     pub(crate) accounting: AccountingArgs,
-    /// True if the person at the terminal is asked questions.
-    pub(crate) asks: bool,
     pub(crate) screen: Screen,
     pub(crate) service: Service,
     /// True if an answer is shown while it arrives.
@@ -24,15 +22,5 @@ impl Deref for App {
 
     fn deref(&self) -> &Service {
         &self.service
-    }
-}
-
-impl App {
-    /// Like this, but asks nobody: many runs are driven at once.
-    pub(crate) fn without_questions(&self) -> Self {
-        Self {
-            asks: false,
-            ..self.clone()
-        }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn confirm(app: &App, what: &'static str, question: &str) -> Result<(
 /// The answer of the person at the terminal; `None` if there is no terminal, or no one is to be asked.
 pub(crate) fn answer(app: &App, question: &str) -> Result<Option<String>, ServiceError> {
     let stdin = io::stdin();
-    if !app.asks || !stdin.is_terminal() {
+    if !stdin.is_terminal() {
         return Ok(None);
     }
     app.screen.write_err(question);

@@ -1,8 +1,9 @@
 //! The signals that reach a process which drives a run. Says what was asked, not what follows.
 
-use std::io;
+use tokio::time::{Instant, sleep_until};
 
 use crate::context::interrupts;
+use monolith_service::error::system::SystemFault;
 
 /// What somebody outside asks of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,19 +28,24 @@ pub(crate) struct Signals {
 impl Signals {
     /// Listens from now on; must be called inside a runtime.
     #[cfg(unix)]
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> Result<Self, SystemFault> {
         use tokio::signal::unix::{SignalKind, signal};
         interrupts::listened();
+        let listen = |kind| {
+            signal(kind).map_err(|fault| SystemFault::Runtime {
+                reason: fault.to_string(),
+            })
+        };
         Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
         })
     }
 
     /// Listens from now on; must be called inside a runtime.
     #[cfg(not(unix))]
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> Result<Self, SystemFault> {
         interrupts::listened();
         Ok(Self {})
     }
@@ -63,5 +69,13 @@ impl Signals {
             Ok(()) => Signal::Interrupt,
             Err(_) => std::future::pending().await,
         }
+    }
+}
+
+/// Waits for that moment; for ever if there is none.
+pub(crate) async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }

@@ -140,12 +140,14 @@ impl Environment {
     }
 
     /// The same for runs that share that.
-    pub(super) fn sharing(self, shared: Shared) -> Self {
+    #[must_use]
+    pub fn sharing(self, shared: Shared) -> Self {
         Self { shared, ..self }
     }
 
     /// The same for a run that is brought up in that turn.
-    pub(super) fn in_turn(self, turn: Turn) -> Self {
+    #[must_use]
+    pub fn in_turn(self, turn: Turn) -> Self {
         Self { turn, ..self }
     }
 

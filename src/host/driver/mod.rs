@@ -14,7 +14,7 @@
 //!                                                                   │
 //!        Session::handle ◀─ Input ◀── deadline │ Control │ pieces, results of tasks
 //!
-//! Runner: any number of Jobs, each prepared and driven as above in a task of its own; Shared: their queues, tool servers, connections
+//! Shared: the queues, tool servers and connections of many runs, each prepared and driven as above in a task of its own
 //!
 //!        RunRequest ─▶ preview ─▶ Preview (a contract without a run)
 //! Recording, RunRequest ─▶ reissue ─▶ LiveReport (recorded requests and calls, made again)
@@ -48,7 +48,7 @@ mod queue;
 mod queues;
 mod recorder;
 mod reissue;
-mod runner;
+mod run_servers;
 mod secrets;
 mod shared;
 mod shown_credential;
@@ -102,10 +102,11 @@ pub use key_files::KeyFolder;
 pub use observer::{EntryLines, Finished, Observer, Unobserved};
 pub use reissue::Recording;
 pub use reissue::reissue;
-pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub use secrets::{Secrets, Unmatched};
+pub use shared::Shared;
 pub use tool_login::{LoginRequest, Reached, ToolLogin};
 pub use trace::LLM_TRACE;
+pub use turn::Turn;
 pub use waiting::{Waiting, WaitsFor};
 pub use workflow::fork_workflow;
 pub use workflow::{

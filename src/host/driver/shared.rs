@@ -14,7 +14,7 @@ use crate::tools::{ServerHost, ServerKeeper, ServerPool, ToolServers};
 
 /// What the runs of one process share. Clones are the same one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shared(Arc<Resources>);
+pub struct Shared(Arc<Resources>);
 
 #[derive(Debug)]
 struct Resources {
@@ -49,11 +49,17 @@ impl Default for Resources {
 
 impl Shared {
     /// What runs share that have at most so many tool servers up at once.
-    pub(super) fn of_many(max_servers: usize) -> Self {
+    pub fn of_many(max_servers: usize) -> Self {
         Self(Arc::new(Resources {
             servers: ServerPool::bounded(max_servers),
             ..Resources::default()
         }))
+    }
+
+    /// How many requests to models wait for others to end.
+    pub fn waiting_requests(&self) -> usize {
+        let waiting = [self.inferences(), self.probes()];
+        waiting.into_iter().map(|queue| queue.depth()).sum()
     }
 
     /// The queue of calls of that name.

@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The turn of one run, of which a process has only so many at once. Clones are the same one; the default limits nothing.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turn(Option<Arc<Held>>);
+pub struct Turn(Option<Arc<Held>>);
 
 #[derive(Debug)]
 struct Held {
@@ -16,7 +16,7 @@ struct Held {
 
 impl Turn {
     /// One of those turns, which was waited for.
-    pub(super) fn of(turns: Arc<Semaphore>, permit: OwnedSemaphorePermit) -> Self {
+    pub fn of(turns: Arc<Semaphore>, permit: OwnedSemaphorePermit) -> Self {
         let permit = Mutex::new(Some(permit));
         Self(Some(Arc::new(Held { permit, turns })))
     }
@@ -38,7 +38,7 @@ impl Turn {
     }
 
     /// Gives it back for good: the run is up.
-    pub(super) fn end(self) {
+    pub fn end(self) {
         if let Some(held) = self.0 {
             drop(held.permit().take());
         }

@@ -4,6 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ended::{Broken, Ended};
 use super::run::{Conduct, drive};
+use super::unproven::proof_rule;
 use crate::begun_below::run_of_agent;
 use crate::contract_file::ContractFile;
 use crate::error::ServiceError;
@@ -68,97 +69,98 @@ pub async fn fork(
     driven.map_err(|broken| broken.located(&forked.file))
 }
 
-/// A run that continues the conversation of an ended one.
-#[derive(Debug)]
+/// A message that continues the conversation of an ended run in a new one.
+#[derive(Clone, Debug)]
 pub struct Next {
     /// Durability of the run's entries.
     pub durability: Durability,
     /// The file of its contract.
     pub file: ContractFile,
+    /// Last entry of the ended run, where that is known: a run of its name that ends otherwise is another run.
+    pub head: Option<Digest>,
     /// The person's message.
     pub message: String,
+    /// Full name of the ended run.
+    pub run: String,
     /// Name of the new run; a random one if `None`.
     pub run_id: Option<RunId>,
-    /// True if the file must give the contract of the other run.
+    /// True if the file must give the contract of the ended run.
     pub same_contract: bool,
-    /// The contract as it was read.
-    pub spec: ContractSpec,
-    /// A note for the person once the run is ready to begin.
-    pub note: Option<String>,
-    /// The request without the changes that the caller makes now, where it makes some.
-    pub without_changes: Option<Box<RunRequest>>,
+    /// True if a note says first what the contract of the ended run demands of each run.
+    pub states_proof: bool,
+    /// The file without the changes that the caller makes now, where it makes some.
+    pub without_changes: Option<ContractFile>,
     /// Advice where the file has changed since.
     pub way_on: String,
 }
 
-/// The place in an ended run at which a continuation begins.
+/// A continuation of an ended run that was found and verified.
 #[derive(Debug)]
-pub struct ContinuedFrom {
+pub struct ContinuedRun {
+    /// Contract of the ended run.
     contract: ExecutionContract,
+    /// First run of the line of forks.
     first: Option<RunId>,
+    /// The message.
+    pub next: Next,
     /// The conversation so far, and where it ends.
     pub point: ForkPoint,
+    /// The contract of the new run as it was read.
+    pub spec: ContractSpec,
 }
 
-impl ContinuedFrom {
-    /// Finds the end of a run that is to be continued. `head` is its last entry, where that is known: a run of its name that ends otherwise
-    /// is another run.
-    pub fn end_of(
-        service: &Service,
-        run: &str,
-        head: Option<Digest>,
-    ) -> Result<Self, ServiceError> {
-        let (contract, point, first) = fork_point(service, run, Fork::at_end)?;
-        if head.is_some_and(|head| head != point.head) {
-            let run = run.to_owned();
+impl ContinuedRun {
+    /// Finds the end of the run that is to be continued, and reads the file.
+    pub fn of(service: &Service, next: Next) -> Result<Self, ServiceError> {
+        let (contract, point, first) = fork_point(service, &next.run, Fork::at_end)?;
+        if next.head.is_some_and(|head| head != point.head) {
+            let run = next.run;
             return Err(InputFault::AnotherRun { run }.into());
         }
+        let spec = next.file.read(service)?;
         Ok(Self {
             contract,
             first,
+            next,
             point,
+            spec,
         })
     }
 
-    /// Returns the contract of the ended run.
-    #[must_use]
-    pub const fn contract(&self) -> &ExecutionContract {
-        &self.contract
-    }
-}
-
-/// Continues an ended run and drives the new one to its end.
-pub async fn continue_run(
-    service: &Service,
-    from: ContinuedFrom,
-    next: Next,
-    conduct: Conduct<'_>,
-) -> Result<Ended, Broken> {
-    let follower = conduct.follower;
-    follower.keeps_snapshots(service, next.spec.sessions_dir.as_deref())?;
-    let request = requested(service, &next.file, next.spec, next.run_id)?;
-    let continuation = Continuation {
-        contract: from.contract,
-        message: next.message,
-        point: from.point,
-        same_contract: next.same_contract,
-        without_changes: next.without_changes,
-    };
-    let store = service.open_store(next.durability)?;
-    if let Some(first) = from.first {
-        follower.originating_from(first);
-    }
-    let request = follower.preparing(request);
-    let cancel = CancellationToken::new();
-    let preparing = async {
-        let prepared = driver::prepare_continuation(continuation, request, &cancel).await?;
-        if let Some(note) = &next.note {
-            follower.note(note);
+    /// Drives the new run to its end.
+    pub async fn drive(self, service: &Service, conduct: Conduct<'_>) -> Result<Ended, Broken> {
+        let (follower, next) = (conduct.follower, self.next);
+        follower.keeps_snapshots(service, self.spec.sessions_dir.as_deref())?;
+        let rule = proof_rule(&self.contract).filter(|_| next.states_proof);
+        let request = requested(service, &next.file, self.spec, next.run_id)?;
+        // If the file cannot be read without the changes, those are part of what it was.
+        let without_changes = next.without_changes.and_then(|file| {
+            let (spec, key) = (file.read(service).ok()?, service.redaction_key().ok()?);
+            Some(Box::new(file.request(service, spec, key)))
+        });
+        let continuation = Continuation {
+            contract: self.contract,
+            message: next.message,
+            point: self.point,
+            same_contract: next.same_contract,
+            without_changes,
+        };
+        let store = service.open_store(next.durability)?;
+        if let Some(first) = self.first {
+            follower.originating_from(first);
         }
-        Ok(prepared)
-    };
-    let driven = drive(preparing, &store, &cancel, conduct).await;
-    driven.map_err(|broken| broken.located_as_changed(&next.file, &service.cwd, &next.way_on))
+        let request = follower.preparing(request);
+        let cancel = CancellationToken::new();
+        let preparing = async {
+            let prepared = driver::prepare_continuation(continuation, request, &cancel).await?;
+            if let Some(rule) = &rule {
+                follower.note(&format!("note: {rule}"));
+            }
+            Ok(prepared)
+        };
+        let driven = drive(preparing, &store, &cancel, conduct).await;
+        driven.map_err(|broken| broken.located_as_changed(&next.file, &service.cwd, &next.way_on))
+    }
 }
 
 fn requested(

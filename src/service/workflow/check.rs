@@ -10,6 +10,7 @@ use crate::check::failures::known_failures;
 use crate::contract_file::ContractFile;
 use crate::error::ServiceError;
 use crate::error::contract::ContractFault;
+use crate::error::input::InputFault;
 use crate::exit::Exit;
 use crate::service::Service;
 use monolith_core::agent::MAX_OUTPUT_BYTES;
@@ -358,4 +359,26 @@ fn faults_of(fault: &ServiceError) -> Vec<String> {
         }
         fault => vec![fault.summary()],
     }
+}
+
+/// Refuses what is kept of one run alone.
+pub fn refuse_options(saves: bool, workflow: &str) -> Result<(), ServiceError> {
+    if !saves {
+        return Ok(());
+    }
+    let why = "each of its steps has a conversation of its own";
+    let help = Some("--save-all DIR writes that of each step");
+    Err(InputFault::of_a_run("--save", workflow, why, help).into())
+}
+
+/// Refuses changes of the file.
+pub fn as_written(
+    workflow: &str,
+    mut changes: impl Iterator<Item = String>,
+) -> Result<(), ServiceError> {
+    let Some(change) = changes.next() else {
+        return Ok(());
+    };
+    let (why, help) = ("it is run as it is written", Some("change the file itself"));
+    Err(InputFault::of_a_run(&change, workflow, why, help).into())
 }

@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::ended::WorkflowResult;
+use super::ended::{WorkflowResult, use_of_steps};
 use super::host::Host;
 use super::ready::Ready;
 use super::step_files::Files;
-use super::usage::use_of_steps;
 use super::waiting::AwaitedCall;
 use crate::drive::approvers::{Approvers, LOOK_EVERY};
 use crate::drive::follower::Follower;

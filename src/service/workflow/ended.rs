@@ -7,13 +7,13 @@ use crate::exit::Exit;
 use crate::service::Service;
 use crate::text::escape::{brief, line};
 use crate::waiting_call::is_stuck;
-use crate::workflow::usage::use_of_steps;
 use crate::workflow::waiting::AwaitedCall;
 use crate::workflow_entries::view_of;
 use monolith_core::agent::{StepView, WorkflowCounters, WorkflowView};
 use monolith_core::contract::{StepId, WorkflowClass, WorkflowCode, WorkflowOutcome};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::view::TreeUsage;
+use monolith_host::store::StoreReader;
 
 /// The format of the document.
 const WORKFLOW_RESULT_FORMAT: &str = "monolith-workflow-result/1";
@@ -33,7 +33,8 @@ pub struct WorkflowResult {
     /// Name of the workflow run.
     pub run_id: RunId,
     head: Digest,
-    entries: u64,
+    /// Number of its entries.
+    pub entries: u64,
     /// Time for which it was driven.
     pub elapsed_ms: u64,
     /// What the machine of workflows counts.
@@ -119,41 +120,16 @@ impl WorkflowResult {
             .is_some_and(|end| end.code == WorkflowCode::Abort)
     }
 
-    /// Its name.
-    pub const fn run_id(&self) -> &RunId {
-        &self.run_id
-    }
-
     /// The runs of its steps that have ended, each with the step.
     pub fn step_runs(&self) -> impl Iterator<Item = (&RunId, &StepId)> {
         let steps = self.steps.iter();
         steps.filter_map(|step| Some((step.run_id.as_ref()?, &step.step)))
     }
 
-    /// What it came to; `None` if it has no end.
-    pub const fn outcome(&self) -> Option<WorkflowOutcome> {
-        self.outcome
-    }
-
     /// Whether somebody ended it.
     pub fn is_stopped(&self) -> bool {
         self.outcome
             .is_some_and(|outcome| outcome.class == WorkflowClass::Stopped)
-    }
-
-    /// Whether it succeeded.
-    pub const fn is_success(&self) -> bool {
-        self.success
-    }
-
-    /// How many entries it has, and for how long it was driven.
-    pub const fn size(&self) -> (u64, u64) {
-        (self.entries, self.elapsed_ms)
-    }
-
-    /// What its last step came to.
-    pub fn output(&self) -> &str {
-        &self.output
     }
 
     /// The first call that waits for a person, and its run.
@@ -186,4 +162,35 @@ impl WorkflowResult {
     pub const fn is_ended(&self) -> bool {
         self.outcome.is_some()
     }
+}
+
+/// Adds to the view what each step run used, those below it included, as far as the store has it.
+pub fn use_of_steps(
+    view: &mut WorkflowView,
+    reader: Option<&mut StoreReader>,
+) -> Result<(), ServiceError> {
+    let Some(reader) = reader else {
+        return Ok(());
+    };
+    let started = view.started.as_ref().map(|started| started.run_id.clone());
+    let numbers: Vec<u64> = view.steps.iter().map(|step| step.number).collect();
+    for number in numbers {
+        let step = started.as_ref().map(|run| run.step(number));
+        let Some(Ok(run_id)) = step else {
+            continue;
+        };
+        let lineage = reader.lineage(&run_id)?;
+        let is_its = |workflow| lineage.is_some_and(|found| found.is_of(workflow, None));
+        if !started.as_ref().is_some_and(is_its) {
+            continue;
+        }
+        let run = reader.read_run(&run_id)?;
+        let last = run.row().length.saturating_sub(1);
+        let last = run.starting_at(last).last().transpose()?;
+        // What does not read back is for the verification of that run.
+        if let Some(action) = last.and_then(|entry| entry.decode_action().ok()) {
+            view.used_by(number, TreeUsage::of(&action.counters));
+        }
+    }
+    Ok(())
 }

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::turn::Turn;
 use monolith_core::contract::{ContractSpec, ExecutionContract};
+use monolith_host::telemetry::cost;
+use monolith_service::chat::{Turn, Used};
 use monolith_service::text::escape::{brief, line};
-use monolith_service::text::numbers::counted;
+use monolith_service::text::numbers::{counted, grouped, seconds};
 
 pub(super) const HELP: &str = "\
 /show    the last run
@@ -70,9 +71,22 @@ pub(super) fn undone_text(gone: Option<&Turn>, last: Option<&Turn>) -> String {
     )
 }
 
+/// What a conversation has used so far.
+pub(super) fn used_text(used: &Used) -> String {
+    format!(
+        "{}, {} in, {} out, {}, {}\n",
+        counted(used.runs, "run"),
+        counted(used.tokens_in, "token"),
+        grouped(used.tokens_out),
+        cost(used.unpriced, used.cost_micro_usd),
+        seconds(used.elapsed_ms)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use monolith_host::telemetry::{AgentResult, ResultCounters};
 
     #[test]
     fn a_conversation_opens_with_its_contract_and_its_models() {
@@ -89,6 +103,25 @@ mod tests {
         check(
             "{provider: p, model: m}, {provider: q, model: n}",
             "a.yaml with p/m, and 1 model after it",
+        );
+    }
+
+    #[test]
+    fn what_was_used_adds_up() {
+        let mut used = Used::default();
+        let mut result = AgentResult::without_run(0, "", String::new(), 0);
+        result.counters = ResultCounters {
+            cost_micro_usd: 1_500_000,
+            elapsed_ms: 1_200,
+            tokens_in: 1_000,
+            tokens_out: 20,
+            ..ResultCounters::default()
+        };
+        used.add(&result);
+        used.add(&result);
+        assert_eq!(
+            used_text(&used),
+            "2 runs, 2,000 tokens in, 40 out, 3.000000 USD, 2.400s\n"
         );
     }
 }

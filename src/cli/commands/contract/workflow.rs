@@ -13,7 +13,7 @@ use monolith_service::exit::Exit;
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::counted;
 use monolith_service::workflow::check;
-use monolith_service::workflow::options::as_written;
+use monolith_service::workflow::check::as_written;
 
 /// Checks a workflow's file, and each step that it would run.
 pub(super) fn check_workflow(

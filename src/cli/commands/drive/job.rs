@@ -11,14 +11,13 @@ use super::leaving::LeavingArgs;
 use super::watched::OnScreen as _;
 use crate::context::app::App;
 use crate::context::runtime::runtime;
-use crate::context::signals::{Signal, Signals};
+use crate::context::signals::{Signal, Signals, until};
 use monolith_core::kernel::OutcomeCode;
 use monolith_core::session::Control;
 use monolith_service::drive::ended::{Broken, Ended};
 use monolith_service::drive::follower::Follower;
 use monolith_service::drive::run::{Conduct, Start, abandoned, broken, start};
 use monolith_service::error::ServiceError;
-use monolith_service::error::system::SystemFault;
 use monolith_service::panics::caught;
 
 /// How often the screen may show that something is waited for.
@@ -74,9 +73,7 @@ fn driven_on(
     // What panics here leaves a transcript behind, and the result says which.
     let driven = caught(|| {
         runtime.block_on(async {
-            let signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
-                reason: fault.to_string(),
-            })?;
+            let signals = Signals::listen()?;
             Ok::<_, ServiceError>(with_signals(signals, live, leaving, driving).await)
         })
     });
@@ -141,13 +138,6 @@ async fn with_signals(
         suspended |= ask == Control::Suspend;
         // A full queue holds eight requests to end already.
         drop(control.try_send(ask));
-    }
-}
-
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }
 

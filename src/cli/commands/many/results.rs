@@ -6,16 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
-use super::one_run::RunEnd;
-use super::run_result::{Ending, RunResult};
+use super::run_result::{Printed, label, workflow_label};
 use crate::context::app::App;
 use crate::ui::runs_progress::{RunsNow, RunsProgress};
 use monolith_host::telemetry::BillingFault;
-use monolith_service::drive::accounts::Accounts;
 use monolith_service::error::ServiceError;
 use monolith_service::error::system::SystemFault;
+use monolith_service::many::{Ending, Many, ManyResult, RunEnd};
 use monolith_service::text::escape::line;
 
 /// How many results may wait for their reader; the runs of more wait with them.
@@ -29,11 +27,10 @@ pub(super) struct Results {
 
 /// What the thread is asked for.
 enum Message {
-    Ended(RunEnd),
+    Ended(Box<ManyResult>),
     /// Everything is written once this is answered.
     Last(oneshot::Sender<()>),
     Progress(RunsNow),
-    Warning(String),
     /// For people who watch.
     Watched(&'static str),
 }
@@ -55,24 +52,20 @@ pub(super) struct Faults {
 }
 
 impl Results {
-    /// Begins to write for the runs of those accounts. `useless` is cancelled once results cannot be written any more.
+    /// Begins to write for those runs, `json` for documents on a terminal too.
     ///
     /// # Errors
     /// [`SystemFault::Runtime`] where no thread can be had.
-    pub(super) fn new(
-        app: &App,
-        accounts: &Accounts,
-        useless: CancellationToken,
-    ) -> Result<Self, ServiceError> {
+    pub(super) fn new(app: &App, json: bool, many: &Arc<Many>) -> Result<Self, ServiceError> {
         let (messages, waiting) = mpsc::channel(WAITING);
         let state = Arc::<State>::default();
         let writer = Writer {
-            accounts: accounts.clone(),
             app: app.clone(),
             is_read: true,
+            json,
+            many: Arc::clone(many),
             progress: RunsProgress::new(app.screen),
             state: Arc::clone(&state),
-            useless,
         };
         thread::Builder::new()
             .name("results".to_owned())
@@ -83,14 +76,9 @@ impl Results {
         Ok(Self { messages, state })
     }
 
-    /// Hands an end over; waits as long as too many others wait.
-    pub(super) async fn take(&self, end: RunEnd) {
-        self.send(Message::Ended(end)).await;
-    }
-
-    /// Writes a warning.
-    pub(super) async fn warn(&self, text: String) {
-        self.send(Message::Warning(text)).await;
+    /// Hands a result over; waits as long as too many others wait.
+    pub(super) async fn take(&self, result: ManyResult) {
+        self.send(Message::Ended(Box::new(result))).await;
     }
 
     /// Writes a line for people who watch. Nothing waits for it: it is left out where there is no reader.
@@ -137,13 +125,14 @@ impl State {
 
 /// The thread that writes.
 struct Writer {
-    accounts: Accounts,
     app: App,
     /// Whether results were written so far.
     is_read: bool,
+    /// Whether results are documents, also on a terminal.
+    json: bool,
+    many: Arc<Many>,
     progress: RunsProgress,
     state: Arc<State>,
-    useless: CancellationToken,
 }
 
 impl Writer {
@@ -153,59 +142,72 @@ impl Writer {
             let is_end = |message: &Message| matches!(message, Message::Ended(_));
             // What a result says is accounted for, whatever becomes of the power. Once for all of them: it waits for the disk.
             if group.iter().any(is_end)
-                && let Err(fault) = self.accounts.sync_all()
+                && let Err(fault) = self.many.sync()
             {
                 self.state.faults().unsynced.get_or_insert(fault);
             }
             for message in group.drain(..) {
-                self.take(message);
+                match message {
+                    Message::Ended(result) => self.result(&result.end),
+                    Message::Last(done) => {
+                        self.progress.sum_up();
+                        // The caller closes the store, not this thread.
+                        drop(self);
+                        let _ = done.send(());
+                        return;
+                    }
+                    Message::Progress(now) => self.progress.show(now),
+                    Message::Watched(line) => {
+                        self.progress.clear();
+                        self.app.screen.note(line);
+                    }
+                }
                 self.state.written.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
-    fn take(&mut self, message: Message) {
-        match message {
-            Message::Ended(RunEnd::Result(result)) => self.result(&result),
-            Message::Ended(RunEnd::Skipped(why)) => {
-                if !self.app.accounting.quiet {
-                    self.write_err(&format!("note: skipped {}\n", line(&why)));
+    fn result(&mut self, end: &RunEnd) {
+        let printed = match end {
+            RunEnd::Run(result, ending) => {
+                let entries = result.entries;
+                match result.outcome.map(|outcome| outcome.class.as_str()) {
+                    Some(class) if *ending == Ending::Recorded => self.progress.had_ended(class),
+                    Some(class) => self.progress.ended(class, entries),
+                    None if result.waits_for.is_some() => self.progress.waits(entries),
+                    None => self.progress.left(label(result, ending), entries),
                 }
+                Printed::run(&self.app, self.json, result, ending)
             }
-            Message::Last(done) => {
-                self.progress.sum_up();
-                // What waited for it has gone.
-                let _ = done.send(());
+            RunEnd::Workflow(result, ending) => {
+                let entries = result.entries;
+                match result.awaited() {
+                    Some(_) => self.progress.waits(entries),
+                    None => self.progress.left(workflow_label(result), entries),
+                }
+                Printed::workflow(&self.app, self.json, result, ending)
             }
-            Message::Progress(now) => self.progress.show(now),
-            Message::Warning(text) => self.write_err(&text),
-            Message::Watched(line) => {
-                self.progress.clear();
-                self.app.screen.note(line);
+            RunEnd::Skipped(why) => {
+                if !self.app.accounting.quiet {
+                    self.write_err(&format!("note: skipped {}\n", line(why)));
+                }
+                return;
             }
-        }
-    }
-
-    fn result(&mut self, result: &RunResult) {
-        match result.class {
-            Some(class) if result.ending == Ending::Recorded => {
-                self.progress.had_ended(class.as_str());
+            RunEnd::Lost(why) => {
+                return self.write_err(&format!("warning: a result is lost: {}\n", line(why)));
             }
-            Some(class) => self.progress.ended(class.as_str(), result.entries),
-            None if result.waits_for.is_some() => self.progress.waits(result.entries),
-            None => self.progress.left(&result.label, result.entries),
-        }
+        };
         if !self.is_read {
             return;
         }
         self.progress.clear();
-        if let Err(fault) = result.write(self.app.screen) {
+        if let Err(fault) = printed.write(self.app.screen) {
             self.state.faults().unwritten.get_or_insert(fault);
             self.is_read = false;
-            self.useless.cancel();
+            self.many.give_up();
         }
-        if let Some(note) = result.note.as_ref().filter(|_| !self.app.accounting.quiet) {
-            self.app.screen.write_err(note);
+        if let Some(note) = printed.note.filter(|_| !self.app.accounting.quiet) {
+            self.app.screen.write_err(&note);
         }
     }
 

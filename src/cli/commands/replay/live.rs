@@ -17,7 +17,6 @@ use monolith_core::transcript::SealedEntry;
 use monolith_host::driver::{self, Recording, RunRequest};
 use monolith_service::begun_below::run_of_agent;
 use monolith_service::error::ServiceError;
-use monolith_service::error::system::SystemFault;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::line;
 
@@ -76,9 +75,7 @@ fn asked(
     let runtime = runtime()?;
     let cancel = CancellationToken::new();
     runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
-            reason: fault.to_string(),
-        })?;
+        let mut signals = Signals::listen()?;
         let mut progress = |text: &str| app.screen.note(&line(text));
         let asking = driver::reissue(recording, request, scope, &cancel, &mut progress);
         let mut asking = pin!(asking);

@@ -8,6 +8,7 @@ use monolith_service::drive::run::Start;
 use std::io::{self, Read as _};
 use std::mem::take;
 use std::path::Path;
+use std::time::Duration;
 
 use super::args::{AgentArgs, RunArgs};
 use crate::commands::agent::note_left_out;
@@ -16,7 +17,7 @@ use crate::commands::drive::{
     NamedContract, RunInput, is_piped_task, leaves_piped_input, piped_task, task_of,
 };
 use crate::commands::drive::{drive_job, keepable, offer_models, report, unkeepable};
-use crate::commands::many::{Fleet, Lines, NewRuns, Terms};
+use crate::commands::many;
 use crate::commands::workflow::{WorkflowJob, run_workflow};
 use crate::context::app::App;
 use monolith_core::agent::select;
@@ -29,14 +30,14 @@ use monolith_service::agents::{AUTO, Agents, agent_id};
 use monolith_service::as_typed::as_typed;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::contract_file::agent::ChosenAgent;
-use monolith_service::drive::accounts::Accounts;
 use monolith_service::error::ServiceError;
 use monolith_service::error::agent::AgentFault;
 use monolith_service::error::input::{InputFault, STDIN};
 use monolith_service::exit::Exit;
+use monolith_service::many::{Inputs, Terms};
 use monolith_service::text::command::typed_word;
 use monolith_service::text::escape::line;
-use monolith_service::workflow::options::{as_written, refuse_options};
+use monolith_service::workflow::check::{as_written, refuse_options};
 
 /// `monolith run`.
 pub(crate) fn run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
@@ -246,27 +247,29 @@ fn file_of(
 /// `monolith run --contracts`.
 fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, ServiceError> {
     let again = words_again(&args, contracts);
-    let limits = Fleet::allowed(args.limits.into())?;
-    if contracts == Path::new("-") && args.task.as_deref().is_some_and(is_piped_task) {
+    let is_piped = contracts == Path::new("-");
+    if is_piped && args.task.as_deref().is_some_and(is_piped_task) {
         let from = STDIN.to_owned();
         let reason = "the list of runs is read from there".to_owned();
         return Err(InputFault::Task { from, reason }.into());
     }
     let task = args.task.map(|task| task_of(app, task)).transpose()?;
-    let lines = Lines::of(app, contracts, args.from.as_deref())?;
-    let durability = args.recording.durability.into();
-    let accounts = Accounts::in_groups(app.billing(durability)?);
+    let from = args.from.as_deref();
+    let inputs = if is_piped {
+        Inputs::lines(io::stdin(), app.cwd.clone(), contracts, from)?
+    } else {
+        Inputs::of(app, contracts, from)?
+    };
     let terms = Terms {
-        accounts,
-        app: app.without_questions(),
-        json: args.json,
-        leaving: args.leaving,
-        key: app.redaction_key()?,
+        durability: args.recording.durability.into(),
+        grace: Duration::from_secs(args.leaving.grace),
+        limits: args.limits.into(),
+        service: app.service.clone(),
         sets: args.sets,
+        surface: Box::new(app.clone()),
         task,
     };
-    let fleet = Fleet::of(&terms, limits, durability)?;
-    fleet.drive(NewRuns::of(lines, again, terms))
+    many::drive(app, terms, inputs, args.json, &again)
 }
 
 /// The words with which the list is run again as it was asked for, but for its beginning.

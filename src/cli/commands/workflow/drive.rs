@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::commands::drive::{LeavingArgs, keep_step};
-use crate::commands::workflow::recorded::recorded_result;
 use crate::context::app::App;
 use crate::context::runtime::runtime;
 use crate::context::signals::{Signal, Signals};
@@ -24,13 +23,13 @@ use monolith_host::store::{Durability, Store};
 use monolith_service::contract_file::ContractFile;
 use monolith_service::drive::lost_calls::resume_notes_below;
 use monolith_service::error::ServiceError;
-use monolith_service::error::system::SystemFault;
 use monolith_service::exit::Exit;
 use monolith_service::panics::caught;
 use monolith_service::text::numbers::seconds;
 use monolith_service::workflow::drive::{Under, driven};
 use monolith_service::workflow::ended::WorkflowResult;
 use monolith_service::workflow::ready::Ready;
+use monolith_service::workflow::recorded::recorded_result;
 
 /// How long the process waits for file operations that were given up.
 const LINGER: Duration = Duration::from_secs(1);
@@ -130,7 +129,7 @@ fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exi
 
 /// Keeps of each step run what the caller wants kept of runs; `workflow` is the id of the definition, `sessions` the folder of snapshots
 /// of each step.
-pub(super) fn keep_steps(
+pub(crate) fn keep_steps(
     app: &App,
     workflow: &impl Display,
     result: &WorkflowResult,
@@ -150,9 +149,7 @@ async fn with_signals(
     ready: Ready,
     under: Under,
 ) -> Result<WorkflowResult, ServiceError> {
-    let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
-        reason: fault.to_string(),
-    })?;
+    let mut signals = Signals::listen()?;
     let (control, asked) = mpsc::channel(8);
     let mut driving = pin!(driven(app, store, ready, under, asked));
     let mut interrupts = 0_u32;

@@ -1,11 +1,9 @@
-//! `monolith show` of a workflow: chooses what of it is printed.
+//! `monolith show` and `monolith replay` of a workflow: what of it is printed.
 
 use serde::Serialize;
 
 use super::graph::graph;
 use super::reasons::why;
-use crate::commands::verify;
-use crate::commands::workflow::recorded::{flaw_of, result_of};
 use crate::context::app::App;
 use crate::ui::screen::Style;
 use monolith_core::agent::{WorkflowAction, WorkflowEvent};
@@ -13,7 +11,10 @@ use monolith_core::message::Digest;
 use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
-use monolith_service::workflow::usage::use_of_steps;
+use monolith_service::text::escape::line;
+use monolith_service::verify::report::{own_report, place};
+use monolith_service::workflow::ended::use_of_steps;
+use monolith_service::workflow::recorded::{WorkflowReplay, result_of};
 use monolith_service::workflow::waiting::next_steps;
 use monolith_service::workflow_entries::WorkflowSource;
 
@@ -43,7 +44,7 @@ pub(crate) fn show_workflow(
         app.screen.out_json(&result_of(app, &mut source, asked)?)?;
         return Ok(Exit::OK);
     }
-    let flaw = flaw_of(app, asked)?.map(|bad| verify::place(&bad));
+    let flaw = own_report(app, asked)?.first_bad.map(|bad| place(&bad));
     let exit = match &flaw {
         None => Exit::OK,
         Some(_) => Exit::EVIDENCE,
@@ -84,6 +85,38 @@ pub(crate) fn show_workflow(
             .out(&next_steps(app, &source.run_id, view.outcome)?)?;
     }
     Ok(exit)
+}
+
+/// `monolith replay` of a workflow: the recorded events through a fresh machine.
+pub(crate) fn replay_workflow(
+    app: &App,
+    mut source: WorkflowSource,
+    asked: &str,
+    json: bool,
+) -> Result<Exit, ServiceError> {
+    let replay = WorkflowReplay::of(app, &mut source, asked)?;
+    if json {
+        app.screen.out_json(&replay)?;
+        return Ok(replay.exit());
+    }
+    let text = match &replay.first_difference {
+        None => {
+            let (entries, run_id) = (replay.entries, &source.run_id);
+            format!("replayed: {entries} entries of workflow {run_id}, all the same\n")
+        }
+        Some(found) => {
+            let at = found
+                .seq
+                .map_or_else(String::new, |seq| format!("entry {seq}, "));
+            let (expected, actual) = (line(&found.expected), line(&found.actual));
+            format!(
+                "DIFFERS ({}): {at}{}: expected {expected}, got {actual}\n",
+                found.attribution, found.field
+            )
+        }
+    };
+    app.screen.out(&text)?;
+    Ok(replay.exit())
 }
 
 /// Every entry as it is stored, or the one that is asked for.

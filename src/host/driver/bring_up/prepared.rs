@@ -78,7 +78,8 @@ impl Prepared {
     }
 
     /// The same run, whose requests to models wait until fewer than `most` run at once, those of the runs that share with it included.
-    pub(in crate::driver) const fn with_max_inferences(mut self, most: usize) -> Self {
+    #[must_use]
+    pub const fn with_max_inferences(mut self, most: usize) -> Self {
         self.max_inferences = Some(most);
         self
     }

@@ -27,8 +27,8 @@ use monolith_service::text::command::{command, typed_word};
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::counted;
 use monolith_service::unreached::unreached;
+use monolith_service::workflow::check::as_written;
 use monolith_service::workflow::check::{CheckedStep, StepContract, checked_steps, step_contracts};
-use monolith_service::workflow::options::as_written;
 
 /// How long a model's server may take to answer a knock.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -1,30 +1,71 @@
 //! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
 
-use crate::commands::drive::Watched;
-use monolith_service::drive::ended::Broken;
-use monolith_service::drive::ended::Ended;
-use monolith_service::drive::follower::Follower;
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use super::args::ResumeArgs;
-use crate::commands::drive::LeavingArgs;
-use crate::commands::drive::{drive_to_the_end, report};
-use crate::commands::many::{Fleet, RecordedRuns, Terms};
+use clap::Args;
+
+use crate::commands::drive::{LeavingArgs, RecordingArgs, Watched, drive_to_the_end, report};
+use crate::commands::many::{self, LimitArgs};
 use crate::commands::workflow::{WorkflowJob, resume_workflow};
 use crate::context::app::App;
 use crate::context::trust::trusting;
 use monolith_core::message::RunId;
-use monolith_host::store::RunFilter;
 use monolith_host::store::{Durability, Store};
-use monolith_service::drive::accounts::Accounts;
+use monolith_service::drive::ended::{Broken, Ended};
+use monolith_service::drive::follower::Follower;
 use monolith_service::drive::overwritten::overwritten;
 use monolith_service::drive::resume::{Found, OpenRun, Resume, judge_pins, open};
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
+use monolith_service::many::{Inputs, Terms};
 use monolith_service::source::Source;
-use monolith_service::workflow::options::{as_written, refuse_options};
+use monolith_service::workflow::check::{as_written, refuse_options};
 use monolith_service::workflow_entries::WorkflowSource;
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN", required_unless_present = "all")]
+    pub(crate) run: Option<String>,
+    /// Every run without an end; a result line for each
+    ///
+    /// Runs of the store that have no end and that no process drives, each with one result line as it ends.
+    #[arg(long, conflicts_with_all = ["run", "contract", "pins", "verbose"])]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// The contract file, if it is elsewhere now
+    ///
+    /// It has what a contract does not hold: keys, headers, variables. By default it is the one that the run was begun with.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<PathBuf>,
+    /// Give again a value that is not recorded
+    ///
+    /// A run goes on under the contract that it was begun with: a change of that, such as max_turns=3, is refused. What a contract
+    /// does not hold may differ, such as the value of a header: providers.NAME.headers.x-team=a. It may be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with
+    #[arg(hide_short_help = true, long = "pin", value_name = "FILE")]
+    pub(crate) pins: Vec<PathBuf>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+    #[command(flatten)]
+    pub(crate) leaving: LeavingArgs,
+}
+
+impl ResumeArgs {
+    fn end_terms(&self) -> EndTerms {
+        EndTerms {
+            durability: self.recording.durability.into(),
+            leaving: self.leaving,
+        }
+    }
+}
 
 /// `monolith resume`.
 pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, ServiceError> {
@@ -43,15 +84,6 @@ pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, ServiceErr
         end_all_below(app, &run_id, terms)?;
     }
     Ok(exit)
-}
-
-impl ResumeArgs {
-    fn end_terms(&self) -> EndTerms {
-        EndTerms {
-            durability: self.recording.durability.into(),
-            leaving: self.leaving,
-        }
-    }
 }
 
 /// Goes on with one run, or reports its recorded result.
@@ -76,44 +108,22 @@ fn resume_one(app: &App, run: String, args: ResumeArgs) -> Result<Exit, ServiceE
 
 /// `monolith resume --all`.
 fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, ServiceError> {
-    let limits = Fleet::allowed(args.limits.into())?;
-    let mut runs = VecDeque::new();
-    if let Some(reader) = app.reader()? {
-        // A run below another one goes on with that, and a step with its workflow.
-        let goes_with_another = |run_id: &RunId| {
-            let first = reader.goes_on_with(run_id);
-            first.is_ok_and(|first| first != *run_id)
-        };
-        // The oldest goes on first.
-        reader.each_row(RunFilter::Open, |row| {
-            match row {
-                Ok(row) if row.is_imported() || goes_with_another(&row.run_id) => {}
-                Ok(row) => runs.push_front(Ok(row.run_id)),
-                Err(damaged) => runs.push_front(Err(damaged)),
-            }
-            true
-        })?;
-    }
-    if runs.is_empty() {
+    let inputs = Inputs::unfinished(app)?;
+    if inputs.left() == Some(0) {
         app.screen
             .write_err("note: no run of this store waits to be gone on with\n");
         return Ok(Exit::OK);
     }
-    let durability = args.recording.durability.into();
-    let readable = runs.iter().filter_map(|run| run.as_ref().ok());
-    let accounts = Accounts::resuming(app.billing(durability)?, readable.cloned());
     let terms = Terms {
-        accounts,
-        app: app.without_questions(),
-        json: args.json,
-        leaving: args.leaving,
-        key: app.redaction_key()?,
+        durability: args.recording.durability.into(),
+        grace: Duration::from_secs(args.leaving.grace),
+        limits: args.limits.into(),
+        service: app.service.clone(),
         sets: args.sets,
+        surface: Box::new(app.clone()),
         task: None,
     };
-    let fleet = Fleet::of(&terms, limits, durability)?;
-    let terms = Arc::new(terms);
-    fleet.drive(RecordedRuns { runs, terms })
+    many::drive(app, terms, inputs, args.json, "")
 }
 
 fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, Broken> {
@@ -138,7 +148,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
 }
 
 /// Drives a run of the store to its end.
-pub(super) fn drive_open(
+fn drive_open(
     app: &App,
     run: OpenRun,
     durability: Durability,

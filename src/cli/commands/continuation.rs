@@ -1,29 +1,30 @@
 //! `monolith continue`: a new run that goes on from the conversation of an ended one. The ended run is only read.
 
-use crate::commands::drive::Watched;
-use monolith_service::drive::ended::Broken;
-use monolith_service::drive::ended::Ended;
-use monolith_service::drive::follower::Follower;
 use std::mem::take;
+use std::path::PathBuf;
 
+use clap::Args;
 use tokio::runtime::Runtime;
 
-use super::args::ContinueArgs;
 use crate::commands::contract::{check_file, refuse_file};
-use crate::commands::drive::LeavingArgs;
-use crate::commands::drive::offer_models;
-use crate::commands::drive::{argument, piped_task, task_of};
-use crate::commands::drive::{drive_to_the_end, report};
-use crate::commands::drive::{keepable, unkeepable};
+use crate::commands::drive::{
+    LeavingArgs, RecordingArgs, Watched, argument, drive_to_the_end, keepable, offer_models,
+    piped_task, report, task_of, unkeepable,
+};
+use crate::commands::run::FrontArgs;
+use crate::commands::values::run_id;
 use crate::context::app::App;
+use crate::context::knobs::KnobArgs;
+use crate::context::trust::trusting;
 use monolith_core::contract::ContractSpec;
-use monolith_core::message::{AgentMessage, Digest, Role, RunId};
-use monolith_host::store::{Durability, NEWEST, StoreError};
+use monolith_core::message::{AgentMessage, Role, RunId};
+use monolith_host::store::{NEWEST, StoreError};
 use monolith_service::as_typed::as_typed;
 use monolith_service::begun_below::not_continued;
 use monolith_service::contract_file::ContractFile;
-use monolith_service::drive::fork::{self, ContinuedFrom};
-use monolith_service::drive::unproven::proof_rule;
+use monolith_service::drive::ended::{Broken, Ended};
+use monolith_service::drive::follower::Follower;
+use monolith_service::drive::fork::{ContinuedRun, Next};
 use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
 use monolith_service::error::input::InputFault;
@@ -32,26 +33,60 @@ use monolith_service::secrets::without_secrets;
 use monolith_service::source::Source;
 use monolith_service::text::command::typed_again;
 
-/// A run that is to go on from the end of another one.
-#[derive(Debug)]
-pub(crate) struct Next {
-    pub(crate) durability: Durability,
-    pub(crate) file: ContractFile,
-    /// Its last entry, where that is known: a run of its name that ends otherwise is another run.
-    pub(crate) head: Option<Digest>,
-    pub(crate) leaving: LeavingArgs,
-    pub(crate) message: String,
-    /// The name of the other run, in full.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What it takes over: monolith continue --help",
+    after_long_help = "The new run begins with the conversation of the ended one and your message. It has budgets and a proof of its \
+own. Its contract is made again from the file that the run was begun with, with the changes that you give; a file that has changed \
+is refused."
+)]
+pub(crate) struct ContinueArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
     pub(crate) run: String,
+    /// What you say now, @FILE, or - for standard input
+    ///
+    /// Where nothing is given it is read from standard input.
+    #[arg(value_name = "MESSAGE")]
+    pub(crate) message: Option<String>,
+    /// The same as an option: the text, @FILE, or - for standard input
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "TEXT|@FILE|-",
+        conflicts_with = "message"
+    )]
+    pub(crate) task: Option<String>,
+    /// Continue under this contract file instead
+    ///
+    /// The file is taken as it is now, whatever the run was begun with.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<PathBuf>,
+    /// Change a value, such as max_turns=3
+    ///
+    /// It comes after the changes that the run was begun with, and may be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) front: FrontArgs,
+    #[command(flatten)]
+    pub(crate) knobs: KnobArgs,
+    /// As `contract check --start-servers`: ask no model
+    #[arg(long, hide_short_help = true, conflicts_with = "run_id")]
+    pub(crate) dry_run: bool,
+    /// Of `run` alone: a run that is continued has a conversation
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub(crate) load: Option<PathBuf>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The new run's name; a random one by default
+    #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id)]
     pub(crate) run_id: Option<RunId>,
-    /// Whether the file must give the contract of the other run.
-    pub(crate) same_contract: bool,
-    /// Whether it is stated first what the contract of the other run demands of each run.
-    pub(crate) states_proof: bool,
-    /// The file without what the command line changes of it now, where it changes something.
-    pub(crate) without_changes: Option<ContractFile>,
-    /// What the caller may do where the file has changed.
-    pub(crate) way_on: String,
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+    #[command(flatten)]
+    pub(crate) leaving: LeavingArgs,
 }
 
 /// `monolith continue`.
@@ -71,7 +106,8 @@ pub(crate) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, Servic
 }
 
 fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
-    drive_next(app, None, next_of(app, args)?)
+    let leaving = args.leaving;
+    drive_next(app, None, leaving, &next_of(app, args)?)
 }
 
 /// What a dry run judges: the file as it is now, with the message as its task, and what was said before.
@@ -80,10 +116,14 @@ fn read_for_dry_run(
     args: ContinueArgs,
 ) -> Result<(Next, Vec<AgentMessage>, ContractSpec), ServiceError> {
     let next = next_of(app, args)?;
-    let from = ContinuedFrom::end_of(app, &next.run, None)?;
-    let mut spec = app.read_contract(&next.file)?;
+    let ContinuedRun {
+        point,
+        next,
+        mut spec,
+        ..
+    } = trusting(app, || ContinuedRun::of(app, next.clone()))?;
     spec.task = Some(next.message.clone());
-    let mut said = from.point.messages;
+    let mut said = point.messages;
     said.retain(|message| message.role != Role::System);
     Ok((next, said, spec))
 }
@@ -141,7 +181,6 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, ServiceError> {
         durability: args.recording.durability.into(),
         file,
         head: None,
-        leaving: args.leaving,
         message: message.ok_or(InputFault::NoMessage)?,
         run,
         run_id: args.run_id,
@@ -153,31 +192,17 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, ServiceError> {
 }
 
 /// Begins the run that goes on from the other one, and brings it to its end, on that runtime or on one of its own.
-pub(crate) fn drive_next(app: &App, on: Option<&Runtime>, next: Next) -> Result<Ended, Broken> {
-    let from = ContinuedFrom::end_of(app, &next.run, next.head)?;
-    let rule = proof_rule(from.contract()).filter(|_| next.states_proof);
-    let spec = app.read_contract(&next.file)?;
-    keepable(app, spec.sessions_dir.as_deref())?;
-    offer_models(app, &spec)?;
+pub(crate) fn drive_next(
+    app: &App,
+    on: Option<&Runtime>,
+    leaving: LeavingArgs,
+    next: &Next,
+) -> Result<Ended, Broken> {
+    let run = trusting(app, || ContinuedRun::of(app, next.clone()))?;
+    keepable(app, run.spec.sessions_dir.as_deref())?;
+    offer_models(app, &run.spec)?;
     let live = Follower::accounting(app, Watched::of_app(app), None, next.durability)?;
-    // Where it cannot be read without the changes, those are part of what it was.
-    let without_changes = next.without_changes.and_then(|file| {
-        let (spec, key) = (app.read_contract(&file).ok()?, app.redaction_key().ok()?);
-        Some(Box::new(file.request(app, spec, key)))
-    });
-    let leaving = next.leaving;
-    let next = fork::Next {
-        durability: next.durability,
-        file: next.file,
-        message: next.message,
-        note: rule.map(|rule| format!("note: {rule}")),
-        run_id: next.run_id,
-        same_contract: next.same_contract,
-        spec,
-        way_on: next.way_on,
-        without_changes,
-    };
     drive_to_the_end(on, &live, leaving, async |conduct| {
-        Box::pin(fork::continue_run(app, from, next, conduct)).await
+        Box::pin(run.drive(app, conduct)).await
     })
 }

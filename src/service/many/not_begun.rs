@@ -1,9 +1,11 @@
 //! The lines that were taken from a list, and which of them have not begun a run because the process was asked to end, or ends. Does not know what
 //! follows them.
 
-use monolith_service::drive::follower::Follower;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::result::Rest;
+use crate::drive::follower::Follower;
 
 /// What is to be begun again of the lines that were taken.
 #[derive(Default)]
@@ -17,6 +19,8 @@ struct Lines {
     last_unnamed: Option<u64>,
     /// Those that have come to no end yet.
     open: BTreeMap<u64, OpenLine>,
+    /// How many were taken.
+    taken: u64,
 }
 
 /// What became of the run of a line.
@@ -39,16 +43,14 @@ pub(super) struct OpenLine {
     pub(super) live: Follower,
 }
 
-impl std::fmt::Debug for NotBegun {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("NotBegun")
-    }
-}
-
 impl NotBegun {
-    /// The line that was taken as that one is to begin a run.
-    pub(super) fn opened(&self, taken: u64, line: OpenLine) {
-        self.lines().open.insert(taken, line);
+    /// A line was taken that is to begin a run. Returns its number.
+    pub(super) fn opened(&self, line: OpenLine) -> u64 {
+        let mut lines = self.lines();
+        lines.taken = lines.taken.saturating_add(1);
+        let taken = lines.taken;
+        lines.open.insert(taken, line);
+        taken
     }
 
     /// The line has come to an end.
@@ -68,9 +70,8 @@ impl NotBegun {
         }
     }
 
-    /// The place of the first, and whether a list from there on would begin another run of a line twice. A line that is still open counts
-    /// as what it is now.
-    pub(super) fn first(&self) -> Option<((String, String), bool)> {
+    /// The rest of the list from the first of them on. A line that is still open counts as what it is now.
+    pub(super) fn rest(&self) -> Option<Rest> {
         let lines = self.lines();
         let begun = |line: &OpenLine| line.live.has_begun();
         let open = lines.open.iter().find(|(_, line)| !begun(line));
@@ -81,7 +82,7 @@ impl NotBegun {
         let unnamed = unnamed.filter(|(_, line)| line.is_unnamed && begun(line));
         let unnamed = unnamed.map(|(taken, _)| *taken).next();
         let last_unnamed = lines.last_unnamed.max(unnamed);
-        Some((at.clone(), last_unnamed > Some(*taken)))
+        Some(Rest::of_list(at.clone(), last_unnamed > Some(*taken)))
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {

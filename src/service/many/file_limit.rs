@@ -15,7 +15,7 @@ const FILES_OF_A_SERVER: u64 = 6;
 ///
 /// # Errors
 /// [`SystemFault::FileLimit`] where it does not allow enough for the runs themselves.
-pub fn allow_files(max_runs: usize, max_inferences: usize) -> Result<usize, ServiceError> {
+pub(super) fn allow_files(max_runs: usize, max_inferences: usize) -> Result<usize, ServiceError> {
     let runs = u64::try_from(max_runs).unwrap_or(u64::MAX);
     let requests = u64::try_from(max_inferences.min(max_runs)).unwrap_or(u64::MAX);
     let beside = OWN_FILES.saturating_add(requests.saturating_mul(FILES_OF_A_REQUEST));

@@ -1,31 +1,64 @@
-//! One line of a list of runs. Does not read files.
+//! One input of many runs: a line that begins a run, or a run of the store. Does not read files.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::text::escape::line;
 use monolith_core::message::RunId;
+use monolith_host::store::DamagedRow;
+
+/// One input of many runs.
+#[derive(Debug)]
+pub struct Input {
+    /// Number of its line, from 1; 0 for one that is no line of a list.
+    pub number: u64,
+    /// Name in results: the line, the file or the run.
+    pub place: String,
+    /// The run that it asks for.
+    pub wanted: Wanted,
+}
+
+/// The run that an input asks for.
+#[derive(Debug)]
+pub enum Wanted {
+    /// A new run, or the rule that its line breaks.
+    New(Result<RunLine, String>),
+    /// A run of the store to resume, or a row of it that cannot be read.
+    Recorded(Result<RunId, DamagedRow>),
+}
+
+impl Input {
+    /// Its place: in words, and as `--from` names it.
+    pub(super) fn at(&self) -> (String, String) {
+        let place = line(&self.place);
+        match self.number {
+            0 => (place.clone(), place),
+            number => (place, number.to_string()),
+        }
+    }
+}
 
 /// A run as a line of a list asks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RunLine {
+pub struct RunLine {
     /// The contract file.
-    pub(super) contract: PathBuf,
+    pub contract: PathBuf,
     /// The run's name; a random one where it is left out.
     #[serde(default)]
-    pub(super) run_id: Option<RunId>,
+    pub run_id: Option<RunId>,
     /// Changes of the file's values, such as `max_turns=3`.
     #[serde(default)]
-    pub(super) set: Vec<String>,
-    /// What the run is to do, instead of the file's task.
+    pub set: Vec<String>,
+    /// Task of the run, instead of the file's.
     #[serde(default)]
-    pub(super) task: Option<String>,
+    pub task: Option<String>,
 }
 
 impl RunLine {
     /// A run under a file, and no more.
-    pub(super) const fn under(contract: PathBuf) -> Self {
+    pub const fn under(contract: PathBuf) -> Self {
         Self {
             contract,
             run_id: None,
@@ -43,7 +76,7 @@ impl RunLine {
     ///
     /// # Errors
     /// The rule that it breaks.
-    pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
+    pub fn parse(line: &[u8]) -> Result<Self, String> {
         // Behind its end a second line would begin, which the list does not have.
         serde_json::from_slice(line.trim_ascii_end()).map_err(|fault| {
             let text = fault.to_string();

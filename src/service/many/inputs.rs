@@ -1,5 +1,4 @@
-//! Where the runs of `run --contracts` come from: a folder, a list, or standard input, read no faster than runs are begun. Does not read
-//! contracts.
+//! Inputs of many runs: a folder, a list that is read no faster than runs are begun, or the open runs of a store. Does not read contracts.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -9,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::mpsc::{self, error::TryRecvError};
 
-use super::line::RunLine;
-use crate::context::app::App;
-use monolith_host::store::{is_handed_in, open_given};
-use monolith_service::error::ServiceError;
-use monolith_service::error::input::InputFault;
-use monolith_service::error::system::SystemFault;
-use monolith_service::text::escape::line;
+use super::input::{Input, RunLine, Wanted};
+use super::result::Rest;
+use crate::error::ServiceError;
+use crate::error::input::InputFault;
+use crate::error::system::SystemFault;
+use crate::service::Service;
+use crate::text::escape::line;
+use monolith_core::message::RunId;
+use monolith_host::store::{DamagedRow, RunFilter, is_handed_in, open_given};
 
 /// The most bytes of a line.
 const MAX_LINE_BYTES: u64 = 2 << 20;
@@ -24,70 +25,30 @@ const MAX_HEAD_BYTES: u64 = 64 << 10;
 /// The endings of contract files.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// A run of a list: where it stands there, and what it is.
+/// Inputs of many runs, one after the other.
 #[derive(Debug)]
-pub(crate) struct ListedRun {
-    /// As results name it: the line, or the file.
-    pub(super) place: String,
-    /// The rule that it breaks, where it breaks one.
-    pub(super) line: Result<RunLine, String>,
-    /// The number of the line, from 1 on; 0 of a file of a folder.
-    number: u64,
-}
-
-impl ListedRun {
-    /// Where it stands: in words, and as `--from` names it.
-    pub(super) fn at(&self) -> (String, String) {
-        let place = line(&self.place);
-        match self.number {
-            0 => (place.clone(), place),
-            number => (place, number.to_string()),
-        }
-    }
-}
-
-/// The runs that are asked for, one after the other.
-#[derive(Debug)]
-pub(crate) enum Lines {
+pub enum Inputs {
     /// The contract files of a folder, in the order of their names' bytes.
     Folder(VecDeque<PathBuf>),
-    /// Lines that a thread reads: a reader that waits must not keep anything else from going on.
+    /// Lines that come from elsewhere, such as from a thread that reads them: a reader that waits must not keep anything else from going on.
     Read {
-        lines: mpsc::Receiver<ListedRun>,
+        /// The lines.
+        lines: mpsc::Receiver<Input>,
         /// The number of the line behind the last one that was handed out.
         next: u64,
     },
+    /// Runs of the store, or rows that cannot be read as one.
+    Recorded(VecDeque<Result<RunId, DamagedRow>>),
 }
 
-impl Lines {
-    /// The runs of a folder, of a list, or of standard input (`-`); `from` is the first of them, a file of the folder or the number of a line.
+impl Inputs {
+    /// The runs of a folder, or of a list; `from` is the first of them, a file of the folder or the number of a line.
     ///
     /// # Errors
     /// [`SystemFault::NoContracts`], [`SystemFault::UnreadableList`], [`InputFault::NoSuchLine`], [`InputFault::PastTheEnd`] and
     /// [`InputFault::ContractForList`].
-    pub(crate) fn of(app: &App, given: &Path, from: Option<&str>) -> Result<Self, ServiceError> {
-        let no_line = || InputFault::NoSuchLine {
-            from: from.unwrap_or_default().to_owned(),
-            path: given.to_owned(),
-        };
-        let first = || match from {
-            None => Ok(None),
-            Some(from) => {
-                let number = from.parse().ok().filter(|number| *number > 0);
-                number.map(Some).ok_or_else(no_line)
-            }
-        };
-        let past_the_end = |first, lines| InputFault::PastTheEnd {
-            first,
-            lines,
-            path: given.to_owned(),
-        };
-        if given == Path::new("-") {
-            let first = first()?;
-            let lines = Self::read(io::stdin(), app.cwd.clone(), first);
-            return lines.map_err(|lines| past_the_end(first.unwrap_or(1), lines).into());
-        }
-        let path = app.cwd.join(given);
+    pub fn of(service: &Service, given: &Path, from: Option<&str>) -> Result<Self, ServiceError> {
+        let path = service.cwd.join(given);
         let refuse = |fault: io::Error| SystemFault::UnreadableList {
             path: given.to_owned(),
             reason: fault.to_string(),
@@ -100,45 +61,50 @@ impl Lines {
             }
             if let Some(from) = from {
                 let is_first = |file: &PathBuf| file.file_name() == Some(OsStr::new(from));
-                let at = files.iter().position(is_first).ok_or_else(no_line)?;
-                drop(files.drain(..at));
+                let at = files.iter().position(is_first);
+                drop(files.drain(..at.ok_or_else(|| no_such_line(given, from))?));
             }
             return Ok(Self::Folder(files));
         }
-        let first = first()?;
         let mut file = open_given(&path).map_err(refuse)?;
         if is_named_as_contract(&path) && !begins_as_list(&mut file).map_err(refuse)? {
             let path = given.to_owned();
             return Err(InputFault::ContractForList { path }.into());
         }
-        let folder = path.parent().unwrap_or(&app.cwd);
-        let lines = Self::read(file, folder.to_owned(), first);
-        lines.map_err(|lines| past_the_end(first.unwrap_or(1), lines).into())
+        let folder = path.parent().unwrap_or(&service.cwd);
+        Self::lines(file, folder.to_owned(), given, from)
     }
 
-    /// Lines from that one on, whose contract files are found from `folder`. The lines before are read here already.
+    /// Lines of a reader, whose contract files are found from `folder`; `from` is the number of the first. The lines before are read here
+    /// already, and the others by a thread.
     ///
     /// # Errors
-    /// How many lines there are, where none of them is at `first` or behind it.
-    fn read(
+    /// [`InputFault::NoSuchLine`] and [`InputFault::PastTheEnd`], which name the list `given`.
+    pub fn lines(
         input: impl io::Read + Send + 'static,
         folder: PathBuf,
-        first: Option<u64>,
-    ) -> Result<Self, u64> {
+        given: &Path,
+        from: Option<&str>,
+    ) -> Result<Self, ServiceError> {
         let mut numbered = numbered(BufReader::new(input));
-        let head = match first {
-            Some(first) => {
-                let mut lines = 0;
-                // Behind a fault no later line would be reached: it is reported.
-                let mut pass = |(number, read): &(u64, NextLine)| {
-                    lines = *number;
-                    *number >= first || matches!(read, NextLine::Unread(_))
-                };
-                let found = numbered.find(&mut pass);
-                Some(found.ok_or(lines)?)
-            }
-            None => None,
-        };
+        let mut next = 1;
+        let mut head = None;
+        if let Some(from) = from {
+            let first = from.parse().ok().filter(|number| *number > 0);
+            next = first.ok_or_else(|| no_such_line(given, from))?;
+            let mut lines = 0;
+            // Behind a fault no later line would be reached: it is reported.
+            let mut pass = |(number, read): &(u64, NextLine)| {
+                lines = *number;
+                *number >= next || matches!(read, NextLine::Unread(_))
+            };
+            let found = numbered.find(&mut pass);
+            head = Some(found.ok_or_else(|| InputFault::PastTheEnd {
+                first: next,
+                lines,
+                path: given.to_owned(),
+            })?);
+        }
         let (sender, lines) = mpsc::channel(1);
         // Where no thread can be had, the sender goes, and there are no lines.
         let thread = std::thread::Builder::new().name("lines".to_owned());
@@ -152,30 +118,52 @@ impl Lines {
                         Err(format!("it could not be read, nor what follows: {fault}"))
                     }
                 };
-                let listed = ListedRun {
-                    line: parsed.and_then(|line| located(line, &folder)),
+                let listed = Input {
                     number,
                     place: format!("line {number}"),
+                    wanted: Wanted::New(parsed.and_then(|line| located(line, &folder))),
                 };
                 if sender.blocking_send(listed).is_err() || is_last {
                     return;
                 }
             }
         }));
-        let next = first.unwrap_or(1);
         Ok(Self::Read { lines, next })
     }
 
-    /// The next run.
-    pub(super) async fn next(&mut self) -> Option<ListedRun> {
+    /// The runs of the store that have no end, the oldest first. A run below another one goes on with that, and a step with its workflow.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn unfinished(service: &Service) -> Result<Self, ServiceError> {
+        let mut runs = VecDeque::new();
+        if let Some(reader) = service.reader()? {
+            let goes_with_another = |run_id: &RunId| {
+                let first = reader.goes_on_with(run_id);
+                first.is_ok_and(|first| first != *run_id)
+            };
+            reader.each_row(RunFilter::Open, |row| {
+                match row {
+                    Ok(row) if row.is_imported() || goes_with_another(&row.run_id) => {}
+                    Ok(row) => runs.push_front(Ok(row.run_id)),
+                    Err(damaged) => runs.push_front(Err(damaged)),
+                }
+                true
+            })?;
+        }
+        Ok(Self::Recorded(runs))
+    }
+
+    /// The next input.
+    pub(super) async fn next(&mut self) -> Option<Input> {
         match self {
             Self::Folder(files) => {
                 let path = files.pop_front()?;
                 let name = path.file_name().unwrap_or(path.as_os_str());
-                Some(ListedRun {
-                    place: name.to_string_lossy().into_owned(),
-                    line: Ok(RunLine::under(path)),
+                Some(Input {
                     number: 0,
+                    place: name.to_string_lossy().into_owned(),
+                    wanted: Wanted::New(Ok(RunLine::under(path))),
                 })
             }
             Self::Read { lines, next } => {
@@ -183,37 +171,51 @@ impl Lines {
                 *next = listed.number.saturating_add(1);
                 Some(listed)
             }
-        }
-    }
-
-    /// Whether there are more. A reader that is still waiting may have some.
-    pub(super) fn has_more(&mut self) -> bool {
-        match self {
-            Self::Folder(files) => !files.is_empty(),
-            Self::Read { lines, .. } => {
-                !matches!(lines.try_recv(), Err(TryRecvError::Disconnected))
+            Self::Recorded(runs) => {
+                let run = runs.pop_front()?;
+                Some(Input {
+                    number: 0,
+                    place: match &run {
+                        Ok(run_id) => format!("run {run_id}"),
+                        Err(damaged) => format!("run {}", damaged.run),
+                    },
+                    wanted: Wanted::Recorded(run),
+                })
             }
         }
     }
 
-    /// How many are left, where that is known.
-    pub(super) fn left(&self) -> Option<usize> {
+    /// The number of inputs that are left, where that is known.
+    #[must_use]
+    pub fn left(&self) -> Option<usize> {
         match self {
             Self::Folder(files) => Some(files.len()),
             Self::Read { .. } => None,
+            Self::Recorded(runs) => Some(runs.len()),
         }
     }
 
-    /// Which one comes next: in words, and as `--from` names it.
-    pub(super) fn rest(&self) -> (String, String) {
+    /// The inputs that were not handed out; `None` if there are none. A reader that is still waiting may have some.
+    pub(super) fn rest(&mut self) -> Option<Rest> {
         match self {
             Self::Folder(files) => {
-                let name = files.front().and_then(|path| path.file_name());
-                let name = name.map(OsStr::to_string_lossy).unwrap_or_default();
-                (line(&name), line(&name))
+                let name = line(&files.front()?.file_name()?.to_string_lossy());
+                Some(Rest::of_list((name.clone(), name), false))
             }
-            Self::Read { next, .. } => (format!("line {next}"), next.to_string()),
+            Self::Read { lines, next } => {
+                let is_closed = matches!(lines.try_recv(), Err(TryRecvError::Disconnected));
+                let at = (format!("line {next}"), next.to_string());
+                (!is_closed).then(|| Rest::of_list(at, false))
+            }
+            Self::Recorded(runs) => (!runs.is_empty()).then_some(Rest::Runs(runs.len())),
         }
+    }
+}
+
+fn no_such_line(given: &Path, from: &str) -> InputFault {
+    InputFault::NoSuchLine {
+        from: from.to_owned(),
+        path: given.to_owned(),
     }
 }
 
@@ -323,15 +325,17 @@ mod tests {
             }
         }
         let input = b"{\"contract\": \"c.yaml\"}\n".chain(Failing);
-        let mut lines = Lines::read(input, PathBuf::from("/lists"), None).unwrap();
+        let (folder, given) = (PathBuf::from("/lists"), Path::new("list"));
+        let mut lines = Inputs::lines(input, folder, given, None).unwrap();
         let first = lines.next().await.unwrap();
-        assert_eq!(first.line.unwrap().contract, Path::new("/lists/c.yaml"));
+        assert!(matches!(
+            first.wanted,
+            Wanted::New(Ok(line)) if line.contract == Path::new("/lists/c.yaml")
+        ));
         let broken = lines.next().await.unwrap();
-        let rule = "it could not be read, nor what follows: the disk is gone";
-        assert_eq!(
-            (broken.place.as_str(), broken.line),
-            ("line 2", Err(rule.to_owned()))
-        );
+        let why = "it could not be read, nor what follows: the disk is gone";
+        assert_eq!(broken.place, "line 2");
+        assert!(matches!(broken.wanted, Wanted::New(Err(rule)) if rule == why));
         assert!(lines.next().await.is_none());
     }
 }
