@@ -18,6 +18,7 @@
 
 mod approval;
 mod batch;
+mod bring_up_fault;
 mod child_end;
 mod commit;
 mod context;
@@ -108,6 +109,7 @@ mod texts;
 mod turn;
 mod validate_calls;
 
+pub use bring_up_fault::{BringUpCause, BringUpFault};
 pub use child_end::ChildEnd;
 pub(crate) use conversation::conversation_digest;
 pub use edges::EDGES;
@@ -124,7 +126,7 @@ pub use event::{
     Answerer, Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget,
     ProviderAddress, RunStarted, ToolReturned,
 };
-pub use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
+pub use event::{InferenceFailed, Interrupter, ParentRun, Resumed};
 pub use event::{MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
 pub(crate) use execute::judged_outcome;
 pub(crate) use flow_record::{FlowRecord, FlowSource};

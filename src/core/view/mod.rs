@@ -45,6 +45,7 @@ pub use last_request::LastRequest;
 pub use outline::RunOutline;
 pub use preflight::Preflight;
 pub use reports::{Report, ReportFault};
+pub use requested_calls::Refusal;
 pub use requests::{Request, RequestEnd, RequestPurpose, has_web_page};
 pub use run_start::RunStart;
 pub use run_view::RunView;

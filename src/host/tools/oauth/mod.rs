@@ -30,7 +30,7 @@ mod terms;
 mod web;
 mod well_known;
 
-pub(in crate::tools) use authorization::{Authorization, Renewal};
+pub(in crate::tools) use authorization::{Authorization, Need, Renewal};
 pub(in crate::tools) use challenge::Challenge;
 pub use fault::OAuthFault;
 pub(crate) use login::LoginTerms;
