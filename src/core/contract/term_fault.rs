@@ -9,6 +9,8 @@ pub struct TermFault {
     pub path: Option<String>,
     /// The rule, as a check records it.
     pub text: String,
+    /// The tool that the rule is about, where the contract names one that no server offers.
+    pub tool: Option<String>,
 }
 
 impl TermFault {
@@ -18,6 +20,7 @@ impl TermFault {
             also: &[],
             path: Some(path.into()),
             text,
+            tool: None,
         }
     }
 
@@ -33,6 +36,7 @@ impl TermFault {
             also: &[],
             path: None,
             text,
+            tool: None,
         }
     }
 }
