@@ -194,15 +194,13 @@ fn down(preview: &Preview) -> impl Iterator<Item = &str> {
 fn other_tool_faults(preview: &Preview) -> Option<String> {
     let faults = tool_faults_with(&preview.contract, &Validators::default());
     let of_down = |fault: &TermFault| {
-        down(preview).any(|server| match &fault.tool {
-            Some(tool) => {
+        down(preview).any(|server| {
+            if let Some(tool) = &fault.tool {
                 let own = tool.strip_prefix(server);
-                own.is_some_and(|own| own.starts_with("__"))
+                return own.is_some_and(|own| own.starts_with("__"));
             }
-            None => {
-                let terms = preview.contract.servers.get(server);
-                fault.path == terms.map(|terms| terms.kind.place(server))
-            }
+            let terms = preview.contract.servers.get(server);
+            fault.path == terms.map(|terms| terms.kind.place(server))
         })
     };
     let others = faults.iter().filter(|(_, fault)| !of_down(fault));
