@@ -16,7 +16,7 @@ result server_headers? usage; await_approval: arguments_hash asked_by? call; ask
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message permanent? raw_hash?
 retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? bring_up? confinement? contract_hash tool_servers? tools_changed; confinement: is server; confined: landlock memory?; unavailable off:; addresses: address provider; resource: blob
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call child? exchanges? outcome; exchanges: answer content? message method requested_schema? url?; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
-malformed: detail raw_hash; bring_up: detail server; connection_lost restart_failed tool_changed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
+malformed: detail raw_hash; bring_up: cause? detail scopes? server; connection_lost restart_failed tool_changed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: call? head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
 signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status; flow: action call rule seen tool;
 seen: entry label tool"""
@@ -27,7 +27,7 @@ rule asked_by.flow rules_version schema inherited.messages seen.entry seq starte
 estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
 rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
 reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks confinement returned.content dropped_targets effects exchanges files flow messages parts properties seen
-server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
+server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels matched notices scopes steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
 dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
 nothing: cancel.value cancelled.value finish.value off.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}

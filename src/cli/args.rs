@@ -47,7 +47,7 @@ use super::commands::verify::VerifyArgs;
 use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
 use super::ui::wrap::wrapped;
-use super::version::{AFTER_HELP, LONG_VERSION, NEW_HERE};
+use super::version::{AFTER_HELP, HELP_WIDTH, LONG_VERSION, NEW_HERE};
 use monolith_host::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
 
 /// The whole command line.
@@ -62,7 +62,7 @@ use monolith_host::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
     before_help = USUAL_COMMANDS.as_str(),
     before_long_help = ALL_COMMANDS.as_str(),
     after_help = NEW_HERE,
-    after_long_help = AFTER_HELP,
+    after_long_help = AFTER_HELP.as_str(),
     max_term_width = HELP_WIDTH,
     arg_required_else_help = true
 )]
@@ -76,9 +76,6 @@ pub(crate) struct Cli {
     #[arg(long, hide_short_help = true, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
-
-/// The most cells of a line of help.
-const HELP_WIDTH: usize = 80;
 
 /// The first page of help. Its commands are listed by what they are for, so clap's own list of them is left out.
 const FIRST_PAGE: &str = "\
@@ -327,7 +324,7 @@ impl Cli {
         let mut visible = clap::Command::new("monolith")
             .version(env!("CARGO_PKG_VERSION"))
             .after_help(NEW_HERE)
-            .after_long_help(AFTER_HELP)
+            .after_long_help(AFTER_HELP.as_str())
             .args(whole.get_arguments().cloned())
             .subcommands(shown.cloned().collect::<Vec<_>>());
         if let Some(about) = whole.get_about() {

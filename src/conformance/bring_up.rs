@@ -135,11 +135,8 @@ fn manifest(spec: &ContractSpec, servers: &BTreeMap<String, ServerText>) -> Capa
 
 fn faults(manifest: &CapabilityManifest) -> Vec<BringUpFault> {
     let down = manifest.servers.iter().filter(|(_, s)| !s.available);
-    down.map(|(name, _)| BringUpFault {
-        detail: "did not start".to_owned(),
-        server: name.clone(),
-    })
-    .collect()
+    down.map(|(name, _)| BringUpFault::new(name.clone(), "did not start".to_owned()))
+        .collect()
 }
 
 /// The contract as somebody changed its document.

@@ -28,15 +28,15 @@ pub(super) fn faults_of(contract: &ExecutionContract, check: CheckName) -> Vec<T
 /// Which value of the file a fault is about, as a dotted path; `None` if it is about no value.
 pub(super) fn path_of(fault: &DriverError) -> Option<String> {
     match fault {
+        DriverError::MissingVariable { place, .. }
+        | DriverError::Address { place, .. }
+        | DriverError::HeaderValue { place }
+        | DriverError::Placeholder { place } => Some(place.path.clone()),
         DriverError::Workspace { .. } | DriverError::OtherWorkspace { .. } => {
             Some("tools.workspace".to_owned())
         }
-        DriverError::MissingVariable { place, .. }
-        | DriverError::UnresolvedVariable { place, .. }
+        DriverError::UnresolvedVariable { place, .. }
         | DriverError::ToolNotOffered { place, .. }
-        | DriverError::Address { place, .. }
-        | DriverError::HeaderValue { place }
-        | DriverError::Placeholder { place }
         | DriverError::PlantedLink(place, _)
         | DriverError::UnknownServer { place, .. }
         | DriverError::UnknownWindow { place, .. }

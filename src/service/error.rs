@@ -4,6 +4,7 @@
 use std::io;
 
 use crate::as_typed::as_typed;
+use crate::contract_values::path_of;
 use crate::error::code::ErrorCode;
 use crate::exit::Exit;
 use crate::secrets;
@@ -233,15 +234,14 @@ impl ServiceError {
     }
 
     /// The fault in one line, for documents.
+    ///
+    /// Secrets are taken out of each part: together, a key and its rule may look like a header.
     pub fn summary(&self) -> String {
-        secrets::without_secrets(&self.in_one_line())
-    }
-
-    fn in_one_line(&self) -> String {
+        let clean = secrets::without_secrets;
         match self {
             Self::Spec(errors) | Self::Located(_, errors) => {
                 let lines = errors.with_helps().map(|(error, help)| {
-                    let typed = error.set.as_deref().map(as_typed);
+                    let typed = error.set.as_deref().map(as_typed).as_deref().map(clean);
                     let is_option = typed
                         .as_deref()
                         .is_some_and(|it| SpecErrors::option_of(it).is_some());
@@ -255,8 +255,12 @@ impl ServiceError {
                     } else {
                         format!("{}: ", error.path)
                     };
-                    let help = help.map(|help| format!(" ({help})"));
-                    format!("{place}: {path}{}{}", error.rule, help.unwrap_or_default())
+                    let help = help.map(|help| format!(" ({})", clean(help)));
+                    format!(
+                        "{place}: {path}{}{}",
+                        clean(&error.rule),
+                        help.unwrap_or_default()
+                    )
                 });
                 lines.collect::<Vec<_>>().join("; ")
             }
@@ -264,13 +268,26 @@ impl ServiceError {
         }
     }
 
+    /// The fault as a sentence, without secrets.
     pub fn message(&self) -> String {
-        match self {
+        let text = match self {
             Self::Driver(DriverError::Store(fault)) => format!("failed to {fault}"),
             Self::Driver(fault) => sentence(fault),
             Self::ChangedFile(fault, _) => sentence(fault),
             Self::System(SystemFault::Panic { .. }) => self.to_string(),
             _ => format!("failed to {self}"),
+        };
+        let path = match self {
+            Self::Driver(fault) => path_of(fault),
+            _ => None,
+        };
+        let clean = secrets::without_secrets;
+        match path
+            .as_deref()
+            .and_then(|path| Some((path, text.split_once(path)?)))
+        {
+            Some((path, (before, rule))) => format!("{}{path}{}", clean(before), clean(rule)),
+            None => clean(&text),
         }
     }
 }

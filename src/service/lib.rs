@@ -25,7 +25,6 @@ mod config;
 pub mod contract_file;
 mod contract_values;
 pub mod delete;
-pub mod down_server;
 pub mod drive;
 #[expect(missing_docs, reason = "the message of each error shows its fields")]
 pub mod error;
@@ -46,6 +45,7 @@ pub mod next_resume;
 pub mod origin;
 pub mod panics;
 pub mod permissions;
+pub mod remedy;
 pub mod replay;
 pub mod root;
 pub mod run_status;

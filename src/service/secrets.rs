@@ -104,25 +104,10 @@ pub async fn scoped<T>(body: impl Future<Output = T>) -> T {
 /// The text as it may be shown: without known secrets, and without the values of any address's query, known or not.
 pub fn without_secrets(text: &str) -> String {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    let text = without_header_shape(text).into_owned();
-    let text = known.0.iter().fold(text, |text, one| {
+    let text = known.0.iter().fold(text.to_owned(), |text, one| {
         <dyn Scrubber>::owned_text(&one.redactor, text)
     });
     without_query_values(&text).into_owned()
-}
-
-/// A header whose variable is not set, as faults name both: the text behind such a header's colon would be taken for its value.
-static UNSET_HEADER: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let pattern = r"(\bheaders\.[A-Za-z0-9_.-]+): (the environment variable [A-Za-z_]|Unresolved variable \$)";
-    Regex::new(pattern).ok()
-});
-
-/// The text where a fault of a header names its variable in another form than a header has.
-fn without_header_shape(text: &str) -> Cow<'_, str> {
-    match UNSET_HEADER.as_ref() {
-        Some(unset) => unset.replace_all(text, "$1 needs a variable: $2"),
-        None => Cow::Borrowed(text),
-    }
 }
 
 /// What may be an address in a text, however it is written: behind a scheme, behind two slashes, or a word with a query.

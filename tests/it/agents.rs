@@ -108,7 +108,7 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
         "---\nmodels: [demo/script]\n---\nx\n${include:sub/.env}",
     );
     let left = fixture.ends(&["run", "a.ai", "x"], 4);
-    for said in ["`sub/.env` is hidden", "--> a.ai:5:1"] {
+    for said in ["`sub/.env` is hidden", "[a.ai:5:1]"] {
         assert!(left.err.contains(said), "{}", left.err);
     }
     #[cfg(unix)]

@@ -124,13 +124,13 @@ fn faults_of_agents_are_faults_of_the_lead_each_with_its_own_line() {
     for part in [
         "error: agents.0: here/team/scout.ai:2:11: toolName: expected 1 to 57 letters, digits, `.`, `_` and `-`",
         "error: agents.0: here/team/scout.ai:3:1: maxTurn: unknown key `maxTurn`",
-        "--> here/lead.yaml:5:3",
+        "[here/lead.yaml:5:3]",
         "error: agents.1: here/team/judge.agent.yaml:1:1: the key `id` is missing",
-        "--> here/lead.yaml:6:3",
+        "[here/lead.yaml:6:3]",
         "error: agents.2: failed to read the contract here/gone.ai: ",
-        "--> here/lead.yaml:7:3",
+        "[here/lead.yaml:7:3]",
         "error: agents.3: here/w.yaml is a workflow, and agents are ",
-        "--> here/lead.yaml:8:3",
+        "[here/lead.yaml:8:3]",
     ] {
         assert!(left.err.contains(part), "{part}\n{}", left.err);
     }

@@ -254,7 +254,7 @@ fn a_fault_of_a_definition_names_its_key_and_its_file() {
         "--dry-run",
     ];
     let left = fixture.ends(&direct, 4);
-    let expect = "error: --tools: tools.rest.r.queue: no queue `nope` is defined";
+    let expect = "error: --tools rest__r: tools.rest.r.queue: no queue `nope` is defined";
     assert!(left.err.contains(expect), "{}", left.err);
 }
 

@@ -152,7 +152,9 @@ fn a_header_whose_variable_is_not_set_is_refused_with_the_name_of_the_variable()
     let doctor = fixture.run(&["doctor", "--contract", "c.yaml"]).printed();
     for said in [run, doctor] {
         assert!(
-            said.contains("needs a variable: the environment variable NO_SUCH_TOKEN is not set"),
+            said.contains(
+                "headers.Authorization: the environment variable NO_SUCH_TOKEN is not set"
+            ),
             "{said}"
         );
     }

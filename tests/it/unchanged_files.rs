@@ -304,7 +304,7 @@ fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
     // The same of a value that cannot be read.
     let unread = fixture.run(&["run", "a.ai", "hi", "--max-tool-turns", "x"]);
     assert!(
-        unread.err.contains("--> --max-tool-turns x\n"),
+        unread.err.contains("error: --max-tool-turns x: "),
         "{}",
         unread.err
     );

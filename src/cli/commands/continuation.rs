@@ -29,6 +29,7 @@ use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
 use monolith_service::error::input::InputFault;
 use monolith_service::exit::Exit;
+use monolith_service::remedy::proof_rule;
 use monolith_service::secrets::without_secrets;
 use monolith_service::source::Source;
 use monolith_service::text::command::typed_again;
@@ -174,7 +175,7 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, ServiceError> {
     let name = app.brief_name(&run);
     let changed = format!("continue {name} \"…\" --contract {}{sets}", file.word(app));
     let way_on = format!(
-        "{} continues under the file as it is now; or give again each --set that is not recorded (below providers or tools, where it may hold a secret)",
+        "{} continues under the file as it is now",
         app.hint(&changed)
     );
     Ok(Next {

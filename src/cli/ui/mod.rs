@@ -3,7 +3,7 @@
 //! Knows how things look. It knows no file, no key, no store and no command.
 
 pub(crate) mod entry_row;
-mod fault;
+pub(crate) mod fault;
 pub(crate) mod progress;
 pub(crate) mod runs_progress;
 pub(crate) mod screen;

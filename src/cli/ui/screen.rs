@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use super::fault;
+use super::fault::{self, Snippet};
 use super::whole::Whole;
 use super::wrap::wrapped;
 use monolith_host::driver::Environment;
@@ -121,8 +121,14 @@ impl Screen {
     }
 
     /// Shows a fault, and what to do next where that is known.
-    pub(crate) fn fault(self, message: &str, next: Option<String>) {
+    pub(crate) fn fault(self, message: &str, next: Option<&str>) {
         self.write_err(&fault::rendered(message, next, self.err.color));
+    }
+
+    /// Shows a fault with the line of the file that it is about.
+    pub(crate) fn fault_at(self, message: &str, snippet: Snippet, next: Option<&str>) {
+        let is_terminal = self.err.is_terminal;
+        self.write_err(&fault::rendered_at(message, snippet, next, is_terminal));
     }
 
     /// Writes text for people to stdout. A reader that has gone away has what it wanted.

@@ -393,7 +393,10 @@ pub fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFaul
     for name in terms.allowed_tools.iter().flatten() {
         if terms.tool(name).is_none() {
             let text = format!("allowed_tools names {}", not_offered(terms, name));
-            let fault = TermFault::at("allowed_tools", text);
+            let fault = TermFault {
+                tool: Some(name.clone()),
+                ..TermFault::at("allowed_tools", text)
+            };
             faults.push((ToolFault::Unavailable, fault));
         }
     }

@@ -436,6 +436,8 @@ pub struct TermFault {
     pub path: Option<String>,
     /// The rule, as a check records it.
     pub text: String,
+    /// The tool that the rule is about, where the contract names one that no server offers.
+    pub tool: Option<String>,
 }
 
 impl TermFault {
@@ -445,6 +447,7 @@ impl TermFault {
             also: &[],
             path: Some(path.into()),
             text,
+            tool: None,
         }
     }
 
@@ -460,6 +463,7 @@ impl TermFault {
             also: &[],
             path: None,
             text,
+            tool: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bring_up_fault::BringUpFault;
 use super::texts::is_instruction;
 use super::{ChildEnd, Inherited};
 use crate::contract::ExecutionContract;
@@ -205,16 +206,6 @@ impl RunStarted {
             .then(|| AgentMessage::text(Role::System, system, counter.count(system)));
         first.into_iter().chain(messages).collect()
     }
-}
-
-/// A tool server that did not come up, or that offers other tools than the contract holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BringUpFault {
-    /// What the system or the server said, or what differs; at most 2,048 bytes.
-    pub detail: String,
-    /// The server's name in the contract.
-    pub server: String,
 }
 
 /// Where a child run comes from.

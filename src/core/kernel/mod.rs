@@ -18,6 +18,7 @@
 
 mod approval;
 mod batch;
+mod bring_up_fault;
 mod child_run;
 mod commit;
 mod context;
@@ -92,6 +93,7 @@ mod texts;
 mod turn;
 mod validate_calls;
 
+pub use bring_up_fault::{BringUpCause, BringUpFault};
 pub use child_run::{ChildEnd, Inherited};
 pub use edges::EDGES;
 pub use effect::GivenInput;
@@ -107,7 +109,7 @@ pub use event::{
     Answerer, Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget,
     ProviderAddress, RunStarted, ToolReturned,
 };
-pub use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
+pub use event::{InferenceFailed, Interrupter, ParentRun, Resumed};
 pub use event::{MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
 pub(crate) use execute::judged_outcome;
 pub(crate) use flow_record::{FlowRecord, FlowSource};

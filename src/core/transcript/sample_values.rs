@@ -3,7 +3,7 @@
 use super::sample::{DONE, call, envelope, event, run_id_of, sampling, verdict};
 use crate::contract::Label;
 use crate::kernel::{
-    Answerer, Approval, BringUpFault, ChildEnd, Event, EventKind, InferenceFailed,
+    Answerer, Approval, BringUpCause, BringUpFault, ChildEnd, Event, EventKind, InferenceFailed,
     InferenceReturned, Inherited, Interrupter, LostEffect, ParentRun, Probed, ProbedTarget,
     ProviderAddress, Resumed, RunStarted, ToolReturned,
 };
@@ -114,8 +114,9 @@ pub(crate) fn every_event() -> Vec<Event> {
     let started = |parent, workspace| RunStarted {
         addresses: moved.clone(),
         bring_up: vec![BringUpFault {
-            detail: odd.clone(),
-            server: "fs".to_owned(),
+            cause: Some(BringUpCause::Login),
+            scopes: vec!["files".to_owned()],
+            ..BringUpFault::new("fs".to_owned(), odd.clone())
         }],
         confinement: confinement.clone(),
         contract_hash: digest,
@@ -320,10 +321,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::EffectLost(LostEffect::Call(CallSeq(3))),
         EventKind::Resumed(Resumed {
             addresses: moved.clone(),
-            bring_up: vec![BringUpFault {
-                detail: odd.clone(),
-                server: "fs".to_owned(),
-            }],
+            bring_up: vec![BringUpFault::new("fs".to_owned(), odd.clone())],
             confinement,
             contract_hash: digest,
             tool_servers: tool_servers.clone(),

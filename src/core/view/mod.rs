@@ -35,6 +35,7 @@ pub use call::{Call, CallEnd, Execution};
 pub use entry::DecodedEntry;
 pub use entry::Entry;
 pub use reports::{Report, ReportFault};
+pub use requested_calls::Refusal;
 pub use requests::{LastRequest, Request, RequestEnd, RequestPurpose, has_web_page};
 pub use run_start::{Preflight, RunOutline, RunStart};
 pub use run_view::RunView;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::contract::{BATCH, ExecutionContract, FlowAction, SessionTool};
+use crate::contract::{BATCH, ExecutionContract, FlowAction, Ruling, SessionTool, StepsLeft};
 use crate::kernel::FlowRecord;
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, ToolInvocation};
 
@@ -24,6 +24,17 @@ pub(super) struct RequestedCall {
     asks: bool,
     /// Whether an approval of it has been asked for.
     awaited: Option<CallSeq>,
+}
+
+/// The cause for which the calls of a message were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Arguments break the schema of their tool.
+    Arguments,
+    /// A rule of `approval` denies a call.
+    DeniedByRule,
+    /// The contract does not offer a tool of that name.
+    UnknownTool,
 }
 
 /// The calls of the message that came last, summaries aside.
@@ -76,14 +87,22 @@ impl RequestedCalls {
     /// Whether what VALIDATE_CALLS notes of them is a refusal. Beside the session's own reports it may note what those say, and
     /// only a name that is no tool is a refusal for certain.
     pub(super) fn are_refused(&self, contract: &ExecutionContract) -> bool {
-        let is_unknown = |call: &RequestedCall| {
-            let mut exposed = contract.exposed_tools();
-            contract.session_tool(&call.name).is_none()
-                && !exposed.any(|tool| tool.name == call.name)
-        };
         let calls = || self.last.iter();
         !self.last.is_empty()
-            && (!calls().any(|call| is_report(contract, call)) || calls().any(is_unknown))
+            && (!calls().any(|call| is_report(contract, call))
+                || calls().any(|call| is_unknown(contract, call)))
+    }
+
+    /// Returns the cause for which they are refused: one that a change of the contract can remove comes first.
+    pub(super) fn refusal(&self, contract: &ExecutionContract) -> Refusal {
+        let calls = || self.last.iter();
+        if calls().any(|call| is_unknown(contract, call)) {
+            Refusal::UnknownTool
+        } else if calls().any(|call| is_denied(contract, call)) {
+            Refusal::DeniedByRule
+        } else {
+            Refusal::Arguments
+        }
     }
 
     /// Whether one of them is for a tool, and not a report of the session's own.
@@ -124,6 +143,25 @@ impl RequestedCalls {
         requested.awaited = Some(call);
         Some(requested)
     }
+}
+
+/// True if it is neither a tool of the contract nor one of the session.
+fn is_unknown(contract: &ExecutionContract, call: &RequestedCall) -> bool {
+    let mut exposed = contract.exposed_tools();
+    contract.session_tool(&call.name).is_none() && !exposed.any(|tool| tool.name == call.name)
+}
+
+/// True if its arguments are valid and a rule of the contract denies it.
+fn is_denied(contract: &ExecutionContract, call: &RequestedCall) -> bool {
+    let Ok(arguments) = ObjectText::parse(&call.arguments) else {
+        return false;
+    };
+    let (validators, mut left) = (contract.validators(), StepsLeft::WHOLE);
+    validators.validate(&call.name, &arguments).is_ok()
+        && matches!(
+            contract.ruling_of(validators, &call.name, &arguments, &mut left),
+            Ruling::Deny(_)
+        )
 }
 
 /// Whether it is a report of the session's own.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::agreement::Agreement;
 use super::calls::Calls;
 use super::reports::Reports;
-use super::requested_calls::RequestedCalls;
+use super::requested_calls::{Refusal, RequestedCalls};
 use super::requests::Requests;
 use super::run_start::Decision;
 use super::servers::Servers;
@@ -83,7 +83,7 @@ pub struct RunView {
     /// The request whose response is being judged.
     judged: Option<InferenceSeq>,
     /// The last refusal by VALIDATE_CALLS of all messages.
-    last_refusal: Option<String>,
+    last_refusal: Option<(Refusal, String)>,
     /// The first run of the line of forks, where the caller knows it.
     origin: Option<RunId>,
     outcome: Option<Outcome>,
@@ -186,7 +186,7 @@ impl RunView {
     /// What was wrong with the calls that were refused last, in the machine's words: also where a later message asked for none.
     #[must_use]
     pub fn last_refusal(&self) -> Option<&str> {
-        self.last_refusal.as_deref()
+        self.last_refusal.as_ref().map(|(_, note)| note.as_str())
     }
 
     /// Whether that entry, the last that was taken, refuses calls of the model.
@@ -224,7 +224,8 @@ impl RunView {
             self.refused.clone_from(&action.note);
         }
         if self.refuses_calls(action) {
-            self.last_refusal.clone_from(&action.note);
+            let cause = self.requested.refusal(&self.contract);
+            self.last_refusal = action.note.clone().map(|note| (cause, note));
         }
         if action.from == State::ValidateCalls
             && action.kind == EntryKind::Transition

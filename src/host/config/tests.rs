@@ -46,7 +46,7 @@ impl Fixture {
 
     fn spec(&self, text: &str) -> Result<ContractSpec, String> {
         let layers = self.layers(None);
-        ContractSpec::parse_with("c.yaml", text, &[], &layers).map_err(|faults| faults.render())
+        ContractSpec::parse_with("c.yaml", text, &[], &layers).map_err(|faults| faults.to_string())
     }
 
     fn shown(&self, text: &str) -> String {

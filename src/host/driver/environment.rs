@@ -10,6 +10,7 @@ use super::agent_reader::AgentReader;
 use super::bring_up::granted_before;
 use super::decided_files::DecidedFiles;
 use super::error::DriverError;
+use super::file_place::FilePlace;
 use super::shared::Shared;
 use super::turn::Turn;
 use crate::tools::{
@@ -344,10 +345,10 @@ impl Environment {
     }
 
     /// A place as messages name it: with the file, where that is not the contract's own.
-    pub(super) fn named(&self, place: &str) -> String {
-        match self.origins.get(place) {
-            Some(origin) => format!("{place} (in {origin})"),
-            None => place.to_owned(),
+    pub(super) fn named(&self, place: &str) -> FilePlace {
+        FilePlace {
+            origin: self.origins.get(place).map(ToString::to_string),
+            path: place.to_owned(),
         }
     }
 

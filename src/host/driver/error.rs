@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::confinement_error::ConfinementError;
+use super::file_place::FilePlace;
 use crate::inference::BackendError;
 use crate::store::StoreError;
 use monolith_core::adapter::{AdapterError, ScriptError};
@@ -55,7 +56,7 @@ pub enum DriverError {
         /// The variable.
         name: String,
         /// Where it is named, as a dotted path of the file.
-        place: String,
+        place: FilePlace,
     },
     /// The operator: a variable that a layer of configuration names is not set (001 §4, §7).
     #[error("{place}: Unresolved variable ${{{name}}} for {scope} '{id}' at {origin}")]
@@ -89,7 +90,7 @@ pub enum DriverError {
         /// The variable.
         name: String,
         /// Where it is named, as a dotted path of the file.
-        place: String,
+        place: FilePlace,
         /// The rule that its value breaks.
         rule: &'static str,
     },
@@ -97,7 +98,7 @@ pub enum DriverError {
     #[error("{place}: its value cannot be sent in a header")]
     HeaderValue {
         /// Where it is named, as a dotted path of the file.
-        place: String,
+        place: FilePlace,
     },
     /// The author: nothing says how many tokens a target's model takes in.
     #[error("{place}: the context window of the model `{model}` is not known")]
@@ -127,7 +128,7 @@ pub enum DriverError {
     #[error("{place}: `${{` is not followed by a variable's name and `}}`")]
     Placeholder {
         /// Its dotted path in the file.
-        place: String,
+        place: FilePlace,
     },
     /// The author: the contract holds a value that must not be recorded, and the contract is recorded unchanged.
     #[error(
@@ -379,7 +380,7 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
         /// The first server that is down, and why.
-        fault: BringUpFault,
+        fault: Box<BringUpFault>,
         /// The run of which it goes on: itself, or the first open one above it.
         root: Box<RunId>,
     },
@@ -398,7 +399,7 @@ pub enum DriverError {
     #[error("ask again for run {run_id}: tool server {}: {}", fault.server, fault.detail)]
     ServerDownToCompare {
         /// The first server that is down, and why.
-        fault: BringUpFault,
+        fault: Box<BringUpFault>,
         /// The run.
         run_id: RunId,
     },

@@ -258,7 +258,12 @@ fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
             "the script {} of provider `{provider}` is not the one that it was begun with",
             path.display()
         ),
-        Mismatch::Server(fault) => return DriverError::ServerDownToCompare { fault, run_id },
+        Mismatch::Server(fault) => {
+            return DriverError::ServerDownToCompare {
+                fault: Box::new(fault),
+                run_id,
+            };
+        }
         Mismatch::Tokenizer(reason) => reason,
         Mismatch::Workspace(path) => {
             format!("it was begun in another workspace than {}", path.display())

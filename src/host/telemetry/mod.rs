@@ -22,7 +22,6 @@ mod failures;
 mod lines;
 mod provider_refusal;
 mod reason;
-mod remedy;
 mod result;
 mod saved_content;
 mod saved_conversation;
@@ -46,13 +45,12 @@ pub use provider_refusal::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, silent, went_away,
 };
 pub use reason::{denied_calls, failed_calls, headline, why, workflow_sentence};
-pub use remedy::{CUT_AT_WINDOW, remedy, request_remedy};
 pub use result::{
     AgentResult, AwaitedApproval, FinalReport, ReportStatus, ResultCounters, ResultMessage,
 };
 pub use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
 pub use sentence::sentence;
-pub use server_log::{has_server_log, with_short_log};
+pub use server_log::with_short_log;
 pub use session_tree::{Session, SessionSnapshot, SnapshotReason};
 pub use summary::{cost, unseen_results};
 pub use verbose::verbose_lines;

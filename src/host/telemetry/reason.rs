@@ -244,7 +244,7 @@ fn failed_check(view: &RunView, failed: &Check) -> String {
             let run = view.run_id().map_or("last", RunId::as_str);
             let rest = format!("; monolith show {run} --full has them");
             let mut details: Vec<String> = failed.detail.split("; ").map(str::to_owned).collect();
-            for BringUpFault { detail, server } in bring_up {
+            for BringUpFault { detail, server, .. } in bring_up {
                 let detail = with_short_log(detail, &rest);
                 let down = format!("the tool server `{server}` is not available");
                 match details.iter_mut().find(|known| **known == down) {

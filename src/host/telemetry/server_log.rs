@@ -39,11 +39,6 @@ const FAULTS: [&str; 14] = [
     "missing",
 ];
 
-/// Whether the text quotes what a server left on its standard error.
-pub fn has_server_log(text: &str) -> bool {
-    text.contains(MARK)
-}
-
 /// The text with no more of a quoted log than the lines that name a fault, the last ones where none does; then how many others there are, and
 /// `rest`, which says where they stand.
 pub fn with_short_log<'t>(text: &'t str, rest: &str) -> Cow<'t, str> {

@@ -2,6 +2,12 @@
 
 use std::path::PathBuf;
 
+use monolith_core::kernel::{BringUpCause, BringUpFault};
+use monolith_core::message::{Scrubber, char_prefix};
+
+/// Bytes of a fault's detail that are recorded.
+const DETAIL_BYTES: usize = 2_048;
+
 /// Why a tool server did not come up, or could not be asked again.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolServerError {
@@ -29,8 +35,10 @@ pub enum ToolServerError {
         path: PathBuf,
     },
     /// The tool: it ended before it had introduced itself.
-    #[error("initialise: the server ended before it answered: {status}{output}")]
+    #[error("initialise: the server ended before it answered: {status}{grants}{output}")]
     Exited {
+        /// Clauses that grant the paths which its sandbox does not show.
+        grants: String,
         /// How it ended, as far as that is known.
         status: String,
         /// What it wrote that is no message, as clauses that go on after the reason.
@@ -44,9 +52,11 @@ pub enum ToolServerError {
     },
     /// The tool: it did not answer in time.
     #[error(
-        "{step}: no answer within {timeout_ms} ms (total_timeout_ms allows it, at most {longest_ms}){output}"
+        "{step}: no answer within {timeout_ms} ms (total_timeout_ms allows it, at most {longest_ms}){grants}{output}"
     )]
     TimedOut {
+        /// Clauses that grant the paths which its sandbox does not show.
+        grants: String,
         /// The longest that is waited, whatever the contract allows.
         longest_ms: u64,
         /// What it wrote that is no message, as clauses that go on after the reason.
@@ -69,6 +79,8 @@ pub enum ToolServerError {
     Unauthorized {
         /// What is missing, and what to do.
         reason: String,
+        /// Scopes that a login has to ask for; none if a login does not help.
+        scopes: Option<Vec<String>>,
     },
     /// The tool: what it answered is not the protocol.
     #[error("{step}: {reason}{output}")]
@@ -143,4 +155,72 @@ pub enum ToolServerError {
     /// The operator: bring-up was cancelled.
     #[error("start: cancelled")]
     Cancelled,
+}
+
+impl ToolServerError {
+    /// Returns the fault to record of the server of that name, without secrets.
+    pub(super) fn fault(&self, server: &str, scrub: &dyn Scrubber) -> BringUpFault {
+        let detail = scrub.owned_text(format!("failed to {self}"));
+        let scopes = match self {
+            Self::Unauthorized { scopes, .. } => scopes.as_deref(),
+            _ => None,
+        };
+        let scopes = scopes.unwrap_or_default().iter();
+        BringUpFault {
+            cause: self.cause(),
+            scopes: scopes.map(|one| scrub.text(one).into_owned()).collect(),
+            ..fault_of(server, &detail)
+        }
+    }
+
+    fn cause(&self) -> Option<BringUpCause> {
+        Some(match self {
+            Self::ChangedFile { .. } | Self::CommandNotFound { .. } | Self::Spawn { .. } => {
+                BringUpCause::NotStarted
+            }
+            Self::Exited { grants, .. } | Self::TimedOut { grants, .. } if !grants.is_empty() => {
+                BringUpCause::MissingPath
+            }
+            Self::Exited { .. } => BringUpCause::Ended,
+            Self::NotConfined { .. } => BringUpCause::NotConfined,
+            Self::TimedOut {
+                longest_ms,
+                timeout_ms,
+                ..
+            } if timeout_ms >= longest_ms => BringUpCause::LateAtLimit,
+            Self::TimedOut { .. } => BringUpCause::Late,
+            Self::Unauthorized {
+                scopes: Some(_), ..
+            } => BringUpCause::Login,
+            _ => return None,
+        })
+    }
+}
+
+/// Returns a fault without a known cause. Its text is cut.
+pub(super) fn fault_of(server: &str, detail: &str) -> BringUpFault {
+    let detail = char_prefix(detail, DETAIL_BYTES).to_owned();
+    BringUpFault::new(server.to_owned(), detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_late_has_the_cause_that_more_time_or_less_depends_on() {
+        let late = |timeout_ms: u64, grants: &str| ToolServerError::TimedOut {
+            grants: grants.to_owned(),
+            longest_ms: 60_000,
+            output: "; it wrote \"at most 1\"".to_owned(),
+            step: "initialise",
+            timeout_ms,
+        };
+        let check = |error: &ToolServerError, expect: BringUpCause| {
+            assert_eq!(error.cause(), Some(expect), "{error}");
+        };
+        check(&late(600, ""), BringUpCause::Late);
+        check(&late(60_000, ""), BringUpCause::LateAtLimit);
+        check(&late(600, "; the sandbox …"), BringUpCause::MissingPath);
+    }
 }

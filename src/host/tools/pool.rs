@@ -427,6 +427,7 @@ async fn waited(timeouts: Timeouts, starts: &AtomicBool) {
 
 const fn too_late(timeouts: Timeouts) -> ToolServerError {
     ToolServerError::TimedOut {
+        grants: String::new(),
         longest_ms: Timeouts::LONGEST_MS,
         output: String::new(),
         step: "start",

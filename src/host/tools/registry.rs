@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use super::error::fault_of;
 use super::kept_server::KeptServer;
 use super::mcp::Timeouts;
 use super::offer::{Offer, changed};
@@ -16,10 +17,7 @@ use super::pool::{Key, ServerHost};
 use super::{CallTerms, CallWatch, ServerSpec, ToolServerError};
 use monolith_core::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin};
 use monolith_core::kernel::{BringUpFault, CallOrder};
-use monolith_core::message::{ToolOutcome, ToolServerStatement, char_prefix};
-
-/// Bytes of a fault's detail that are recorded.
-const DETAIL_BYTES: usize = 2_048;
+use monolith_core::message::{ToolOutcome, ToolServerStatement};
 
 /// Receives the name of each server that has come up or failed: it need not be waited for any longer.
 pub(crate) type ServerWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
@@ -147,7 +145,7 @@ impl ToolServers {
             match started {
                 Ok((server, offer)) => up.take(name, kind, server, &offer),
                 Err(error) => {
-                    up.fault(&name, &scrub.owned_text(format!("failed to {error}")));
+                    up.faults.push(error.fault(&name, &**scrub));
                     up.capabilities.insert(
                         name,
                         ServerCapability {
@@ -250,7 +248,7 @@ impl BringUp {
     fn take(&mut self, name: String, kind: ServerKind, kept: KeptServer, offer: &Offer) {
         let host = kept.current();
         for reason in &offer.unusable {
-            self.fault(&name, reason);
+            self.faults.push(fault_of(&name, reason));
         }
         self.statements.extend(host.statement(&name));
         let origin = host.origin(&name);
@@ -273,12 +271,5 @@ impl BringUp {
             },
         );
         self.servers.hosts.insert(name, kept);
-    }
-
-    fn fault(&mut self, server: &str, detail: &str) {
-        self.faults.push(BringUpFault {
-            detail: char_prefix(detail, DETAIL_BYTES).to_owned(),
-            server: server.to_owned(),
-        });
     }
 }

@@ -184,7 +184,10 @@ impl RunningServer {
             } => {
                 let authorization = spec.authorization().map_err(|fault| {
                     let reason = format!("failed to {fault}");
-                    ToolServerError::Unauthorized { reason }
+                    ToolServerError::Unauthorized {
+                        reason,
+                        scopes: None,
+                    }
                 })?;
                 let place = Endpoint {
                     authorization: authorization.as_ref(),

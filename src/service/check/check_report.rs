@@ -320,7 +320,7 @@ pub(super) fn down_detail(preview: &Preview, check: &Check) -> Option<String> {
     }
     let faults = down.into_iter();
     let faults = faults
-        .map(|BringUpFault { detail, server }| format!("the tool server `{server}`: {detail}"));
+        .map(|BringUpFault { detail, server, .. }| format!("the tool server `{server}`: {detail}"));
     Some(faults.collect::<Vec<_>>().join("; "))
 }
 

@@ -16,8 +16,8 @@ use monolith_core::contract::{
 use monolith_core::kernel::{BringUpFault, CheckName};
 use monolith_host::driver::DriverError;
 
-/// How advice goes on that is of use only where a change may not have been recorded.
-const UNRECORDED: &str = "; or give again each --set";
+/// Advice that is of use only where a change may not have been recorded.
+const UNRECORDED: &str = "; or give again each --set that is not recorded (below providers or tools, where it may hold a secret)";
 /// The key of a contract that follows from the models of its targets.
 const MODEL_PROFILE: &str = "model_profile_id";
 
@@ -62,13 +62,13 @@ impl ContractFile {
         };
         let way_on = match &fault {
             DriverError::ChangedContract { pointer, .. } if !may_hold_secret(pointer) => {
-                way_on.split(UNRECORDED).next().unwrap_or(way_on)
+                way_on.to_owned()
             }
-            _ => way_on,
+            _ => format!("{way_on}{UNRECORDED}"),
         };
-        match self.place_of(&fault, Some(unkept(way_on))) {
+        match self.place_of(&fault, Some(unkept(&way_on))) {
             Some(place) => ServiceError::Located(Box::new(fault), place),
-            None => ServiceError::ChangedFile(Box::new(fault), way_on.to_owned()),
+            None => ServiceError::ChangedFile(Box::new(fault), way_on),
         }
     }
 
@@ -105,15 +105,13 @@ impl ContractFile {
     }
 
     fn place_of(&self, fault: &DriverError, help: Option<String>) -> Option<SpecErrors> {
-        let named = path_of(fault)?;
-        // What is from elsewhere is named with its file, and the author's own file has no line for it.
-        let (path, is_outside) = match named.split_once(" (in ") {
-            Some((path, _)) => (path, true),
-            None => (named.as_str(), false),
-        };
+        let path = path_of(fault)?;
+        let path = path.as_str();
         let whole = fault.to_string();
-        let rule = whole.strip_prefix(&format!("{named}: "));
-        let rule = rule.filter(|_| !is_outside).unwrap_or(&whole);
+        // What is from elsewhere is named with its file, and the author's own file has no line for it.
+        let rule = whole.strip_prefix(path);
+        let rule = rule.and_then(|rule| rule.strip_prefix(": "));
+        let rule = rule.unwrap_or(&whole);
         let found = (rule.to_owned(), help);
         let written = self.fault_exactly_at(path, &found);
         // The profile of a model follows from its name, where the author names none.

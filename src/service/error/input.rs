@@ -1,14 +1,30 @@
 //! Faults of a task, or of the arguments that name contract and task.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 
 use crate::error::advice::Advice;
 use crate::exit::Exit;
 use crate::text::command::{command, typed_word};
 use crate::text::numbers::counted;
 
-/// Where a task may be from that is in no file.
-pub const STDIN: &str = "standard input";
+/// The source of a task or a system prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextSource {
+    Argument(String),
+    File(PathBuf),
+    Stdin,
+}
+
+impl fmt::Display for TextSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument(text) => f.write_str(text),
+            Self::File(path) => path.display().fmt(f),
+            Self::Stdin => f.write_str("standard input"),
+        }
+    }
+}
 
 /// What a run is to do, or under which contract, cannot be found out.
 #[derive(Debug, thiserror::Error)]
@@ -135,10 +151,10 @@ pub enum InputFault {
     AnotherRun { run: String },
     /// The caller: the text of the system prompt cannot be read.
     #[error("read the system prompt from {from}: {reason}")]
-    Prompt { from: String, reason: String },
+    Prompt { from: TextSource, reason: String },
     /// The caller: the text of the task cannot be read.
     #[error("read the task from {from}: {reason}")]
-    Task { from: String, reason: String },
+    Task { from: TextSource, reason: String },
     /// The caller: the second of two texts is empty.
     #[error("run the system prompt: the task beside it is empty")]
     NoTaskBeside,
@@ -244,7 +260,10 @@ impl Advice for InputFault {
                 "monolith run --save FILE writes one; monolith continue RUN goes on with a run itself"
             }
             Self::Overwritten { .. } => "name another file with --save FILE",
-            Self::Task { from, .. } if from != STDIN && !Path::new(from).exists() => {
+            Self::Task {
+                from: TextSource::File(path),
+                ..
+            } if !path.exists() => {
                 "@ before a word names a file; a text that begins so: --task - takes it from standard input"
             }
             Self::NoTaskBeside => {

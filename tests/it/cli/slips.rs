@@ -113,7 +113,7 @@ fn a_fault_of_the_surroundings_is_at_its_line_of_the_file() {
     let folder = "tools: {workspace: nosuchdir}\n";
     let expect = [
         "error: tools.workspace: ",
-        " --> c.yaml:4:20",
+        "[c.yaml:4:20]",
         "workspace: nosuchdir",
         "= help: name a folder",
     ];
@@ -141,7 +141,7 @@ fn a_fault_of_the_surroundings_is_at_its_line_of_the_file() {
     for part in [
         "providers.p.api_key_env: ",
         "NO_SUCH_KEY_HERE is not set",
-        " --> c.yaml:5:",
+        "[c.yaml:5:",
         "= help: set the variable",
     ] {
         assert!(left.err.contains(part), "{part:?} in {}", left.err);
@@ -232,7 +232,7 @@ fn what_names_a_server_or_a_variable_that_is_not_there_is_found_before_a_server_
     for part in [
         "require_approval.1: `nope__x` is a tool of the server `nope`, and tools.mcp defines fs alone",
         "allowed_tools.1: `gone__y`",
-        "--> c.yaml:8:5",
+        "[c.yaml:8:5]",
         "tools of a server are called SERVER__TOOL",
         "tools.mcp.fs.env.T: the environment variable NO_SUCH_VARIABLE is not set",
         "tools.mcp.fs.env.U: the environment variable NOR_THIS is not set",
@@ -343,7 +343,7 @@ fn a_target_without_a_known_window_is_a_fault_of_the_file_at_its_line() {
     );
     let expect = [
         "error: targets.0: the context window of the model `m` is not known",
-        " --> c.yaml:3:11",
+        "[c.yaml:3:11]",
         "= help: write beside the model how many tokens it takes in",
         "context_window: 32768",
         "qwen (32768)",

@@ -10,6 +10,7 @@
 //! - `circles`: files of a module that import each other in a circle.
 //! - `layers`: the layers of `src/cli`, and what a command may name of another.
 //! - `habits`: shape of `mod.rs`, length of files, tests that do not run. What clippy finds is left to it (Cargo.toml, clippy.toml).
+//! - `sentences`: code that compares a text with a sentence, in place of an enum.
 //! - `text`: white space, width, links, paths and hosts of one machine.
 
 mod circles;
@@ -18,6 +19,7 @@ mod layers;
 mod modules;
 mod paths;
 mod rust_source;
+mod sentences;
 mod text;
 mod tree;
 
@@ -81,6 +83,11 @@ fn source_files_say_what_they_know() {
 #[test]
 fn source_files_are_short() {
     clean(habits::length);
+}
+
+#[test]
+fn no_code_recognises_our_own_sentences() {
+    clean(sentences::sentences);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use monolith_host::store::{is_handed_in, open_given};
 use monolith_service::contract_file::look_for_agent_file;
 use monolith_service::contract_file::prompt::Prompt;
 use monolith_service::error::ServiceError;
-use monolith_service::error::input::{InputFault, STDIN};
+use monolith_service::error::input::{InputFault, TextSource};
 
 /// What the name of a contract file ends in.
 const CONTRACT_ENDINGS: [&str; 4] = ["yaml", "yml", "json", "ai"];
@@ -171,7 +171,7 @@ pub(crate) fn task_of(app: &App, given: String) -> Result<String, ServiceError> 
     let Some(path) = given.strip_prefix('@') else {
         return Ok(given);
     };
-    let from = || path.to_owned();
+    let from = || TextSource::File(path.into());
     let file = open_given(&app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
     text_of(file, from())
 }
@@ -202,10 +202,10 @@ pub(crate) fn leaves_piped_input() -> bool {
 }
 
 fn piped() -> Result<String, ServiceError> {
-    text_of(io::stdin().lock(), STDIN.to_owned())
+    text_of(io::stdin().lock(), TextSource::Stdin)
 }
 
-fn text_of(input: impl Read, from: String) -> Result<String, ServiceError> {
+fn text_of(input: impl Read, from: TextSource) -> Result<String, ServiceError> {
     let mut bytes = Vec::new();
     let read = input.take(MAX_TASK_BYTES + 1).read_to_end(&mut bytes);
     let read = read.map_err(|fault| unreadable(from.clone(), &fault))?;
@@ -221,7 +221,7 @@ fn text_of(input: impl Read, from: String) -> Result<String, ServiceError> {
     Ok(text)
 }
 
-fn unreadable(from: String, fault: &io::Error) -> ServiceError {
+fn unreadable(from: TextSource, fault: &io::Error) -> ServiceError {
     let reason = fault.to_string();
     InputFault::Task { from, reason }.into()
 }
@@ -288,7 +288,7 @@ fn is_word(text: &str) -> bool {
 
 fn utf8(given: OsString) -> Result<String, ServiceError> {
     given.into_string().map_err(|given| {
-        let from = given.to_string_lossy().into_owned();
+        let from = TextSource::Argument(given.to_string_lossy().into_owned());
         let reason = "the argument is not UTF-8".to_owned();
         InputFault::Task { from, reason }.into()
     })

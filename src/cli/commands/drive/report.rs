@@ -11,12 +11,11 @@ use monolith_core::view::RunView;
 use monolith_host::telemetry::{AgentResult, AwaitedApproval, headline};
 use monolith_service::drive::ended::Broken;
 use monolith_service::drive::ended::Ended;
-use monolith_service::drive::file_of_run::FileOfRun;
 use monolith_service::drive::typed_at::TypedAt;
 use monolith_service::drive::unanswered::approve_hint;
-use monolith_service::drive::way_out::way_out;
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
+use monolith_service::remedy::{Commands, remedy_of};
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::{counted, seconds};
 
@@ -144,7 +143,7 @@ pub(crate) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
     };
     let why_hint = app.hint(&format!("show {name} --why"));
     let places = line(&ended.places.join(", "));
-    let way_out = way_out(app, &ended.view, run_id, typed_at);
+    let remedy = remedy_of(app, &ended.view, run_id, typed_at);
     let show = match typed_at {
         TypedAt::Chat(_) if app.screen.is_watched() => "/show".to_owned(),
         // The lines of a pipe are written before their answers are there.
@@ -158,15 +157,15 @@ pub(crate) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
                 None => error,
             };
             let places = (!places.is_empty()).then(|| format!("correct {places}"));
-            let way_out = way_out.map(|way_out| way_out.text);
-            let known = places.into_iter().chain(way_out).chain(held_back);
+            let remedy = remedy.map(|remedy| remedy.words());
+            let known = places.into_iter().chain(remedy).chain(held_back);
             let known: Vec<String> = known.collect();
             let help = if known.is_empty() {
                 why_hint
             } else {
                 format!("{}; more: {why_hint}", known.join("; "))
             };
-            app.screen.fault(error, Some(help));
+            app.screen.fault(error, Some(&help));
         }
         return;
     }
@@ -194,14 +193,14 @@ pub(crate) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
         if !places.is_empty() {
             note(&format!("at {places}"));
         }
-        if let Some(way_out) = &way_out {
-            note(&way_out.text);
+        if let Some(remedy) = &remedy {
+            note(&remedy.words());
         }
     }
     if let Some(held_back) = held_back {
         note(&held_back);
     }
-    let changes_file = way_out.is_some_and(|way_out| way_out.changes_file);
+    let changes_file = remedy.is_some_and(|remedy| remedy.changes_file);
     let next = match typed_at {
         _ if result.success => {
             let replay = app.hint(&format!("replay {name}"));
@@ -218,7 +217,8 @@ pub(crate) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
         }
         TypedAt::Shell => {
             // A file that was corrected gives another contract, which is taken only where it is named.
-            let file = changes_file.then(|| FileOfRun::of(app, run_id).into_contract_file());
+            let file =
+                changes_file.then(|| Commands::of_run(app, run_id, typed_at).into_contract_file());
             let file = file.flatten();
             let file = file.map(|file| format!(" --contract {file}"));
             let next = format!("continue {name} \"…\"{}", file.unwrap_or_default());

@@ -32,7 +32,7 @@ use monolith_service::contract_file::ContractFile;
 use monolith_service::contract_file::agent::ChosenAgent;
 use monolith_service::error::ServiceError;
 use monolith_service::error::agent::AgentFault;
-use monolith_service::error::input::{InputFault, STDIN};
+use monolith_service::error::input::{InputFault, TextSource};
 use monolith_service::exit::Exit;
 use monolith_service::many::{Inputs, Terms};
 use monolith_service::text::command::typed_word;
@@ -249,7 +249,7 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, ServiceE
     let again = words_again(&args, contracts);
     let is_piped = contracts == Path::new("-");
     if is_piped && args.task.as_deref().is_some_and(is_piped_task) {
-        let from = STDIN.to_owned();
+        let from = TextSource::Stdin;
         let reason = "the list of runs is read from there".to_owned();
         return Err(InputFault::Task { from, reason }.into());
     }

@@ -344,8 +344,16 @@ pub(crate) fn end(screen: Screen, view: &RunView, status: Option<RunStatus>) -> 
     };
     let why = telemetry::why(view).unwrap_or_default();
     let unseen = telemetry::unseen_results(view);
-    let unseen = unseen.map(|unseen| line(&unseen).replacen("the ", "The ", 1));
-    let unseen = unseen.map_or_else(String::new, |unseen| format!("{unseen}.\n"));
+    let unseen = unseen.map_or_else(String::new, |unseen| {
+        let unseen = line(&unseen);
+        let mut letters = unseen.chars();
+        let first: String = letters
+            .next()
+            .into_iter()
+            .flat_map(char::to_uppercase)
+            .collect();
+        format!("{first}{}.\n", letters.as_str())
+    });
     format!(
         "{}\n{} Exit code {}.\n{unseen}",
         screen.paint_out(style, &outcome.to_string()),

@@ -13,10 +13,10 @@ use crate::context::fault::show_error;
 use crate::ui::screen::Style;
 use monolith_host::store::StoreError;
 use monolith_service::drive::typed_at::TypedAt;
-use monolith_service::drive::way_out::way_out;
 use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
+use monolith_service::remedy::remedy_of;
 use monolith_service::source::Source;
 use monolith_service::text::escape::line;
 use monolith_service::verify::report::{own_report, place};
@@ -192,10 +192,10 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, Servi
     let goes_on = args.in_chat && outcome.is_some_and(|outcome| outcome.class.is_success());
     if stored && !goes_on {
         if let Some(run_id) = run.view.run_id().filter(|_| form.why)
-            && let Some(way_out) = way_out(app, &run.view, run_id, TypedAt::Shell)
+            && let Some(remedy) = remedy_of(app, &run.view, run_id, TypedAt::Shell)
         {
             app.screen
-                .out(&format!("\nWhat may help: {}\n", way_out.text))?;
+                .out(&format!("\nWhat may help: {}\n", remedy.words()))?;
         }
         app.screen.out(&next_step(app, &run, form.why))?;
     }

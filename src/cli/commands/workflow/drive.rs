@@ -213,7 +213,7 @@ fn report(app: &App, result: &WorkflowResult, json: bool) -> Result<Exit, Servic
         }
         Some(outcome) => {
             let message = format!("workflow {run_id}: {outcome}: {}", result.why());
-            screen.fault(&message, Some(format!("{show} --why")));
+            screen.fault(&message, Some(&format!("{show} --why")));
         }
     }
     if json {

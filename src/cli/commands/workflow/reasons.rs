@@ -11,8 +11,8 @@ use monolith_core::view::{RunView, TreeUsage};
 use monolith_host::store::StoreError;
 use monolith_host::telemetry::{why as why_of_run, workflow_sentence};
 use monolith_service::drive::typed_at::TypedAt;
-use monolith_service::drive::way_out::way_out;
 use monolith_service::error::ServiceError;
+use monolith_service::remedy::remedy_of;
 use monolith_service::source::Source;
 use monolith_service::text::escape::{brief, line};
 use monolith_service::text::numbers::{counted, grouped, seconds};
@@ -158,10 +158,10 @@ fn listed(
         let (Some(app), Some((run_id, run))) = (stored, &run) else {
             continue;
         };
-        let way = way_out(app, run, run_id, TypedAt::Shell);
-        let way = way.map(|way| format!("what may help: {}; ", way.text));
+        let remedy = remedy_of(app, run, run_id, TypedAt::Shell);
+        let remedy = remedy.map(|remedy| format!("what may help: {}; ", remedy.words()));
         let more = app.hint(&format!("show {} --why", app.brief_name(run_id.as_str())));
-        let _ = writeln!(out, "    {}more: {more}", way.unwrap_or_default());
+        let _ = writeln!(out, "    {}more: {more}", remedy.unwrap_or_default());
     }
     Ok(())
 }

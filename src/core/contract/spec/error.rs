@@ -1,10 +1,8 @@
-//! Faults of a contract file with line, column and excerpt. Does not find them.
+//! Faults of a contract file with line, column and range of bytes. Does not find them, and draws nothing.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
-use unicode_width::UnicodeWidthChar as _;
+use std::fmt::{self, Write as _};
 
 use crate::message::escaped_line;
 
@@ -13,7 +11,6 @@ const LONG_HELP: usize = 200;
 
 /// Everything wrong with a contract file and its overrides, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.render())]
 pub struct SpecErrors {
     /// The file's name as the caller gave it.
     pub file: String,
@@ -69,25 +66,6 @@ impl SpecErrors {
         }
     }
 
-    /// The errors for people: each with its line of the file and a caret below what it is about.
-    #[must_use]
-    pub fn render(&self) -> String {
-        self.render_within(usize::MAX, &|set| format!("--set {set}"))
-    }
-
-    /// The same where a line has so many cells: the excerpts and their carets are cut to it, what is said is not. An override is
-    /// named by `typed`.
-    pub fn render_within(&self, width: usize, typed: &dyn Fn(&str) -> String) -> String {
-        let mut out = String::new();
-        for (n, (error, help)) in self.with_helps().enumerate() {
-            if n > 0 {
-                out.push('\n');
-            }
-            self.render_one(error, help, (width, typed), &mut out);
-        }
-        out
-    }
-
     /// Each error with its help. A long one is written out once.
     pub fn with_helps(&self) -> impl Iterator<Item = (&SpecError, Option<&str>)> {
         let mut shown = BTreeSet::new();
@@ -109,94 +87,30 @@ impl SpecErrors {
         let below = path.strip_prefix("tools.");
         below.is_some_and(|below| below.split('.').count() > 2)
     }
+}
 
-    fn render_one(
-        &self,
-        error: &SpecError,
-        help: Option<&str>,
-        (width, typed): (usize, &dyn Fn(&str) -> String),
-        out: &mut String,
-    ) {
-        let text = error.set.as_ref().unwrap_or(&self.text);
-        let typed = error.set.as_deref().map(typed);
-        let option = typed.as_deref().and_then(Self::option_of);
-        let about = match option {
-            // A definition that the option names: which one, and what of it.
-            Some(option) if Self::is_of_definition(&error.path) => {
-                &format!("{option}: {}", error.path)
+impl fmt::Display for SpecErrors {
+    /// Writes a line for each error: its place, its path, the rule and the help.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (error, help)) in self.with_helps().enumerate() {
+            if n > 0 {
+                f.write_char('\n')?;
             }
-            Some(option) => option,
-            None => &error.path,
-        };
-        // Writing to a String cannot fail.
-        if about.is_empty() {
-            let _ = writeln!(out, "error: {}", error.rule);
-        } else {
-            let _ = writeln!(out, "error: {about}: {}", error.rule);
+            if let Some(set) = &error.set {
+                write!(f, "--set {set}: ")?;
+            } else {
+                let (file, line, column) = self.place_of(error);
+                write!(f, "{}:{line}:{column}: ", escaped_line(file))?;
+            }
+            if !error.path.is_empty() {
+                write!(f, "{}: ", error.path)?;
+            }
+            f.write_str(&error.rule)?;
+            if let Some(help) = help {
+                write!(f, " ({help})")?;
+            }
         }
-        let (file, number, column) = self.place_of(error);
-        let number = number.to_string();
-        let gutter = " ".repeat(number.len());
-        if let Some(typed) = &typed {
-            let _ = writeln!(out, "{gutter}--> {typed}");
-        } else {
-            let file = escaped_line(file);
-            let place = format!("{file}:{number}:{column}");
-            let _ = writeln!(out, "{gutter}--> {place}");
-        }
-        // What an option of its own comes to is not what was typed.
-        if option.is_none() {
-            let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or("");
-            let beside = gutter.len() + " | ".len();
-            let shown = Excerpt::of(line, error, width.saturating_sub(beside));
-            let _ = writeln!(out, "{gutter} |");
-            let _ = writeln!(out, "{number} | {}", shown.line);
-            let _ = writeln!(out, "{gutter} | {}{}", shown.pad, "^".repeat(shown.carets));
-        }
-        if let Some(help) = help {
-            let _ = writeln!(out, "{gutter} = help: {help}");
-        }
-    }
-}
-
-/// The part of a line that is shown around the place: at most 120 characters, or as many as fit.
-struct Excerpt {
-    line: String,
-    pad: String,
-    carets: usize,
-}
-
-impl Excerpt {
-    const WIDTH: usize = 120;
-
-    fn of(line: &str, error: &SpecError, most: usize) -> Self {
-        let most = most.clamp(2, Self::WIDTH);
-        let column = error.column.saturating_sub(1);
-        let skip = if column >= most { column - most / 2 } else { 0 };
-        let visible = |c: char| if c.is_control() { ' ' } else { c };
-        // A wide character takes two cells, and the carets stand below cells.
-        let cells = |c: char| c.width().unwrap_or(0);
-        let mut left = most;
-        let fits = |c: &char| {
-            let room = left.checked_sub(cells(*c));
-            left = room.unwrap_or(0);
-            room.is_some()
-        };
-        let rest = line.chars().skip(skip).map(visible);
-        let shown: String = rest.take_while(fits).collect();
-        let before = column - skip;
-        let pad: usize = shown.chars().take(before).map(cells).sum();
-        let marked: String = line.chars().skip(column).collect();
-        let wanted = marked
-            .char_indices()
-            .take_while(|(at, _)| *at < error.len)
-            .count();
-        let marked = shown.chars().skip(before).take(wanted).map(cells).sum();
-        Self {
-            line: shown,
-            pad: " ".repeat(pad),
-            carets: usize::max(marked, 1),
-        }
+        Ok(())
     }
 }
 

@@ -52,7 +52,7 @@ mod tests {
         let text = format!(
             "targets: [{{provider: p, model: our-8b}}]\nproviders: {{p: {{type: openai}}}}\n{profiles}"
         );
-        ContractSpec::parse("c.yaml", &text, &[]).map_err(|errors| errors.render())
+        ContractSpec::parse("c.yaml", &text, &[]).map_err(|errors| errors.to_string())
     }
 
     fn contract(profiles: &str) -> ExecutionContract {

@@ -73,7 +73,7 @@ impl<'f> Folder<'f> {
 
     pub(super) fn spec(&self, name: &str, sets: &[&str]) -> ContractSpec {
         let read = self.read(name, sets);
-        read.unwrap_or_else(|errors| panic!("{}", errors.render()))
+        read.unwrap_or_else(|errors| panic!("{errors}"))
     }
 
     /// The faults of a file: where, and which rule.

@@ -66,8 +66,7 @@ tokenizer: null
 "#;
 
 fn made(text: &str, targets: Vec<TargetCapability>) -> ExecutionContract {
-    let spec =
-        ContractSpec::parse("c.yaml", text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
+    let spec = ContractSpec::parse("c.yaml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
     let manifest = CapabilityManifest {
         targets,
         ..CapabilityManifest::default()

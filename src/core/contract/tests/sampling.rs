@@ -25,7 +25,7 @@ context_budget: {context_window: 50000}
 
 fn read(text: &str, sets: &[&str]) -> Result<ContractSpec, String> {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    ContractSpec::parse("c.yaml", text, &sets).map_err(|errors| errors.render())
+    ContractSpec::parse("c.yaml", text, &sets).map_err(|errors| errors.to_string())
 }
 
 fn made(text: &str, sets: &[&str]) -> Result<ExecutionContract, String> {

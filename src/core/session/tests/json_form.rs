@@ -239,10 +239,10 @@ fn what_tool_servers_say_is_scrubbed_by_the_session() {
     )];
     let messages = RunStarted::opening("", "How late is it?");
     let started = RunStarted {
-        bring_up: vec![BringUpFault {
-            detail: format!("it says {secret}"),
-            server: "b".to_owned(),
-        }],
+        bring_up: vec![BringUpFault::new(
+            "b".to_owned(),
+            format!("it says {secret}"),
+        )],
         tool_servers: said.clone(),
         ..RunStarted::new(&contract, run_id, messages, 0)
     };

@@ -16,14 +16,19 @@ use crate::view::servers::{
 use crate::view::tree_usage::UsageTotals;
 use crate::view::turns::{Activity, Turn};
 use crate::view::{
-    Approvals, Call, CallEnd, Departure, Execution, Preflight, Report, ReportFault, Request,
-    RunStart, TreeUsage,
+    Approvals, Call, CallEnd, Departure, Execution, Preflight, Refusal, Report, ReportFault,
+    Request, RunStart, TreeUsage,
 };
 
 impl RunView {
     /// States which workflow and which step of it the run stands below: `review-notes:summary`. No entry of the run says it.
     pub fn below_step(&mut self, path: String) {
         self.step_path = Some(path);
+    }
+
+    /// Returns the cause for which calls of the last refused message were refused.
+    pub fn refusal(&self) -> Option<Refusal> {
+        Some(self.last_refusal.as_ref()?.0)
     }
 
     /// The workflow and the step that it stands below, where that was stated.

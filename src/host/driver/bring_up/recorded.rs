@@ -168,7 +168,7 @@ pub(in crate::driver) async fn bring_up_again(
         changed = running.expect_pins(pins_of(contract));
         let differences = changed_offers(contract, &offered, &changed).into_iter();
         differing = differences
-            .map(|(server, detail)| BringUpFault { detail, server })
+            .map(|(server, detail)| BringUpFault::new(server, detail))
             .collect();
     }
     Ok(BroughtUp {
@@ -303,10 +303,11 @@ fn missing_server(contract: &ExecutionContract, offer: &Offer) -> Option<BringUp
     });
     let (name, _) = missing.next()?;
     let fault = offer.faults.iter().find(|fault| fault.server == *name);
-    Some(fault.cloned().unwrap_or_else(|| BringUpFault {
-        detail: "it is not in the file".to_owned(),
-        server: name.clone(),
-    }))
+    Some(
+        fault
+            .cloned()
+            .unwrap_or_else(|| BringUpFault::new(name.clone(), "it is not in the file".to_owned())),
+    )
 }
 
 /// The pin of every tool of a contract.

@@ -160,7 +160,7 @@ pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
         Mismatch::Server(fault) => DriverError::ServerDown {
             root: Box::new(run_id.clone()),
             run_id,
-            fault,
+            fault: Box::new(fault),
         },
         Mismatch::Tokenizer(reason) => DriverError::NoTokenizer { reason, run_id },
         Mismatch::Workspace(path) => DriverError::OtherWorkspace { run_id, path },

@@ -301,7 +301,7 @@ impl Offer {
         contract: &ExecutionContract,
     ) -> Vec<BringUpFault> {
         let differences = spec.pinned.differences(contract).into_iter();
-        let differences = differences.map(|(server, detail)| BringUpFault { detail, server });
+        let differences = differences.map(|(server, detail)| BringUpFault::new(server, detail));
         let mut faults: Vec<BringUpFault> =
             self.faults.iter().cloned().chain(differences).collect();
         faults.sort_by(|one, other| one.server.cmp(&other.server));

@@ -74,5 +74,6 @@ pub(super) fn unauthorized(
 ) -> Option<ToolServerError> {
     let need = authorization?.need()?;
     let reason = need.remedy(name);
-    Some(ToolServerError::Unauthorized { reason })
+    let scopes = Some(need.lacking_scopes().to_vec());
+    Some(ToolServerError::Unauthorized { reason, scopes })
 }

@@ -121,6 +121,7 @@ impl Connection {
             }
             Err(_) => Err(NotIntroduced {
                 error: ToolServerError::TimedOut {
+                    grants: String::new(),
                     output: tail.clauses(),
                     step: "initialise",
                     longest_ms: INITIALISE_MS,

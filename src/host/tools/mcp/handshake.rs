@@ -108,6 +108,7 @@ pub(super) async fn reach<T, E: Error + 'static>(
             },
         }),
         Err(_) => Err(ToolServerError::TimedOut {
+            grants: String::new(),
             output: String::new(),
             step: "initialise",
             longest_ms: INITIALISE_MS,
@@ -129,6 +130,7 @@ pub(super) fn not_introduced(
     };
     if let ClientInitializeError::ConnectionClosed(_) = error {
         return ToolServerError::Exited {
+            grants: String::new(),
             status: "it closed the connection".to_owned(),
             output: tail.clauses(),
         };

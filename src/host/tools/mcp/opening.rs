@@ -96,7 +96,7 @@ async fn begin_child(
         Ok(connection) => return Ok(Ok((connection, process))),
         Err(failed) => failed,
     };
-    if let ToolServerError::Exited { status, output } = &mut failed.error {
+    if let ToolServerError::Exited { status, output, .. } = &mut failed.error {
         let ended = process.ended(STATUS_GRACE).await;
         if let Some(reason) = not_confined(program, ended, output) {
             let reason = reason.to_owned();
@@ -109,13 +109,13 @@ async fn begin_child(
         failed.next = failed.next.filter(|_| !input.is_unread());
     }
     #[cfg(target_os = "linux")]
-    if let ToolServerError::Exited { output, .. } | ToolServerError::TimedOut { output, .. } =
-        &mut failed.error
+    if let ToolServerError::Exited { grants, output, .. }
+    | ToolServerError::TimedOut { grants, output, .. } = &mut failed.error
         && let Some(profile) = program.sandbox
     {
         // The paths that the server named and could not use, each with the line of the contract that grants it.
         let missing = missing_grants(profile, program.args, output);
-        output.insert_str(0, &scrub.text(&missing));
+        *grants = scrub.text(&missing).into_owned();
     }
     Ok(Err(failed))
 }

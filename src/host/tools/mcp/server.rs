@@ -22,7 +22,7 @@ use super::pending::PendingResponse;
 use super::response::{NoResponse, Response};
 use super::{call_result, opening, tool_list};
 use crate::tools::envelope::ToolResponse;
-use crate::tools::oauth::Authorization;
+use crate::tools::oauth::{Authorization, Need};
 use crate::tools::offer::{self, Offer, changed};
 use crate::tools::process::{Process, Program};
 use crate::tools::{CallTerms, ToolServerError};
@@ -209,8 +209,10 @@ impl McpServer {
                 }
                 ListFault::NoResponse(NoResponse::Unauthorized) => ToolServerError::Unauthorized {
                     reason: self.remedy(),
+                    scopes: self.need().map(|need| need.lacking_scopes().to_vec()),
                 },
                 ListFault::NoResponse(NoResponse::TimedOut) => ToolServerError::TimedOut {
+                    grants: String::new(),
                     longest_ms: LIST_MS,
                     output: self.connection.output(),
                     step: LIST,
@@ -447,11 +449,14 @@ impl McpServer {
     /// The missing authorization and what to do about it.
     fn remedy(&self) -> String {
         let name = self.prefix.trim_end_matches('_');
-        let need = self.authorization.as_ref().and_then(|known| known.need());
-        need.map_or_else(
+        self.need().map_or_else(
             || "the server wants authorization".to_owned(),
             |need| need.remedy(name),
         )
+    }
+
+    fn need(&self) -> Option<Need> {
+        self.authorization.as_ref().and_then(|known| known.need())
     }
 
     fn offered(&self) -> MutexGuard<'_, Offered> {

@@ -80,10 +80,20 @@ pub(in crate::tools) enum Renewal {
 }
 
 impl Need {
+    /// The scopes that the token lacks, as the server names them.
+    pub(in crate::tools) fn lacking_scopes(&self) -> &[String] {
+        let scopes = self.challenge.scopes.as_slice();
+        if self.challenge.insufficient_scope {
+            scopes
+        } else {
+            &[]
+        }
+    }
+
     /// What to do, in one sentence; `name` is the server's in the contract.
     pub(in crate::tools) fn remedy(&self, name: &str) -> String {
-        let scopes = &self.challenge.scopes;
-        let is_short = self.challenge.insufficient_scope && !scopes.is_empty();
+        let scopes = self.lacking_scopes();
+        let is_short = !scopes.is_empty();
         let scope = if is_short {
             format!(" --scope '{}'", scopes.join(" "))
         } else {

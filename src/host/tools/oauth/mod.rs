@@ -27,7 +27,7 @@ mod stored;
 mod web;
 mod well_known;
 
-pub(in crate::tools) use authorization::{Authorization, Renewal};
+pub(in crate::tools) use authorization::{Authorization, Need, Renewal};
 pub(in crate::tools) use challenge::Challenge;
 pub(crate) use client::{ClientTerms, Exchange};
 pub use fault::OAuthFault;

@@ -27,7 +27,7 @@ const transcript = (() => {
     input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; wait: until_ms;
     event: at_ms event;
     inherited: labels messages; run_started: addresses? bring_up confinement? contract_hash inherited? intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
-    bring_up: detail server; parent: call? head run_id; probed: targets; targets: detail properties? responsive server_headers?;
+    bring_up: cause? detail scopes? server; parent: call? head run_id; probed: targets; targets: detail properties? responsive server_headers?;
     messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
     tool_calls: arguments fault? id name raw_payload? source_model;
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
@@ -58,7 +58,7 @@ const transcript = (() => {
     estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
     rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
     reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks confinement returned.content dropped_targets effects exchanges files flow messages parts properties seen
-    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
+    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels matched notices scopes steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
     dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
     nothing: cancel.value cancelled.value finish.value off.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value`
     .split(";").flatMap((row) => {

@@ -21,8 +21,8 @@ use monolith_host::inference::{Probe, answer_at, probe_address};
 use monolith_host::telemetry::with_short_log;
 use monolith_service::check::failures::failures;
 use monolith_service::contract_file::ContractFile;
-use monolith_service::down_server::for_server;
 use monolith_service::error::ServiceError;
+use monolith_service::remedy::{Commands, ServerRemedy};
 use monolith_service::text::command::{command, typed_word};
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::counted;
@@ -111,8 +111,7 @@ impl Needs {
         }
         let preview = preview_of(app, file, spec, true)?;
         let file = typed_word(&file.name().display().to_string());
-        let login = |words: &str| command(&format!("monolith {words} --contract {file}"));
-        let mut found = tool_servers(&preview, login);
+        let mut found = tool_servers(&preview, &Commands::of_file(app, file));
         found.extend(keys(&preview));
         progress(app, "asking the servers of its models");
         found.extend(answering(&preview)?);
@@ -195,12 +194,13 @@ fn down(preview: &Preview) -> impl Iterator<Item = &str> {
 fn other_tool_faults(preview: &Preview) -> Option<String> {
     let faults = tool_faults_with(&preview.contract, &Validators::default());
     let of_down = |fault: &TermFault| {
-        down(preview).any(|server| match fault.path.as_deref() {
-            Some("allowed_tools") => fault.text.contains(&format!("`{server}__")),
-            path => {
-                let terms = preview.contract.servers.get(server);
-                path == terms.map(|terms| terms.kind.place(server)).as_deref()
+        down(preview).any(|server| {
+            if let Some(tool) = &fault.tool {
+                let own = tool.strip_prefix(server);
+                return own.is_some_and(|own| own.starts_with("__"));
             }
+            let terms = preview.contract.servers.get(server);
+            fault.path == terms.map(|terms| terms.kind.place(server))
         })
     };
     let others = faults.iter().filter(|(_, fault)| !of_down(fault));
@@ -208,7 +208,7 @@ fn other_tool_faults(preview: &Preview) -> Option<String> {
     (!others.is_empty()).then(|| others.join("; "))
 }
 
-fn tool_servers(preview: &Preview, login: impl Fn(&str) -> String) -> Vec<Finding> {
+fn tool_servers(preview: &Preview, commands: &Commands<'_>) -> Vec<Finding> {
     let offered = CapabilityManifest::recorded_in(&preview.contract).servers;
     let one = |(server, terms): (&String, &ServerCapability)| {
         let detail = format!("tool server {server}");
@@ -221,7 +221,8 @@ fn tool_servers(preview: &Preview, login: impl Fn(&str) -> String) -> Vec<Findin
         let fault = preview.faults.iter().find(|fault| fault.server == *server);
         let why = fault.map(|fault| format!(": {}", with_short_log(&fault.detail, "")));
         let why = why.unwrap_or_default();
-        let fix = fault.map(|fault| for_server(&preview.contract, fault, &login));
+        let fix =
+            fault.map(|fault| ServerRemedy::of_fault(&preview.contract, fault).words(commands));
         let fix = fix.unwrap_or_else(|| "look at its log".to_owned());
         wrong(NAME, format!("{detail} did not come up{why}"), fix)
     };

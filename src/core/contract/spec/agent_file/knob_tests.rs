@@ -163,7 +163,7 @@ fn a_number_out_of_its_range_is_clamped_with_a_note_and_a_count_is_refused() {
         "maxOutputTokens",
     ] {
         let said = refused(&format!("---\nmodels: [openai/m]\n{count}: -1\n---\nHi"));
-        assert!(said.contains(&format!("error: {count}: ")), "{said}");
+        assert!(said.contains(&format!(": {count}: ")), "{said}");
     }
 }
 
@@ -189,7 +189,7 @@ fn a_knob_is_switched_off_by_a_word() {
     }
     let said = refused("---\nmodels: [openai/m]\ntemperature: undefined\n---\nHi");
     let words = [
-        "error: temperature: ",
+        ": temperature: ",
         "switches it off: ",
         "unset",
         "off",

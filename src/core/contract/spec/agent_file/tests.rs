@@ -224,7 +224,7 @@ fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows
     let said = refused("---\nmodels: [openai/m]\ntools: [safe__write_file]\n---\nHi");
     assert!(
         said.contains(
-            "tools: `toolsDenied` of the tool server `safe` denies `write_file`\n --> a.ai:3:9"
+            "a.ai:3:9: tools: `toolsDenied` of the tool server `safe` denies `write_file`"
         ),
         "{said}"
     );
