@@ -29,7 +29,6 @@ use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
 use monolith_service::error::input::InputFault;
 use monolith_service::exit::Exit;
-use monolith_service::remedy::proof_rule;
 use monolith_service::secrets::without_secrets;
 use monolith_service::source::Source;
 use monolith_service::text::command::typed_again;

@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ended::{Broken, Ended};
 use super::run::{Conduct, drive};
-use super::unproven::proof_rule;
+use crate::remedy::proof_rule;
 use crate::begun_below::run_of_agent;
 use crate::contract_file::ContractFile;
 use crate::error::ServiceError;
