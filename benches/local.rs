@@ -1,4 +1,4 @@
-//! What the embedded model costs: masks, prompts, decoding, waiting for the first token, memory.
+//! A benchmark of the embedded model: masks, prompts, decoding, time to the first token, memory.
 //!
 //! `MONOLITH_TEST_MODEL=FILE.gguf cargo bench --features local --bench local` prints one line each. With
 //! `MONOLITH_LLAMA_SERVER=PROGRAM` a llama-server reads the same file with as many threads in the same run, for comparison.
@@ -40,7 +40,7 @@ const WINDOW: u32 = 4096;
 const TURNS: usize = 5;
 /// Tokens of an answer that the decoding speed is taken from.
 const DECODED: u64 = 96;
-/// How long the tools of a run take that reads the last answer meanwhile.
+/// Duration of the tool calls of a run that reads the last answer meanwhile.
 const TOOL: Duration = Duration::from_secs(2);
 /// As the engine has it.
 const BATCH: u32 = 128;
@@ -139,7 +139,7 @@ fn contract(gate: bool, seed: u64) -> (String, ExecutionContract) {
     (spec.task.unwrap_or_default(), contract)
 }
 
-/// What one request took.
+/// Outcome of one request.
 struct Answer {
     /// Until the first text that the model had to be asked for: behind a closed gate a call's beginning comes at once.
     first: Duration,
@@ -199,7 +199,7 @@ fn opening(contract: &ExecutionContract, task: &str) -> Vec<Arc<AgentMessage>> {
     opening.into_iter().map(Arc::new).collect()
 }
 
-/// What a mask costs, over calls behind a closed gate.
+/// Measures the cost of a mask, over calls behind a closed gate.
 async fn masks(backend: &Backend, cost: &EngineCost) {
     let (mut tokens, mut whole) = (0, Duration::ZERO);
     for seed in 0..10 {
@@ -235,7 +235,7 @@ async fn speeds(backend: &Backend) -> (f64, f64) {
     (prompt, decoding)
 }
 
-/// How long the first token takes in each turn of a run of calls; between two turns a tool works for as long as `pause`.
+/// Measures the time to the first token in each turn of a run of calls. A tool works for `pause` between two turns.
 async fn turns(backend: &Backend, cost: &EngineCost, pause: Duration) {
     let probe = backend.probe(&[], &CancellationToken::new()).await;
     assert!(probe.responsive, "{}", probe.detail);
@@ -259,8 +259,8 @@ async fn turns(backend: &Backend, cost: &EngineCost, pause: Duration) {
     }
 }
 
-/// What llama.cpp does in this build with nothing of ours around it: the same prompt in the same batches, then as many tokens
-/// one by one, none of them drawn. In a process of its own, for llama.cpp is begun once in each.
+/// Measures bare llama.cpp in this build: the same prompt in the same batches, then as many tokens one by one, without
+/// sampling. It uses a separate process because llama.cpp is initialised once per process.
 fn floor_of(model: &std::ffi::OsStr) -> (f64, f64) {
     let program = std::env::current_exe().expect("this program");
     let mut child = Command::new(program);

@@ -138,7 +138,7 @@ pub fn transcript() -> Result<String, Box<dyn Error>> {
     Ok(transcript)
 }
 
-/// What the tool of this host offers.
+/// Returns the tools that this host offers.
 fn tools() -> CapabilityManifest {
     let time = ToolCapability {
         annotations: json!({"readOnlyHint": true}),

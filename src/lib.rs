@@ -35,9 +35,9 @@
 //! # Driven runs
 //!
 //! [`host::prepare`] brings up what a [`host::RunRequest`] needs in a [`host::Environment`]: tool servers, scripts, keys.
-//! [`host::drive`] brings the run to its end, with monolith's own clients, tools and [`host::Store`], while a [`host::Observer`]
-//! sees each entry, [`host::EntryLines`] as lines of JSON. [`host::reopen`] and [`host::prepare_resume`] go on with a run that was left. All of them
-//! need a tokio runtime.
+//! [`host::drive`] brings the run to its end, with monolith's own clients, tools and [`host::Store`], while a
+//! [`host::Observer`] sees each entry, [`host::EntryLines`] as lines of JSON. [`host::reopen`] and [`host::prepare_resume`]
+//! resume an unfinished run. All of them need a tokio runtime.
 //!
 //! A [`host::HostTool`] is a closure of the program as a tool. `examples/embed.rs` has all of this, and docs/recipes/embedding.md explains it.
 //!

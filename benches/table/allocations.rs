@@ -18,7 +18,7 @@ pub struct Counted;
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
-/// How many allocations, growth of earlier ones included, this thread has asked for so far.
+/// Returns the number of allocations that this thread has requested so far. A growing allocation counts again.
 pub fn count() -> u64 {
     COUNT.get()
 }

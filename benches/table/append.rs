@@ -24,7 +24,7 @@ const MOST_IN_BATCH: usize = 512;
 const CONTRACT: &str = "task: hi\ntargets: [{provider: demo, model: script}]\n\
     providers: {demo: {type: scripted, file: none.jsonl}}\n";
 
-/// What one form of the bench measures: numbers of runs, and how many appends of all of them together.
+/// The load of one form of the bench: the number of runs, and of appends of all of them together.
 struct Load {
     appends: usize,
     durability: Durability,
@@ -216,7 +216,7 @@ impl Load {
     }
 }
 
-/// What the appends of one measurement took.
+/// The measurements of the appends of one load.
 struct Took {
     all: Duration,
     commits: u64,

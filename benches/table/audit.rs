@@ -62,7 +62,7 @@ pub fn rows(turns: u64) -> Vec<Row> {
     vec![verify, replay]
 }
 
-/// What packed texts of entries are packed against.
+/// The dictionary of compressed entry texts.
 const DICTIONARY: &[u8] = include_bytes!("../../src/host/store/sqlite/entry_dictionary.txt");
 /// The bytes before the LZ4 block: a check, the way of packing, and the length of the text.
 const HEAD_BYTES: usize = 9;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What is kept of a bare loop.
+/// The record that a bare loop keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     Nothing,

@@ -1,4 +1,5 @@
-//! What an entry costs: the machine's decision beside a bare transition of statig, and its seal beside hashing the same bytes.
+//! The cost of an entry: the machine's decision against a bare transition of statig, and its seal against hashing the same
+//! bytes.
 //!
 //! Two things should hold: an entry costs a small multiple of its floor, and an entry late in a long run costs what one early in it does.
 
@@ -63,7 +64,7 @@ pub fn rows() -> Vec<Row> {
     vec![decide, seal]
 }
 
-/// What a turn takes beside its time: entries, bytes of entries, allocations; early and late in a run of so many windows of turns.
+/// Returns the counts of a turn, early and late in a run of so many windows of turns: entries, bytes of entries, allocations.
 pub fn counts(turns: u64, windows: u64) -> [[f64; 3]; 2] {
     let mut bench = Bench::new();
     let early = bench.turns(turns);
@@ -73,7 +74,7 @@ pub fn counts(turns: u64, windows: u64) -> [[f64; 3]; 2] {
     [early, bench.turns(turns)].map(|cost| cost.of_a_turn(turns))
 }
 
-/// What a window of turns cost.
+/// The cost of a window of turns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     allocations: u64,

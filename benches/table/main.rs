@@ -1,4 +1,4 @@
-//! What monolith costs, as multiples of floors that are measured in the same run. `bare` is the floor of whole runs.
+//! The costs of monolith, as multiples of floors that are measured in the same run. `bare` is the floor of whole runs.
 
 #![allow(
     clippy::expect_used,

@@ -36,7 +36,7 @@ fn whole(runs: u64) -> String {
     line(&format!("{runs}"), folder.path(), runs, cost)
 }
 
-/// Kills the process once every run is open, and lets another one go on with all of them.
+/// Kills the process once every run is open, then resumes all of them in another process.
 fn killed(runs: u64) -> String {
     let server = Server::start();
     let folder = folder(&server, runs);
@@ -91,7 +91,7 @@ fn heads(store: &Path) -> rusqlite::Result<HashMap<String, i64>> {
     heads.collect()
 }
 
-/// How long it takes until each run has a further entry; `None` if that was not seen before the end.
+/// Returns the time until each run has a further entry, or `None` if the end came before that was seen.
 fn all_resumed(store: &Path, before: &HashMap<String, i64>, done: &AtomicBool) -> Option<Duration> {
     let start = Instant::now();
     while !done.load(Ordering::Relaxed) {
@@ -104,7 +104,7 @@ fn all_resumed(store: &Path, before: &HashMap<String, i64>, done: &AtomicBool) -
     None
 }
 
-/// How many runs have an entry, and how many have ended; none as long as there is no store.
+/// Returns how many runs have an entry and how many have ended. Fails as long as there is no store.
 fn begun_and_ended(store: &Path) -> rusqlite::Result<[i64; 2]> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(store, flags)?;

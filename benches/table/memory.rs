@@ -31,7 +31,7 @@ pub fn run(base_url: &str, folder: &Path) {
     assert!(!entries.is_empty(), "a run has entries");
 }
 
-/// What bring-up finds: the tool that reads a file.
+/// Returns the result of bring-up: the tool that reads a file.
 pub fn with_read_file() -> CapabilityManifest {
     let tool = ToolCapability {
         annotations: serde_json::Value::Null,

@@ -1,4 +1,4 @@
-//! What a process costs, as the kernel counted it. Linux only.
+//! The cost of a process, as the kernel counted it. Linux only.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,7 +11,7 @@ use nix::sys::time::TimeVal;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
-/// What one process cost from its start to its end.
+/// The cost of one process from its start to its end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// Processor time, of the user and of the kernel, its ended children included.

@@ -1,22 +1,22 @@
 //! A row of the table: what something costs, as a multiple of its floor, both measured in turns.
 
-/// How often each side is measured.
+/// Number of measurements of each side.
 pub const PAIRS: usize = 5;
 
 /// One row.
 #[derive(Debug)]
 pub struct Row {
     pub name: String,
-    /// What it is compared with, and what is compared.
+    /// The baseline: its name and the work that is compared.
     pub floor: String,
     /// Cost by floor, of each pair, sorted.
     pub ratios: Vec<f64>,
-    /// What one unit costs in the median, as a text with its unit.
+    /// Median cost of one unit, as text with its unit.
     pub cost: String,
     pub limit: Option<Limit>,
 }
 
-/// What a ratio must keep.
+/// A bound on a ratio.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
     AtMost(f64),
@@ -50,7 +50,7 @@ impl Row {
             .unwrap_or(f64::NAN)
     }
 
-    /// Whether the median keeps the limit; true where there is none.
+    /// Returns true if the median keeps the limit, or if there is no limit.
     pub fn holds(&self) -> bool {
         match self.limit {
             None => true,

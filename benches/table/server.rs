@@ -1,8 +1,9 @@
 //! A model server on loopback whose answers do not depend on what it is asked: so many calls of `read_file`, then an answer.
 //!
-//! A request goes to `/TURNS/NAME/v1/chat/completions`; the requests of one NAME are counted, so any number of runs may ask at once. A
-//! NAME of `-` and a number N is that of N runs under one contract, which their conversations distinguish; until all N have asked once,
-//! each answer takes its time. The server is a process of its own, so that its time is not the time of what asks.
+//! A request goes to `/TURNS/NAME/v1/chat/completions`. The server counts the requests of each NAME, so any number of runs may
+//! ask at once. A NAME of `-` and a number N stands for N runs under one contract; their conversations tell them apart. Until
+//! all N have asked once, each answer is delayed. The server is a separate process, so that its time does not count as the
+//! client's time.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -15,13 +16,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::process::{begun, this_program};
 
-/// What the model asks for, again and again.
+/// The file that the model asks for, again and again.
 pub const FILE: &str = "a.txt";
 
-/// How long an answer takes as long as not all runs of a NAME have asked.
+/// Delay of an answer until all runs of a NAME have asked.
 const UNTIL_ALL_HAVE_ASKED: Duration = Duration::from_millis(200);
 
-/// A server in a process of its own; it ends when this is dropped.
+/// A server in a separate process; dropping this value ends it.
 pub struct Server {
     child: Child,
     port: u16,
@@ -49,7 +50,7 @@ impl Drop for Server {
     }
 }
 
-/// How many requests each run has made; under a NAME of many runs, how many of them have asked.
+/// Number of requests of each run; under a NAME of many runs, the number of runs that have asked.
 type RequestCounts = Arc<Mutex<HashMap<String, u64>>>;
 
 /// Serves until its input ends.
@@ -131,7 +132,7 @@ async fn answer(stream: TcpStream, asked: RequestCounts) -> Option<()> {
     }
 }
 
-/// How many requests have been counted under that name, so many more than before.
+/// Adds `more` requests to the count of that name and returns the new count.
 fn count(asked: &RequestCounts, name: String, more: u64) -> Option<u64> {
     let mut asked = asked.lock().ok()?;
     let asked = asked.entry(name).or_default();

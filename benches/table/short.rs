@@ -25,7 +25,7 @@ pub fn judge() {
     println!("counts of a turn hold: {commits} commits, {pages:.1} pages");
 }
 
-/// What a turn takes of the machine and the chain: its name, then early and late in a run.
+/// Returns the per-turn counts of the machine and the chain: the name, then early and late in a run.
 fn decisions((turns, windows): (u64, u64)) -> impl Iterator<Item = (&'static str, f64, f64)> {
     let names = ["entries", "bytes of entries", "allocations"];
     let [early, late] = decide::counts(turns, windows);
@@ -41,7 +41,7 @@ pub fn print_decisions() {
     }
 }
 
-/// What a turn writes.
+/// Prints a turn's writes.
 pub fn print_writes() {
     let [commits, pages] = whole::commits_and_pages();
     println!(

@@ -1,4 +1,4 @@
-//! What SQLite wrote, as its write-ahead log shows it: a count that no other process disturbs.
+//! The writes of SQLite, read from its write-ahead log. No other process disturbs this count.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub struct Written {
     pub pages: u64,
 }
 
-/// What the log beside `database` holds since it was begun anew.
+/// Returns the contents of the log of `database` since its last restart.
 pub fn written(database: &Path) -> Written {
     let mut path = database.as_os_str().to_owned();
     path.push("-wal");

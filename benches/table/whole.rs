@@ -23,7 +23,7 @@ struct Pair {
     limit: f64,
 }
 
-/// Which form of monolith runs.
+/// The form of monolith that runs.
 #[derive(Clone, Copy)]
 enum Ours {
     /// A host on `Session`, whose store is its memory.
@@ -87,13 +87,13 @@ pub fn rows(lengths: &[u64]) -> Vec<Row> {
 }
 
 impl Ours {
-    /// Whether the comparison with that role is one that has a limit: a store beside none is shown only.
+    /// True if the comparison with that role has a limit. A run with a store is only shown next to a loop without one.
     fn has_limit(self, role: &str) -> bool {
         matches!(self, Self::Memory) || role != "bare"
     }
 }
 
-/// What a turn takes beside its time, of ours and of the loop with rows, as rows of a Markdown table.
+/// Measures a turn of ours and of the loop with rows beyond its time, as rows of a Markdown table.
 pub fn counts(lengths: &[u64]) -> Vec<String> {
     let server = Server::start();
     let line = |turns: u64, name: &str, (cost, size): (Cost, u64)| {
@@ -136,7 +136,7 @@ pub fn commits_and_pages() -> [f64; 2] {
     let [short, long] = TURNS.map(|turns| {
         let folder = recorded(&server, 1);
         let store = folder.path().join(RUNS);
-        // While it reads, the log is neither begun anew nor removed.
+        // While this connection reads, SQLite neither restarts nor removes the log.
         let reader = Connection::open(&store).expect("a database");
         reader.execute_batch("BEGIN").expect("a transaction");
         let tables = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0));
@@ -211,7 +211,7 @@ fn program(server: &Server, folder: &Path, turns: u64, durability: &str) -> Comm
     command
 }
 
-/// One loop in a process of its own, and the size of its database.
+/// Runs one loop in a separate process. Returns its cost and database size.
 fn bare(server: &Server, turns: u64, role: &str) -> (Cost, u64) {
     let folder = folder();
     let url = server.base_url(turns, &name(folder.path()));
@@ -227,7 +227,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// A name of its own for each run.
+/// Returns a unique name for each run.
 fn name(folder: &Path) -> String {
     folder
         .file_name()

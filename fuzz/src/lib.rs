@@ -1,5 +1,5 @@
-//! What the fuzz targets do with their bytes, one function a target. `tests/it/fuzz.rs` plays the seeds through the same
-//! functions in every test run.
+//! The bodies of the fuzz targets, one function per target. `tests/it/fuzz.rs` runs the seeds through the same functions in
+//! every test run.
 //!
 //! A function fails by panicking: in monolith, or here where something does not hold that must hold for any bytes.
 
@@ -10,7 +10,7 @@ use monolith_core::contract::{ContractSpec, ExecutionContract};
 use monolith_core::message::AdapterStatus;
 use monolith_core::transcript::{LineReader, VerifyOptions, verify_lines};
 
-/// What a target does with bytes.
+/// The body of a fuzz target.
 type Target = fn(&[u8]);
 
 /// The targets by name. One for each protocol is called `decode_` and the protocol.

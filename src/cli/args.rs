@@ -56,7 +56,7 @@ use monolith_host::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
     name = "monolith",
     version,
     long_version = LONG_VERSION.as_str(),
-    about = "Runs LLM agents as an explicit state machine under an immutable contract, and leaves a transcript that \
+    about = "Runs LLM agents as an explicit state machine under an immutable contract and records a transcript that \
              anyone can verify and replay.",
     help_template = FIRST_PAGE,
     before_help = USUAL_COMMANDS.as_str(),
@@ -69,10 +69,10 @@ use monolith_host::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// The file that keeps runs, instead of runs.db in the state folder
+    /// Store file to use instead of runs.db in the state folder
     #[arg(long, hide_short_help = true, global = true, value_name = "PATH")]
     pub(crate) store: Option<PathBuf>,
-    /// A file of configuration, in the place of .ai-agent.json here and beside the contract
+    /// Configuration file to use instead of .ai-agent.json in the current folder and next to the contract
     #[arg(long, hide_short_help = true, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -125,13 +125,13 @@ const TOPICS: [(&str, &[&str]); 5] = [
     ("More", &["demo", "migrate", "completions", "man"]),
 ];
 
-/// What the short page lists.
+/// The commands of the short page.
 static USUAL_COMMANDS: LazyLock<String> = LazyLock::new(|| {
-    let usual = listed("Commands, the usual ones (all: monolith --help)", &USUAL);
+    let usual = listed("Common commands (all: monolith --help)", &USUAL);
     usual.trim_end().to_owned()
 });
 
-/// What the long page lists.
+/// The commands of the long page.
 static ALL_COMMANDS: LazyLock<String> = LazyLock::new(|| {
     let topics = TOPICS.iter();
     let topics = topics.map(|(title, names)| listed(title, names));
@@ -155,121 +155,126 @@ fn listed(title: &str, names: &[&str]) -> String {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a contract or a task; the answer is on stdout
+    /// Run a contract or a task; print the answer on stdout
     ///
-    /// Everything else is on stderr.
+    /// Everything else goes to stderr.
     Run(RunArgs),
-    /// Go on from the end of a run with a new message
+    /// Continue a finished run with a new message
     Continue(ContinueArgs),
-    /// A conversation on the terminal: each message is a run
+    /// Chat on the terminal; each message is a run
     Chat(ChatArgs),
-    /// Go on with a run that was suspended, or whose process died
+    /// Resume a run that was suspended or whose process died
     Resume(ResumeArgs),
-    /// Allow or refuse the call that a run waits with
+    /// Approve or deny the call that a run is waiting on
     Approve(ApproveArgs),
-    /// Refuse the call that a run waits with
+    /// Deny the call that a run is waiting on
     Deny(DenyArgs),
-    /// List the calls of all runs that wait for a person
+    /// List the calls of all runs that are waiting for approval
     Approvals(ApprovalsArgs),
-    /// Decide a recorded run again and compare, byte for byte
+    /// Replay a recorded run and compare it byte for byte
     Replay(ReplayArgs),
-    /// Check that a transcript is as it was written
+    /// Verify the hashes and signatures of a transcript
     Verify(VerifyArgs),
-    /// Show a run: what happened, what it used, how it ended
+    /// Show what a run did, what it used and how it ended
     Show(ShowArgs),
-    /// List runs, the newest first
+    /// List runs, newest first
     List(ListArgs),
-    /// Give the files that built-in tools changed back what they held
+    /// Revert file changes made by built-in tools
     ///
-    /// What tools of servers changed is not known, and stays; those that ran are named. A file that something else has changed since stays, and is named; so does one whose content was not kept.
+    /// Restores the files that built-in tools changed. Changes made by tools of servers are unknown and stay; undo names the
+    /// tools that ran. A file also stays, and is named, if something else has changed it since or if its old content was not
+    /// kept.
     Undo(UndoArgs),
-    /// Write a run as a file that anyone can verify
+    /// Export a run to a file that anyone can verify
     Export(ExportArgs),
-    /// Take transcript files that verify into the store
+    /// Verify transcript files and import them into the store
     Import(ImportArgs),
-    /// Erase bytes of a run, and leave a signed note of it
+    /// Erase bytes of a run and leave a signed note
     Erase(EraseArgs),
-    /// Delete a run, and leave a signed note of it
+    /// Delete a run and leave a signed note
+    ///
+    /// Also deletes the runs of its agents and steps. Forks and continuations stay.
     Delete(DeleteArgs),
-    /// Delete the runs that are older than an age
+    /// Delete finished runs older than a given age
     Prune(PruneArgs),
-    /// Bring the store of an older build to the newest format
+    /// Migrate the store of an older build to the newest format
     Migrate(MigrateArgs),
-    /// Look at a contract without running it
+    /// Check, show, hash or pin a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
-    /// Register agents, and select one for a task
+    /// Register agents and select one for a task
     #[command(subcommand)]
     Agent(AgentCommand),
-    /// Let a contract of a folder start what it names
+    /// Trust a contract file and the commands that it starts
     ///
-    /// A contract or a layer that is found and not named is asked about once, before it starts commands or says where keys go. This command trusts the
-    /// file as it is now, with the agents and layers that it uses: a change of one is asked about again.
+    /// monolith uses a contract or a layer (.ai-agent.json) that you name. If it finds one instead, it asks once before the
+    /// file can start commands or decide where keys go. This command trusts the file in its current state, with the agents
+    /// and layers that it uses. If one of them changes, monolith asks again.
     Trust(TrustArgs),
-    /// List the tools of a contract: names, servers, pins
+    /// List the tools of a contract with their servers and pins
     Tools(ToolsArgs),
-    /// Log in at tool servers
+    /// Manage logins to tool servers
     #[command(subcommand)]
     Mcp(McpCommand),
     /// Print the state machine
     Machine(MachineArgs),
-    /// Make, show or replace the key that signs the records
+    /// Generate, show and rotate signing keys
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Prove that no run was removed: the log of runs
+    /// Prove with the signed log of runs that no run was removed
     #[command(subcommand)]
     Log(LogCommand),
-    /// Play the conformance cases, or judge recorded responses
+    /// Run the conformance cases or check recorded responses
     #[command(subcommand)]
     Corpus(CorpusCommand),
-    /// Fetch, store and try embedded models
+    /// Download, store and test embedded models
     #[command(subcommand)]
     Model(ModelCommand),
-    /// What is known of families of models
+    /// Show the profiles of model families
     #[command(subcommand)]
     Profile(ProfileCommand),
-    /// What .ai-agent.json says here, and which file says it
+    /// Show the merged .ai-agent.json and which file sets each key
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Write a contract that works with what this machine has
+    /// Write a contract for a model that this machine can use
     Init(InitArgs),
-    /// Report what is here, what is missing, and how to get it
+    /// Report what works, what is missing and how to get it
     Doctor(DoctorArgs),
-    /// A scripted model, real tool calls, a real transcript
+    /// Run a demo: scripted model, real tool calls and transcript
     Demo(DemoArgs),
-    /// Print the completion script of a shell
+    /// Print a shell completion script
     Completions(CompletionsArgs),
-    /// Print the manual page, or write all of them
+    /// Print the manual page or write all pages to a folder
     Man(ManArgs),
-    /// Where a tool server runs, so that what it starts ends with it
+    /// Run a tool server and end its child processes with it
     #[command(name = SUPERVISE_COMMAND, hide = true)]
     Supervise {
-        /// The process that wants the server, the server, and its arguments
+        /// The client process, the server and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         given: Vec<OsString>,
     },
-    /// Where a command runs that is confined
+    /// Run a command in its sandbox
     #[command(name = SANDBOX_COMMAND, hide = true)]
     Sandbox {
-        /// The profile, the program, and its arguments
+        /// The profile, the program and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         given: Vec<OsString>,
     },
-    /// A tool server that never answers a call: what `corpus run --live` tries a model's patience with
+    /// Run a tool server that never answers, for `corpus run --live`
     #[command(name = SLOW_TOOL, hide = true)]
     SlowTool,
-    /// Where the template of an embedded model's file runs
+    /// Render the template of an embedded model's file
     #[cfg(feature = "local")]
     #[command(name = monolith_host::inference::TEMPLATE_COMMAND, hide = true)]
     Template,
-    /// Where a model's file is loaded for the first time
+    /// Load a model's file for the first time
     #[cfg(feature = "local")]
     #[command(name = monolith_host::inference::TRIAL_COMMAND, hide = true)]
     TryModel(TryModelArgs),
 }
 
 impl Command {
-    /// Whether one result document goes to stdout, whatever happens.
+    /// True if exactly one result document goes to stdout, whatever happens.
     pub(crate) const fn wants_result(&self) -> bool {
         match self {
             Self::Run(args) => args.json,
@@ -280,7 +285,7 @@ impl Command {
         }
     }
 
-    /// How the record of a run is kept, where the command always drives one.
+    /// Returns the recording options of a command that always drives a run.
     const fn recording(&self) -> Option<&RecordingArgs> {
         match self {
             Self::Run(args) => Some(&args.recording),
@@ -291,7 +296,7 @@ impl Command {
         }
     }
 
-    /// Whether checkpoints are not to be signed.
+    /// True if checkpoints stay unsigned.
     pub(crate) const fn is_unsigned(&self) -> bool {
         match (self.recording(), self) {
             (Some(recording), _) => recording.no_sign,
@@ -300,7 +305,7 @@ impl Command {
         }
     }
 
-    /// What is reported of a run beside its result.
+    /// Returns the options for reports besides the result.
     pub(crate) fn accounting(&self) -> AccountingArgs {
         match (self.recording(), self) {
             (Some(recording), _) => recording.accounting.clone(),
@@ -333,7 +338,7 @@ impl Cli {
         visible
     }
 
-    /// Whether a command line that is not understood asks for a result document.
+    /// True if a command line that does not parse asks for a result document.
     pub(crate) fn wanted_result(given: &[OsString]) -> bool {
         let understood = Self::command().ignore_errors(true);
         let matches = understood.try_get_matches_from(given).ok();
@@ -346,7 +351,7 @@ impl Cli {
     }
 }
 
-/// Whether an option of that name is given, also behind one that is not understood.
+/// True if an option of that name is given, even after an unknown option.
 fn has_long(given: &[OsString], name: &str) -> bool {
     let given = clap_lex::RawArgs::new(given);
     let mut cursor = given.cursor();

@@ -191,7 +191,8 @@ fn perform(
     }
 }
 
-/// The command line, parsed. The file of an agent in the place of a command is run: its first line may be `#!/usr/bin/env monolith` (001 §2).
+/// Parses the command line. An agent file given instead of a command is run: its first line may be `#!/usr/bin/env monolith`
+/// (001 §2).
 fn parsed(given: Vec<OsString>) -> (Vec<OsString>, Result<Cli, clap::Error>) {
     let parsed = Cli::try_parse_from(&given);
     let Some(again) = parsed

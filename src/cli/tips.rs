@@ -1,5 +1,5 @@
-//! What a person may have meant who typed what clap does not know: a key of a contract file as an option, a subcommand without the
-//! command that it belongs to, a task without quotes. Does not print.
+//! Tips for arguments that clap does not know: a key of a contract file as an option, a subcommand without its command, a task
+//! without quotes. Does not print.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,7 +14,7 @@ use monolith_service::text::command::shell_word;
 /// No headends are there yet.
 const NO_SERVERS: &str =
     "monolith answers no requests yet: each run is a command, 'monolith run AGENT.ai \"task\"'";
-/// How options of ai-agent begin that monolith has not, and what to do instead.
+/// Prefixes of ai-agent options that monolith lacks, with the alternatives.
 const OF_OTHERS: [(&str, &str); 10] = [
     ("--anthropic-completions", NO_SERVERS),
     ("--api", NO_SERVERS),
@@ -39,7 +39,7 @@ const OF_OTHERS: [(&str, &str); 10] = [
         "'--trace-mcp' writes what is asked of tool servers",
     ),
 ];
-/// How many characters of a task a tip repeats.
+/// Maximum number of characters of a task in a tip.
 const MOST_OF_A_TASK: usize = 40;
 
 /// Commands that take a text of several words as one argument.
@@ -128,7 +128,7 @@ pub(super) fn with_tip(
     fault
 }
 
-/// What was typed of that kind.
+/// Returns the text typed for that kind.
 fn typed(fault: &clap::Error, kind: ContextKind) -> Option<String> {
     match fault.get(kind) {
         Some(ContextValue::String(typed)) => Some(typed.clone()),
@@ -162,7 +162,7 @@ fn value_instead(option: &str, command: &clap::Command) -> Option<String> {
     Some(format!("it is a value: '--{long} {name}'"))
 }
 
-/// What to do instead of an option that ai-agent has and monolith has not (001 §8, §9, §11).
+/// Returns the alternative to an option that ai-agent has and monolith lacks (001 §8, §9, §11).
 fn of_other_programs(option: &str) -> Option<&'static str> {
     let option = option.split_once('=').map_or(option, |(name, _)| name);
     let known = OF_OTHERS.iter();
@@ -178,7 +178,7 @@ fn of_other_programs(option: &str) -> Option<&'static str> {
 fn set_instead(option: &str, command: &clap::Command, given: &[OsString]) -> Option<String> {
     let name = option.trim_start_matches('-');
     let key = nearest(&plain(name), settings())?;
-    // One that is misspelt may be an option of its own, which clap names.
+    // A misspelt option may mean another existing one, which clap suggests.
     let own = key.replace('_', "-");
     let mut arguments = command.get_arguments();
     let has_own = arguments.any(|argument| argument.get_long() == Some(own.as_str()));
@@ -262,7 +262,7 @@ fn one_text(given: &[OsString], program: &clap::Command) -> Option<String> {
     Some(format!("one task is one argument, in quotes{text}"))
 }
 
-/// How a run is named, where a command lacks one.
+/// Explains how to name a run, if a command lacks one.
 fn run_to_name(fault: &clap::Error, given: &[OsString], program: &clap::Command) -> Option<String> {
     let Some(ContextValue::Strings(missing)) = fault.get(ContextKind::InvalidArg) else {
         return None;
@@ -335,7 +335,7 @@ fn distance(left: &str, right: &str) -> usize {
     strsim::osa_distance(&short(left), &short(right))
 }
 
-/// Whether a word may be that name with a slip in it. The parser's own measure takes `undo` for `run`.
+/// True if a word may be a misspelling of that name. The parser's own measure takes `undo` for `run`.
 fn is_slip(typed: &str, known: &str) -> bool {
     distance(typed, known) <= (typed.chars().count() / 3).max(1)
 }

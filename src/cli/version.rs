@@ -1,4 +1,4 @@
-//! What the program states of itself: version, built-in parts, and the text below the list of commands.
+//! The program's statements about itself: version, built-in parts, and the text below the list of commands.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use super::ui::wrap::wrapped;
 use monolith_host::inference::BuiltInTokenizers;
 use monolith_service::error::code::ErrorCode;
 
-/// What `--version` says: which of the parts that a build may lack this one has.
+/// The output of `--version`: it states which optional parts this build has.
 pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let engine = if cfg!(feature = "local") {
         "built in"
@@ -26,7 +26,7 @@ pub(super) const HELP_WIDTH: usize = 80;
 
 /// The text below the list of commands on the short page.
 pub(super) const NEW_HERE: &str = "\
-New here? `monolith demo` needs no key and no network. --help says more.";
+New here? Try `monolith demo`; it needs no key and no network. More: --help";
 
 /// The text below it on the long page.
 pub(super) static AFTER_HELP: LazyLock<String> = LazyLock::new(|| {
@@ -38,14 +38,16 @@ pub(super) static AFTER_HELP: LazyLock<String> = LazyLock::new(|| {
 });
 
 const PLACES: &str = "\
-New here? `monolith demo` needs no key and no network.
+New here? Try `monolith demo`; it needs no key and no network.
 
-Relative paths in a contract begin in the folder of its file: workspace, file,
-and a command with a slash (./server). A server itself stands in the workspace.
+Relative paths in a contract start in the folder of the contract file:
+workspace, file, and a command with a slash (./server). A server runs in the
+workspace.
 
 Environment:
-  MONOLITH_HOME           The state folder: runs, keys, models, accounting;
-                          else the platform's (`monolith doctor` names it)
-  MONOLITH_LOG            Diagnostics on stderr: debug, monolith_host::tools=debug
-  MONOLITH_LOCAL_THREADS  Threads of an embedded model at most; else 1
-  NO_COLOR                No colours";
+  MONOLITH_HOME           State folder with runs, keys, models and accounting
+                          (default: the platform's; see `monolith doctor`)
+  MONOLITH_LOG            Log filter for stderr, such as debug or
+                          monolith_host::tools=debug
+  MONOLITH_LOCAL_THREADS  Maximum threads of an embedded model (default: 1)
+  NO_COLOR                Disables colours";

@@ -1,4 +1,4 @@
-//! What a case expects of the requests that a run sent.
+//! The expectations of a case about the requests that a run sent.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::model::with_nonce;
 use super::part_of::part_of;
 use monolith_core::message::Digest;
 
-/// What the body of one request holds; what is left out is not compared. `NONCE` stands for the nonce of the run.
+/// The expected body of one request; omitted parts are not compared. `NONCE` stands for the nonce of the run.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct AskText {

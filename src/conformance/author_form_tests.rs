@@ -18,7 +18,7 @@ fn changed(form: &AuthorForm<'_>, set: &str) -> Result<ExecutionContract, Change
     Ok(form.changed(&[set.to_owned()], &NoTokenizers)?.contract)
 }
 
-/// Where the contract that is made again differs, where it does.
+/// Returns the first difference of the contract that is made again, if any.
 fn difference(contract: &ExecutionContract, task: Option<&str>) -> Option<String> {
     let form = AuthorForm::of(contract, "its contract", task);
     let made = match form.and_then(|form| form.changed(&[], &NoTokenizers)) {

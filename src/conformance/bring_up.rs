@@ -13,13 +13,13 @@ use monolith_core::contract::{
 use monolith_core::kernel::{BringUpFault, RunStarted};
 use monolith_core::message::{Digest, RunId};
 
-/// What a run starts from.
+/// The start of a run.
 pub(super) struct BroughtUp {
     pub(super) contract: ExecutionContract,
     pub(super) started: RunStarted,
 }
 
-/// What became of a case's contract.
+/// The result of bringing up a contract.
 pub(super) enum BringUp {
     /// A contract, so a run.
     Made(Box<BroughtUp>),

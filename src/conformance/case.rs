@@ -15,7 +15,7 @@ use super::script::StepText;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
-    /// What it shows, as a sentence.
+    /// The shown behaviour, as a sentence.
     pub(super) name: String,
     /// Sections of docs/audit/semantics.md.
     pub(super) proves: Vec<String>,
@@ -25,13 +25,13 @@ pub(super) struct Case {
     /// Sentences of the machine's own contract, by their ids in `sentences_002.yaml`.
     #[serde(default)]
     pub(super) machine: Shown,
-    /// Whether its transcript is kept under replay/.
+    /// True if its transcript is kept under replay/.
     #[serde(default)]
     pub(super) golden: bool,
     /// Keys of a contract file, laid over the base.
     #[serde(default)]
     pub(super) contract: Option<Spanned<Map<String, Value>>>,
-    /// What bring-up found, laid over the base.
+    /// The results of bring-up, laid over the base.
     #[serde(default)]
     pub(super) servers: BTreeMap<String, ServerText>,
     /// Changes to the finished contract document.
@@ -42,7 +42,7 @@ pub(super) struct Case {
     #[serde(default)]
     pub(super) script: Vec<Spanned<StepText>>,
     pub(super) expect: Expect,
-    /// What plays the model, where it is not what the base says.
+    /// The casting of the model, if it differs from the base.
     #[serde(skip)]
     pub(super) casting: Option<Casting>,
 }
@@ -85,19 +85,19 @@ pub(super) struct DocumentText {
     /// Keys of the document and their new values.
     #[serde(default)]
     pub(super) set: Map<String, Value>,
-    /// Whether the hash in the document is made anew.
+    /// True if the document is hashed again.
     #[serde(default)]
     pub(super) reseal: bool,
-    /// Whether the driver was given the hash of another contract.
+    /// True if the driver got the hash of another contract.
     #[serde(default)]
     pub(super) started_with_other_hash: bool,
 }
 
-/// How the targets answer the probe.
+/// The targets' answers to the probe.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ProbeText {
-    /// Whether the probe is answered only by the step `probed`.
+    /// True if only the step `probed` answers the probe.
     pub(super) held: bool,
     /// For each target in order whether it answers; all do where nothing is said.
     pub(super) responsive: Vec<bool>,
@@ -170,7 +170,7 @@ fn is_sentence(contract: &str, text: &str) -> bool {
         if number(section) && word(subject) && !subject.is_empty() && number(n))
 }
 
-/// What is wrong with a case: its author is to blame.
+/// An error in a case, for its author to fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {rule}", file, At(*line))]
 pub struct CaseError {

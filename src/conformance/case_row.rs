@@ -12,14 +12,14 @@ use super::invariants;
 use super::metrics::Tally;
 use super::played::Played;
 
-/// What became of one case.
+/// The result of one case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CaseRow {
     /// `<group>/<name>`, followed by `@<profile>:<protocol>` where a profile plays it.
     pub id: String,
     /// The folder that the case stands in.
     pub group: String,
-    /// What it shows, as a sentence; empty where its file cannot be read.
+    /// The shown behaviour, as a sentence; empty if the file cannot be read.
     pub name: String,
     /// Sections of docs/audit/semantics.md that it proves.
     pub proves: Vec<String>,
@@ -33,13 +33,13 @@ pub struct CaseRow {
     pub expected: String,
     /// The end that came.
     pub got: String,
-    /// Whether everything is as expected and every invariant holds.
+    /// True if everything is as expected and every invariant holds.
     pub ok: bool,
-    /// What differs; empty where `ok`.
+    /// The differences; empty if `ok`.
     pub detail: Vec<String>,
 }
 
-/// What came of trying to play a case.
+/// The result of an attempt to play a case.
 pub(super) enum Tried {
     Played(Box<Played>),
     Refused(String),

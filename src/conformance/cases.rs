@@ -1,4 +1,4 @@
-//! The corpus as this build carries it. `MONOLITH_BLESS=1 cargo test --test it corpus` writes the list anew.
+//! The corpus of this build. `MONOLITH_BLESS=1 cargo test --test it corpus` regenerates the list.
 
 macro_rules! corpus {
     ($($group:literal: [$($name:literal,)*],)*) => {
@@ -9,7 +9,7 @@ macro_rules! corpus {
     };
 }
 
-/// What every case starts from.
+/// The base of every case.
 pub(super) const BASE: &str = include_str!("../../corpus/base.yaml");
 
 /// Every case: its id and its text, sorted by id.

@@ -1,4 +1,4 @@
-//! Which profile, provider and protocol play the model of a case.
+//! The profile, provider and protocol that play the model of a case.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use monolith_core::contract::{
 
 /// The window of a target whose profile knows none.
 const WINDOW: u64 = 32_768;
-/// What the cases call the one provider.
+/// The name of the one provider in cases.
 const PROVIDER: &str = "demo";
 
-/// What plays the model in a case: a profile, behind a provider, in a wire protocol.
+/// The player of the model in a case: a profile, behind a provider, in a wire protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Casting {
     pub(super) adapter: Adapter,
@@ -81,7 +81,7 @@ impl Casting {
         keys.insert("providers".to_owned(), json!({PROVIDER: provider}));
     }
 
-    /// What bring-up finds of the target: a script says itself which protocol it holds.
+    /// Returns the bring-up result for the target: a script itself states its protocol.
     pub(super) fn capability(&self) -> TargetCapability {
         let scripted = self.provider == ProviderType::Scripted;
         TargetCapability {
@@ -90,7 +90,7 @@ impl Casting {
         }
     }
 
-    /// Whether a contract with this target is made, speaks this protocol, and its requests can be written.
+    /// True if this target gives a contract that speaks this protocol, and its requests can be written.
     fn can_be_asked(&self) -> bool {
         let mut keys = json!({"task": "t", "tool_policy": "forbidden"});
         self.lay_over(&mut keys);

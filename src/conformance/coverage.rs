@@ -1,4 +1,4 @@
-//! Which case or test shows which sentence of the source contracts, and where none does. Plays nothing.
+//! The cases and tests that show each sentence of the source contracts, and the gaps. Plays nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::source::Corpus;
 pub struct Coverage {
     /// By contract, section and subject.
     pub subjects: Vec<CoveredSubject>,
-    /// What is wrong: a sentence that nothing shows, a name that is no sentence.
+    /// The problems: a sentence that nothing shows, a name that is no sentence.
     pub gaps: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct CoveredSubject {
     pub contract: &'static str,
     /// `<section>.<subject>`.
     pub name: String,
-    /// What it is about.
+    /// Its subject matter.
     pub title: String,
     /// In order.
     pub sentences: Vec<CoveredSentence>,
@@ -36,17 +36,17 @@ pub struct CoveredSubject {
 pub struct CoveredSentence {
     /// Its id.
     pub id: String,
-    /// How it is shown.
+    /// The kind of proof.
     pub kind: SentenceKind,
-    /// What it says: in our words for the session contract, else quoted.
+    /// The sentence: in our words for the session contract, else quoted.
     pub says: String,
     /// The cases that show it.
     pub cases: Vec<ShowingCase>,
     /// The Rust tests that show it, `file: name`.
     pub tests: Vec<String>,
-    /// What monolith does otherwise on purpose, and why.
+    /// Deliberate deviation of monolith, and its reason.
     pub differs: Option<String>,
-    /// Why nothing shows it.
+    /// Reason if nothing shows it.
     pub why: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub struct ShowingCase {
 type CasesById = BTreeMap<String, BTreeSet<ShowingCase>>;
 
 impl Corpus {
-    /// Which case or test shows which sentence.
+    /// Returns the cases and tests that show each sentence.
     ///
     /// # Errors
     /// [`CaseError`] of the first list or case that cannot be read.

@@ -18,7 +18,7 @@ use monolith_core::message::{Digest, InferenceSeq, NoSecrets, QuarterBytes};
 use monolith_core::session::{Append, Call, Delegation, Input, Output, Request, Session};
 use monolith_core::transcript::SealedEntry;
 
-/// How many timers may fire for one step; more means that the machine waits in circles.
+/// Maximum number of timers that may fire for one step; more means that the machine waits in a loop.
 const MAX_TIMERS: usize = 64;
 
 /// Plays the script of a case to the end of its run.
@@ -43,7 +43,7 @@ pub(super) struct Drive {
     pub(super) flight: Flight,
     pub(super) now_ms: u64,
     probe_held: bool,
-    /// Whether the messages are carried by another protocol than the case was written for.
+    /// True if another protocol carries the messages than the case was written for.
     pub(super) recast: bool,
     pub(super) replayable: bool,
     requests: Vec<InferRequest>,
@@ -53,7 +53,7 @@ pub(super) struct Drive {
     waits: Vec<u64>,
 }
 
-/// What the machine has set going and not yet heard of.
+/// Operations that the machine has started and not yet heard of.
 #[derive(Default)]
 pub(super) struct Flight {
     pub(super) awaiting: Option<CallOrder>,
@@ -179,7 +179,7 @@ impl Drive {
             return Ok(());
         }
         Err(format!(
-            "the script is over, but the run goes on: {} waits for {}",
+            "the script has ended, but the run continues: {} waits for {}",
             self.state(),
             self.flight.describe()
         ))

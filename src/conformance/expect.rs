@@ -1,4 +1,4 @@
-//! What a case expects, compared with what was played. What must hold of every run is `invariants.rs`.
+//! The expectations of a case, compared with the played run. `invariants.rs` holds the invariants of every run.
 
 use std::fmt::Debug;
 
@@ -18,7 +18,7 @@ use monolith_host::telemetry::{
     AccountingLine, AccountingStatus, AgentResult, CallSource, CostSource, ExitTag, Purpose,
 };
 
-/// What a case expects. What it leaves out is not compared.
+/// The expectations of a case. Omitted ones are not compared.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Expect {
@@ -29,12 +29,12 @@ pub(super) struct Expect {
     exit: Option<u8>,
     /// The accounting, a line for each entry.
     accounting: Option<Vec<String>>,
-    /// What the bodies of the first requests hold, in order.
+    /// The expected bodies of the first requests, in order.
     asks: Vec<AskText>,
     calls: Option<u64>,
     cancels: Option<u64>,
     closing: Option<ClosingReason>,
-    /// What the run added to the conversation, a line for each message.
+    /// The messages that the run added to the conversation, one line each.
     conversation: Option<Vec<String>>,
     elapsed_ms: Option<u64>,
     /// Texts that must stand in an entry.
@@ -67,7 +67,7 @@ pub(super) struct Expect {
     targets: Option<Vec<usize>>,
     tokens: Option<u64>,
     turns: Option<u32>,
-    /// Whether the transcript verifies and replays; it does where nothing is said.
+    /// True if the transcript must verify and replay; true if omitted.
     verifies: Option<bool>,
     /// The ends of the waits, in milliseconds since the run began.
     waits: Option<Vec<u64>>,
@@ -93,7 +93,7 @@ struct ContextText {
 }
 
 impl Expect {
-    /// What is wrong with the expectation itself.
+    /// Returns the error in the expectation itself.
     pub(super) fn fault(&self) -> Option<String> {
         (self.outcome.is_some() == self.refused.is_some())
             .then(|| "`expect` says either `outcome` or `refused`".to_owned())
@@ -141,7 +141,7 @@ impl Expect {
         found.0
     }
 
-    /// What differs from the expectations that say something of the run, not of its transcript.
+    /// Returns the differences from expectations about the run, not about its transcript.
     pub(super) fn compared(&self, played: &Played) -> Vec<String> {
         let mut found = Differences::default();
         let counters = played.run.counters();
@@ -212,7 +212,7 @@ impl Expect {
         found.0
     }
 
-    /// What the requests hold, and what they were expected to weigh.
+    /// Compares the requests' contents, and their expected weights.
     fn asked(&self, played: &Played, found: &mut Differences) {
         let genesis = genesis(played.contract.contract_hash(), played.run_id());
         for (n, ask) in self.asks.iter().enumerate() {

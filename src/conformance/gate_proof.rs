@@ -17,7 +17,7 @@ use monolith_core::contract::{
 use monolith_core::kernel::{RunStarted, ToolExposure};
 use monolith_host::inference::{Backend, Timeouts};
 
-/// What the model is asked; the tools' server is only described, never started.
+/// The contract of the trials; the tools' server is only described, never started.
 const CONTRACT: &str = "\
 system: You work in an office. Use the tools.
 task: Find the tickets about printers that are open, and book a room for two hours to talk about them.
@@ -26,13 +26,13 @@ targets: [{provider: model, model: model, context_window: 4096}]
 providers: {model: {type: local, file: model.gguf}}
 tools: {mcp: {office: {command: office}}}
 ";
-/// How long one token may take.
+/// Time limit for one token.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// What is tried.
+/// One trial.
 #[derive(Clone, Copy, Debug)]
 pub struct GateTrial {
-    /// Whether the gate is closed.
+    /// True if the gate is closed.
     pub gate: bool,
     /// The seed.
     pub seed: u64,
@@ -40,7 +40,7 @@ pub struct GateTrial {
     pub temperature: f64,
 }
 
-/// What came of one seed.
+/// The result of one seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {

@@ -1,4 +1,4 @@
-//! What must hold of every run, whatever its case expects.
+//! The invariants of every run, whatever its case expects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -38,7 +38,7 @@ pub struct Spread {
     pub p95: u64,
 }
 
-/// What one run adds.
+/// The facts of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RunFacts {
     pub(super) class: Option<AgentOutcome>,

@@ -1,4 +1,4 @@
-//! What the model and its provider do in a case.
+//! The actions of the model and its provider in a case.
 
 use super::drive::Drive;
 use super::script::{Answer, Body, FaultText, UsageText};
@@ -71,7 +71,7 @@ impl Drive {
         })
     }
 
-    /// Whether the session makes of a response what the case says.
+    /// Checks that the session judges a response as the case says.
     fn check_verdict(
         &self,
         answer: &Answer,
@@ -146,7 +146,7 @@ pub(super) fn with_nonce(text: &str, genesis: &Digest) -> String {
     text.replace("NONCE", &Nonce::of(genesis).to_string())
 }
 
-/// Whether the adapter's verdict is the one that the case says.
+/// Checks that the adapter's verdict is the one of the case.
 fn same_verdict(answer: &Answer, result: &ProtocolAdapterResult) -> Result<(), String> {
     let got = result.failure_code;
     if got != answer.rejected {

@@ -1,4 +1,4 @@
-//! Whether a document holds what a case expects of it.
+//! The comparison of a document with a case's expectation.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(super) fn part_of(expected: &Value, got: &Value, at: &str) -> Vec<String> {
     }
 }
 
-/// Whether two values that are not both mappings are the same; numbers by their value.
+/// True if two values that are not both mappings are equal; numbers compare by value.
 fn same(expected: &Value, got: &Value) -> bool {
     match (expected, got) {
         (Value::String(expected), Value::String(got)) => expected

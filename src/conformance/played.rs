@@ -1,4 +1,4 @@
-//! What a played case left: the session's end, its entries, its transcript.
+//! The results of a played case: the session's end, its entries, its transcript.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ pub(super) struct Played {
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) drafts: Vec<EntryDraft>,
     pub(super) entries: Vec<SealedEntry>,
-    /// Whether every verdict on a response was the adapter's own.
+    /// True if every verdict on a response was the adapter's own.
     pub(super) replayable: bool,
     pub(super) requests: Vec<InferRequest>,
     pub(super) run: Run,
@@ -68,7 +68,7 @@ impl Played {
         })
     }
 
-    /// What the run adds to the metrics.
+    /// Returns the run's part of the metrics.
     pub(super) fn facts(&self) -> RunFacts {
         let view = self.view();
         let (counters, outcome) = (view.counters(), view.outcome());

@@ -15,7 +15,7 @@ use monolith_core::contract::{ModelProfile, profile_faults};
 
 /// The case that is played with one malformed answer more than the profile has format retries.
 const MALFORMED: &str = "core/malformed";
-/// What can be repaired: a profile that is not strict takes it, and a strict one rejects it.
+/// The cases of repairable arguments: a profile that is not strict accepts them, and a strict one rejects them.
 const REPAIRED: &str = "format/arguments_repaired_not_strict";
 const NOT_REPAIRED: &str = "format/arguments_repaired_strict";
 
@@ -40,7 +40,7 @@ const SIX: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// What the six cases came to for one profile in one protocol.
+/// The results of the six cases for one profile in one protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileRow {
     /// The profile's id.
@@ -56,11 +56,12 @@ pub struct ProfileRow {
 pub struct ProfileCase {
     /// Its number and name.
     pub case: &'static str,
-    /// How many cases of the corpus it consists of and were played.
+    /// Number of its corpus cases that were played.
     pub played: usize,
-    /// How many of them ended as they must.
+    /// Number of them that ended as required.
     pub passed: usize,
-    /// How many of those ended before the first request, since no contract can be run with the profile in this protocol.
+    /// Number of passed cases that ended before the first request, because no contract can run with the profile in this
+    /// protocol.
     pub refused: usize,
 }
 
@@ -128,7 +129,7 @@ fn play_castings(
     (rows, profiles)
 }
 
-/// Whether a case is one of this profile's: what can be repaired has a case for each strictness.
+/// True if a case applies to this profile: repairable arguments have one case for each strictness.
 fn is_for(id: &str, profile: &ModelProfile) -> bool {
     match id {
         REPAIRED => !profile.strict_mode,

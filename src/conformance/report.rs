@@ -1,4 +1,4 @@
-//! Which cases are played, and the report over them.
+//! The selection of cases to play, and the report on them.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::metrics::{Metrics, Tally};
 use super::profiles::{ProfileRow, play_profiles};
 use super::source::Corpus;
 
-/// What became of the cases that were played.
+/// The results of the played cases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CorpusReport {
     /// One for each case, in the order of ids; then one for each case of 002 §9 as each profile plays it.
@@ -18,7 +18,7 @@ pub struct CorpusReport {
     pub profiles: Vec<ProfileRow>,
     /// The metrics of 002 Phase 1 over all runs.
     pub metrics: Metrics,
-    /// How many cases there are.
+    /// The numbers of cases.
     pub totals: CorpusTotals,
 }
 
@@ -48,12 +48,12 @@ pub fn run_cases(corpus: &Corpus, filter: Option<&str>) -> CorpusReport {
     run(corpus, filter, Chosen::AsWritten)
 }
 
-/// What of a corpus is played.
+/// The part of a corpus to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chosen<'p> {
     /// The cases as they are written.
     AsWritten,
-    /// Those, and the six cases as every profile plays them.
+    /// All cases as written, and the six cases as every profile plays them.
     Everything,
     /// The six cases as this profile plays them.
     Profile(&'p str),
@@ -98,7 +98,7 @@ fn run(corpus: &Corpus, filter: Option<&str>, chosen: Chosen<'_>) -> CorpusRepor
     }
 }
 
-/// Whether a filter is part of a case's id, or the beginning of a sentence that the case shows.
+/// True if a filter is part of a case's id, or a prefix of the id of a sentence that the case shows.
 fn is_meant(filter: &str, id: &str, case: Option<&Case>) -> bool {
     let shown = case.map(|case| case.session.keys().chain(case.machine.keys()));
     let mut sentences = shown.into_iter().flatten();

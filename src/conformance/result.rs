@@ -1,4 +1,4 @@
-//! What must hold of the result document of every run, whatever its case expects (000 §2, §4, §5, §6).
+//! The invariants of every run's result document, whatever its case expects (000 §2, §4, §5, §6).
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use monolith_core::message::{AgentMessage, Role};
 use monolith_core::view::RunView;
 use monolith_host::telemetry::{AccountingLine, AgentResult, ExitTag};
 
-/// How every ephemeral notice begins: none of them enters the conversation.
+/// Prefix of every ephemeral notice; no notice enters the conversation.
 const NOTICE: &str = "System notice: ";
 
-/// What a call of the closing turn is answered.
+/// The result of a call in the closing turn.
 const WITHHELD: &str = "(tool failed: tools are withheld)";
 
 /// Everything that is wrong; empty is good. `opening` is how many messages the conversation began with.
@@ -118,7 +118,7 @@ fn in_order(run: &Run, opening: usize, success: bool) -> bool {
     systems_first && task && (!success || !native || answered)
 }
 
-/// Whether a message of the model may be followed by another one: it only thought, or a final report is still to come.
+/// True if another message may follow this message of the model: it only thought, or a final report is still to come.
 fn stays_silent(contract: &ExecutionContract, message: &AgentMessage) -> bool {
     let thought = message.content.trim().is_empty() && message.tool_calls.is_empty();
     thought || contract.completion == Completion::FinalReport
@@ -173,7 +173,7 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
         }
     }
 
-    /// What a model may say, as a line of a script.
+    /// Generates model output, as a line of a script.
     fn line() -> impl Strategy<Value = String> {
         let said = |message: Value, finish: &str| {
             let choice = json!({"index": 0, "message": message, "finish_reason": finish});

@@ -57,7 +57,7 @@ pub(super) enum When {
     At(u64),
 }
 
-/// What happens in a step.
+/// An event of a step.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// The inference in flight brings a response.
@@ -75,7 +75,7 @@ pub(super) enum What {
     Resumed(ResumedText),
 }
 
-/// What went wrong with an inference.
+/// The failure of an inference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FaultText {
     pub(super) class: ProviderFaultClass,
@@ -108,7 +108,7 @@ pub(super) enum Body {
     Recovered(MessageText),
 }
 
-/// How a call ends.
+/// The end of a call.
 #[derive(Clone, Debug)]
 pub(super) enum ToolResult {
     Ok(String),
@@ -122,7 +122,7 @@ pub(super) enum ToolResult {
     Word(Word),
 }
 
-/// What needs no parameters.
+/// Events without parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
@@ -176,7 +176,7 @@ pub(super) struct CallText {
 #[derive(Clone, Debug)]
 pub(super) struct ArgumentsText(pub(super) String);
 
-/// Why the provider says that the model stopped.
+/// The provider's reason why the model stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StopText {
@@ -187,7 +187,7 @@ pub(super) enum StopText {
     ContentFilter,
 }
 
-/// What the provider reports of usage.
+/// The usage that the provider reports.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct UsageText {
@@ -197,11 +197,11 @@ pub(super) struct UsageText {
     pub(super) cost_micro_usd: Option<u64>,
 }
 
-/// How a run is taken over.
+/// The takeover of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ResumedText {
-    /// Whether the contract's hash came out different.
+    /// True if the contract's hash came out different.
     pub(super) contract_changed: bool,
     /// Tools whose pins no longer hold.
     pub(super) tools_changed: Vec<String>,
@@ -370,7 +370,7 @@ impl Drive {
     pub(super) fn resumed(&mut self, resumed: &ResumedText) -> Result<(), String> {
         let flight = std::mem::take(&mut self.flight);
         if resumed.contract_changed {
-            // No session says so of its own contract: this is one that was changed under it.
+            // No session reports this of its contract: this contract was changed under the run.
             self.push(EventKind::Resumed(Resumed {
                 addresses: Vec::new(),
                 bring_up: Vec::new(),

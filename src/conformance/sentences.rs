@@ -45,15 +45,15 @@ pub(super) struct Sentence {
     /// In the contract's own words.
     #[serde(default)]
     pub(super) quote: Option<String>,
-    /// Why nothing shows it.
+    /// Reason if nothing shows it.
     #[serde(default)]
     pub(super) why: Option<String>,
-    /// What monolith does otherwise on purpose, and why.
+    /// Deliberate deviation of monolith, and its reason.
     #[serde(default)]
     pub(super) differs: Option<String>,
 }
 
-/// How a sentence is shown.
+/// The kind of a sentence's proof.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SentenceKind {

@@ -1,4 +1,4 @@
-//! Where cases come from: those that are built in, or a folder.
+//! The sources of cases: the built-in ones, or a folder.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -32,7 +32,7 @@ pub struct Corpus {
 pub struct CorpusReadError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 

@@ -1,4 +1,4 @@
-//! What tools do in a case.
+//! The actions of tools in a case.
 
 use super::drive::{Drive, Running};
 use super::script::{ToolResult, Word};

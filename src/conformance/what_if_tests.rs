@@ -1,4 +1,4 @@
-//! What would have happened under the same contract is what happened: for every case, with and without reported usage.
+//! A what-if under the same contract gives the recorded run: for every case, with and without reported usage.
 
 use super::bring_up::{BringUp, bring_up};
 use super::case::{Base, Case};
@@ -9,7 +9,7 @@ use super::source::Corpus;
 use monolith_core::replay::WhatIf;
 use monolith_testkit::depth::bound;
 
-/// What every response of a case reports of usage.
+/// The usage report of every response of a case.
 #[derive(Clone, Copy, Debug)]
 enum Reports {
     AsWritten,

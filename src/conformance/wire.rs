@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::script::{CallText, MessageText, StopText, UsageText};
 
-/// What writes a message, what it used, and the model that wrote it as the body of a response; a list holds a line each.
+/// A function that writes a message, its usage, and its model as the body of a response; a list holds one element per line.
 type Dialect = fn(&MessageText, Option<UsageText>, &str) -> Value;
 
 /// Every dialect, by what recordings call the protocol.
@@ -163,13 +163,13 @@ fn gemini(message: &MessageText, usage: Option<UsageText>, model: &str) -> Value
     body
 }
 
-/// What writes calls into text.
+/// A function that writes calls as text.
 type Family = fn(&[CallText]) -> String;
 
 /// Every text profile by its name in an adapter's version, such as `openai-chat+hermes/1`.
 const FAMILIES: [(&str, Family); 3] = [("hermes", tagged), ("llama3", bare), ("qwen", tagged)];
 
-/// The message as a model writes it that has no calls of its own on the wire; as it is under a version without text profile.
+/// Returns the message as a model without calls on the wire writes it; unchanged under a version without text profile.
 ///
 /// # Errors
 /// The version names a text profile that is not known here.

@@ -18,7 +18,7 @@ struct Counted;
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
-/// How many bytes this thread has asked for so far, the whole new size of what grew included.
+/// Returns how many bytes this thread has requested so far, including the whole new size of a grown allocation.
 pub(crate) fn bytes() -> u64 {
     BYTES.get()
 }

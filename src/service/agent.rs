@@ -1,4 +1,4 @@
-//! An agent's file (`.ai`) as a command names it: the files beside it, and the values of its prompt's placeholders.
+//! An agent's file (`.ai`) as a command names it, its neighbouring files, and the values of its prompt's placeholders.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,11 +19,11 @@ use monolith_core::contract::{
 };
 use monolith_host::store::open_given;
 
-/// How many levels of a JSON text are more than are read.
+/// The nesting depth at which a JSON text is too deep to read.
 const JSON_LEVELS: usize = 128;
-/// How much of a contract file is read; more is refused by its reader.
+/// Maximum bytes read of a contract file; its reader refuses more.
 pub(super) const MAX_FILE_BYTES: u64 = 2 << 20;
-/// What the names of agents' files end in.
+/// The suffixes of agent files.
 const ENDINGS: [(&str, AgentForm); 4] = [
     (".ai", AgentForm::FrontMatter),
     (".agent.json", AgentForm::Profile),
@@ -39,7 +39,7 @@ pub(crate) fn agent_form(path: &Path) -> Option<AgentForm> {
     found.map(|(_, form)| form)
 }
 
-/// What the placeholders of prompts mean in this command. A run keeps those that it used, so a resume says the same.
+/// The values of prompt placeholders in this command. A run keeps those that it used, so a resume gives the same.
 #[derive(Clone, Debug)]
 pub struct Placeholders {
     format: ReportFormat,
@@ -128,7 +128,7 @@ impl Placeholders {
         }
     }
 
-    /// What a prompt took from here, as overrides that give it again; `sets` are those that there are.
+    /// Returns the placeholder values that a prompt used, as overrides that set them again, without those already in `sets`.
     pub(crate) fn kept(&self, text: &str, sets: &[String]) -> Vec<String> {
         let format = (FORMAT, self.format.as_str());
         let used = prompt_names(text);
@@ -142,7 +142,7 @@ impl Placeholders {
     }
 }
 
-/// What the machine is called where such prompts come from (001 §3).
+/// Returns the machine's architecture, by the name that such prompts use (001 §3).
 const fn architecture() -> &'static str {
     match std::env::consts::ARCH.as_bytes() {
         b"x86_64" => "x64",
@@ -165,7 +165,7 @@ fn user_name() -> Option<String> {
 
 /// The files that an agent's file refers to.
 pub(crate) struct Beside<'a> {
-    /// Where a schema is looked for that is not beside the agent.
+    /// The fallback folder for a schema that is not in the agent's folder.
     pub(crate) cwd: &'a Path,
     /// The agent's folder.
     pub(crate) folder: &'a Path,
@@ -228,7 +228,7 @@ impl AgentFiles for Beside<'_> {
     }
 }
 
-/// Whether a JSON text has more levels than are read.
+/// True if a JSON text is too deeply nested to read.
 fn is_deep(json: &str) -> bool {
     let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
     json.chars().any(|character| {

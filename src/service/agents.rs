@@ -17,17 +17,17 @@ use monolith_core::contract::{AgentId, AgentProfile, suggest};
 use monolith_core::message::Digest;
 use monolith_host::store::{NewFile, open_regular, private_folder};
 
-/// What `--agent` takes for the agent that the task is for.
+/// The `--agent` value that picks the agent for the task.
 pub const AUTO: &str = "auto";
 /// The folder, in the state folder.
 const FOLDER: &str = "agents";
-/// What the file of an agent ends in.
+/// The suffix of an agent's file.
 const ENDING: &str = ".json";
 /// The format of such a file.
 const FORMAT: &str = "monolith-agent/1";
-/// How much of one is read.
+/// Maximum bytes read of one file.
 const MOST_BYTES: u64 = 64 << 10;
-/// How many agents are read.
+/// Maximum number of agents read.
 const MOST_AGENTS: usize = 4_096;
 
 /// The file of an agent.
@@ -43,7 +43,7 @@ struct Record {
 /// An agent that is registered.
 #[derive(Debug)]
 pub struct RegisteredAgent {
-    /// What its profile was known by when it was registered.
+    /// The digest of its profile at registration.
     pub digest: Digest,
     /// Id of the agent.
     pub id: AgentId,
@@ -53,7 +53,7 @@ pub struct RegisteredAgent {
     pub profile: ProfileNow,
 }
 
-/// What has become of the profile of an agent.
+/// The current state of an agent's profile.
 #[derive(Debug)]
 pub enum ProfileNow {
     /// It is the one that was registered.
@@ -101,7 +101,7 @@ impl Agents {
         &self.all
     }
 
-    /// Those of which the profile is as it was registered.
+    /// Returns the agents whose profile is as it was registered.
     pub fn registry(&self) -> Registry {
         let mut registry = Registry::default();
         for agent in &self.all {
@@ -204,7 +204,7 @@ impl Agents {
         }
     }
 
-    /// None of them has that id.
+    /// Returns the error for an unknown id.
     pub fn unknown(&self, id: &AgentId) -> AgentFault {
         let ids = self.all.iter().map(|agent| agent.id.as_str());
         AgentFault::Unknown {

@@ -1,4 +1,4 @@
-//! Why no answer to a call that waits for a person is taken. Answers nothing.
+//! The reasons to refuse an answer to a call that waits for a person. Answers nothing.
 
 use crate::error::ServiceError;
 use crate::next_resume::NextResume;
@@ -7,7 +7,7 @@ use crate::service::Service;
 use monolith_core::kernel::CallOrder;
 use monolith_core::message::RunId;
 
-/// Why an answer to a call that waits for a person comes to nothing.
+/// The reason why an answer to a call that waits for a person has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerRefusal {
     /// The run came as a file, and is driven elsewhere.
@@ -49,22 +49,22 @@ impl AnswerRefusal {
         })
     }
 
-    /// That no answer to that call is taken, and why.
+    /// Returns a message that no answer to that call is taken, and why.
     pub fn said(self, call: &str) -> String {
         let why = match self {
-            Self::Imported => "the run was imported, and goes on where it was begun",
-            Self::QuestionGone => "its question ended with the process that asked",
+            Self::Imported => "the run was imported; it continues where it was started",
+            Self::QuestionGone => "the process that asked the question has ended",
             Self::Ends => "resume ends the run",
-            Self::Stopping => "the run is to stop",
+            Self::Stopping => "the run is stopping",
         };
-        format!("no answer to {call} is taken, for {why}")
+        format!("no answer to {call} is accepted: {why}")
     }
 
-    /// What can be done in place of an answer; `None` where nothing can.
+    /// Returns advice on what to do instead; `None` if nothing can be done.
     pub fn help(self, service: &Service, run_id: &RunId) -> Option<String> {
         let does = match self {
             Self::Imported => return None,
-            Self::QuestionGone => "goes on without one",
+            Self::QuestionGone => "continues without one",
             Self::Ends | Self::Stopping => "ends it",
         };
         let goes_on = service.goes_on_with(run_id);

@@ -1,9 +1,9 @@
-//! Whether a call of a run waits for a person, or has an answer that no process has taken yet. Leaves and takes none.
+//! The approval status of a call: it waits for a person, or has an answer that no process has taken yet. Leaves and takes none.
 
 use monolith_core::message::{CallSeq, Digest, RunId};
 use monolith_host::store::StoreReader;
 
-/// How a call stands that needs an approval.
+/// The status of a call that needs an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalStatus {
     /// No person has answered.
@@ -16,7 +16,7 @@ pub enum ApprovalStatus {
 }
 
 impl ApprovalStatus {
-    /// How that call of a run of the store stands. An answer that others could have written is none.
+    /// Returns the status of that call in a run of the store. An answer that others could have written does not count.
     pub fn of(reader: &StoreReader, run_id: &RunId, awaited: (CallSeq, Digest)) -> Self {
         match reader.answer_to(run_id, awaited) {
             Ok(Some(answer)) => Self::Answered {

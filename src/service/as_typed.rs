@@ -1,10 +1,10 @@
-//! How the caller typed what is a change of a contract file: as `--set`, or as an option of its own. Reads no file.
+//! The form in which the caller typed a contract change: as `--set`, or as a separate option. Reads no file.
 
 use std::sync::{Mutex, PoisonError};
 
 use monolith_core::contract::AGENT_SET;
 
-/// Changes that options of their own made, and how each was typed.
+/// Changes made by separate options, and how each was typed.
 static TYPED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
 /// From now on, messages name that change as it was typed.

@@ -1,4 +1,4 @@
-//! Runs that another run began, for an agent's call or as a step: which of them `continue` goes on with, and what to type instead. Begins none.
+//! Child runs, for an agent's call or as a step: which of them `continue` can continue, and what to type instead. Begins none.
 
 use crate::contract_file::ContractFile;
 use crate::error::ServiceError;
@@ -9,12 +9,12 @@ use crate::text::escape::line;
 use monolith_core::message::RunId;
 use monolith_host::store::{Invocation, Lineage, StoreReader};
 
-/// A run that was begun for the call of an agent. It is not gone on with by itself: as that of an agent it would use what the call gave,
-/// beside the call, which would be charged nothing.
+/// A run that was begun for the call of an agent. It cannot continue alone: as an agent's run it would use what the call gave,
+/// and nothing would be charged to the call.
 pub struct RunOfAgent {
     parent: RunId,
     run: RunId,
-    /// What goes on in its place.
+    /// The alternative to it.
     way: String,
 }
 
@@ -32,7 +32,7 @@ impl RunOfAgent {
     /// The refusal to send anything of it again: its contract comes of the call, and no file gives it.
     pub fn not_asked_again(self, service: &Service) -> InputFault {
         let whole = service.hint(&format!("replay {}", self.run));
-        let way = format!("{whole} decides it again as it is recorded");
+        let way = format!("{whole} replays it as recorded");
         Self { way, ..self }.refused("ask again for")
     }
 }
@@ -54,7 +54,7 @@ pub fn run_of_agent(service: &Service, run: &str) -> Result<Option<RunOfAgent>, 
     }))
 }
 
-/// Why a run is not continued under the file that it was begun with; `None` if it is.
+/// Returns the reason why a run is not continued under the file that it was begun with; `None` if it is.
 pub fn not_continued(service: &Service, run: &str) -> Result<Option<InputFault>, ServiceError> {
     if let Some(found) = run_of_agent(service, run)? {
         return Ok(Some(found.refused("continue")));
@@ -79,7 +79,7 @@ pub fn not_continued(service: &Service, run: &str) -> Result<Option<InputFault>,
     }))
 }
 
-/// Whether `continue` goes on with a run as it was begun; `lineage` is its own.
+/// True if `continue` continues a run as it was begun; `lineage` belongs to that run.
 pub fn is_continued(service: &Service, run_id: &RunId, lineage: Option<&Lineage>) -> bool {
     let Some(lineage) = lineage.filter(|own| own.is_below()) else {
         return true;
@@ -89,8 +89,8 @@ pub fn is_continued(service: &Service, run_id: &RunId, lineage: Option<&Lineage>
     lineage.is_workflow && begun().is_some()
 }
 
-/// What goes on where the run of an agent is not continued: a run under the agent's file, where that can be run alone; else the first run of
-/// its tree.
+/// Returns the alternative to continuing an agent's run: a run under the agent's file, if that can run alone; else the first
+/// run of its tree.
 fn way_on(
     service: &Service,
     reader: &mut StoreReader,
@@ -108,14 +108,14 @@ fn way_on(
         );
         let alone = service.hint(&alone);
         return Ok(format!(
-            "{alone} goes on in a run of its own, under that file alone"
+            "{alone} continues it in a separate run, under that file alone"
         ));
     }
     let first = reader.first_here(run_id)?;
     if let Some(above) = reader.lineage(&first)?.filter(Lineage::is_below) {
         let (parent, import) = (above.parent.run_id, service.hint("import FILE"));
         return Ok(format!(
-            "run {parent}, which began {first}, is not in this store: {import} takes its transcript"
+            "parent run {parent} of {first} is not in this store: {import} adds its transcript"
         ));
     }
     let name = service.brief_name(first.as_str());
@@ -126,7 +126,7 @@ fn way_on(
         format!("continue {name} \"…\"")
     };
     let mut way = format!(
-        "{} goes on with the first run of its tree",
+        "{} continues the first run of its tree",
         service.hint(&command)
     );
     if let (Some(file), Some(Err(fault))) = (&file, &alone) {

@@ -1,4 +1,5 @@
-//! What a call that waits would change of files of the run's workspace. Changes nothing, and finds no more than the tool would.
+//! The changes that a waiting call would make to files of the run's workspace. Changes nothing, and finds no more than the tool
+//! would.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use monolith_core::kernel::CallOrder;
 use monolith_core::message::Scrubber;
 use monolith_host::tools::{FileChange, Withheld};
 
-/// How long reading the files may take: a person waits for the question.
+/// Time limit for reading the files: a person waits for the question.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The workspace of a run, in which changes are looked up. Secrets of the run are removed from everything shown of its files.
@@ -22,14 +23,14 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Those of a run of that file in that folder; `None` if its workspace is not there.
+    /// Returns the changes for a run of that file in that folder; `None` if its workspace does not exist.
     pub fn of(spec: &ContractSpec, folder: &Path, withheld: Withheld) -> Option<Self> {
         let root = folder.join(spec.tools.workspace.as_deref().unwrap_or("."));
         let root = root.canonicalize().ok()?;
         Some(Self::beneath(root, withheld))
     }
 
-    /// Those of a run whose workspace is that folder.
+    /// Returns the changes for a run with that workspace.
     pub(crate) const fn beneath(root: PathBuf, withheld: Withheld) -> Self {
         Self {
             root,
@@ -47,7 +48,8 @@ impl Changes {
         }
     }
 
-    /// What that call would change, or why that cannot be shown; none of a tool that writes no file, and of a server's question.
+    /// Returns the changes of that call, or why they cannot be shown; `None` for a tool that writes no file, and for a server's
+    /// question.
     pub async fn of_call(&self, order: &CallOrder) -> Option<Result<Vec<FileChange>, String>> {
         let scrub = self.scrub.as_deref()?;
         if order.input.is_some() {

@@ -23,7 +23,7 @@ use monolith_host::telemetry::AgentResult;
 /// A conversation.
 #[derive(Debug)]
 pub struct Conversation {
-    /// Start of the run that it goes on from, where there is one.
+    /// Start of the run that it continues, if there is one.
     begun: Option<Invocation>,
     contract: Option<PathBuf>,
     durability: Durability,
@@ -38,7 +38,7 @@ pub struct Conversation {
     sets: Vec<String>,
     /// Exit code once a run is suspended: the conversation has ended.
     pub suspended: Option<Exit>,
-    /// The runs that the next one goes on from, the newest last.
+    /// The runs that the next one continues, the newest last.
     turns: Vec<Turn>,
     /// Use of all runs, those that were taken back too.
     pub used: Used,
@@ -82,7 +82,7 @@ impl Conversation {
         }
     }
 
-    /// Goes on from the end of a run of the store, under the file that it was begun with unless this one was begun under another.
+    /// Continues a run of the store, under the file that it was begun with unless this one was begun under another.
     ///
     /// # Errors
     /// There is no such run, it has not ended, or it has no file.
@@ -124,7 +124,7 @@ impl Conversation {
             .saying_as(&self.placeholders)
     }
 
-    /// The file of the run that is gone on from, without the changes of this conversation.
+    /// The file of the run that is continued, without the changes of this conversation.
     fn file_without_changes(&self, service: &Service) -> Option<ContractFile> {
         let begun = self.begun.clone()?;
         if self.sets.is_empty() || self.contract.is_some() {
@@ -133,7 +133,7 @@ impl Conversation {
         ContractFile::of_run(service, Some(begun), None, Vec::new())
     }
 
-    /// The run that the next one goes on from.
+    /// The run that the next one continues.
     #[must_use]
     pub fn turn(&self) -> Option<&Turn> {
         self.turns.last()
@@ -163,7 +163,7 @@ impl Conversation {
                 states_proof: false,
                 without_changes: self.file_without_changes(service),
                 way_on: format!(
-                    "/exit ends the conversation; then {again} goes on under the file as it is now"
+                    "to continue under the file as it is now, type /exit and run {again}"
                 ),
             })));
         }
@@ -178,7 +178,7 @@ impl Conversation {
         })))
     }
 
-    /// Takes in the run of a message. Returns true if the conversation goes on from it: where the model said nothing, there is nothing to go
+    /// Takes in the run of a message. Returns true if the conversation continues from it: where the model said nothing, there is nothing to go
     /// on from.
     pub fn take(&mut self, ended: &Ended) -> bool {
         let result = &ended.result;
@@ -204,7 +204,7 @@ impl Conversation {
         true
     }
 
-    /// The words with which the conversation is gone on with in another chat.
+    /// Returns the command words that continue the conversation in another chat.
     #[must_use]
     pub fn words_again(&self, service: &Service) -> String {
         let mut words = format!("chat {}", self.file(service).word(service));

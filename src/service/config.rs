@@ -18,8 +18,8 @@ impl Service {
         self.config.as_ref().map(|path| self.cwd.join(path))
     }
 
-    /// What a contract in that folder may name without defining it, for a caller who stands in `base` and named that file of
-    /// configuration (000 §7). `recorded` are the only layers that may be found, where a run recorded those that it was begun with.
+    /// Returns the layers whose names a contract in that folder may use, for a caller in `base` who named that configuration
+    /// file (000 §7). `recorded` are the only layers that may be found, if a run recorded those that it was begun with.
     pub fn layers(
         &self,
         (base, config): (&Path, Option<PathBuf>),
@@ -87,7 +87,7 @@ impl Service {
         }
     }
 
-    /// Where models are stored: in the state folder, wherever the store of runs is.
+    /// Returns the folder for models: in the state folder, wherever the store of runs is.
     pub fn models_folder(&self) -> Result<PathBuf, ServiceError> {
         Ok(self.state_folder()?.join("models"))
     }

@@ -34,13 +34,13 @@ use prompt::PROMPT_NAME;
 use known::{Known, Reading};
 use trust::Trust;
 
-/// What the contract of a folder may be called; where there are several, the first one is it.
+/// The possible names of a folder's contract; the first one that exists wins.
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
-/// What an override begins with that is such a prompt.
+/// The prefix of an override that is such a prompt.
 pub(crate) const PROMPT_KEPT: &str = "agent.prompt=";
-/// What the file of pins is called that lies beside `NAME.yaml`: `NAME.pins.json`.
+/// The extension of the file of pins next to `NAME.yaml`: `NAME.pins.json`.
 const PINS_EXTENSION: &str = "pins.json";
-/// How much of it is read: more than definitions of tools take in a contract.
+/// Maximum bytes read of it: more than tool definitions take in a contract.
 const MAX_PINS_BYTES: u64 = 16 << 20;
 
 /// The contract file of a command.
@@ -50,23 +50,23 @@ pub struct ContractFile {
     base_dir: PathBuf,
     /// The file of configuration that is named.
     config: Option<PathBuf>,
-    /// Whether it was found, not named: it must be this user's own then.
+    /// True if it was found, not named: then it must belong to this user.
     is_found: bool,
-    /// Whether a run says that it was begun with it, and no one named it since.
+    /// True if a run recorded it as its file, and no one has named it since.
     is_recorded: bool,
     /// As messages call it.
     name: PathBuf,
-    /// Where it is.
+    /// The path.
     path: PathBuf,
-    /// A system prompt in the place of a file.
+    /// A system prompt instead of a file.
     prompt: Option<Prompt>,
-    /// What placeholders mean in the prompt of an agent's file.
+    /// The values of placeholders in the prompt of an agent's file.
     placeholders: Placeholders,
-    /// Why it is read.
+    /// The purpose of reading.
     reading: Reading,
     /// The only layers that may be found, where a run recorded those that it was begun with.
     recorded: Option<Vec<PathBuf>>,
-    /// What is changed of its values.
+    /// The overrides of its values.
     sets: Vec<String>,
     /// Who trusts it.
     trust: Trust,
@@ -100,7 +100,7 @@ impl ContractFile {
         }
     }
 
-    /// Whether it is an agent's file, or a system prompt.
+    /// True if it is an agent's file, or a system prompt.
     pub fn is_agent(&self) -> bool {
         self.form().is_some()
     }
@@ -323,7 +323,7 @@ impl ContractFile {
         self.path.with_extension(PINS_EXTENSION)
     }
 
-    /// What that file says. It explains and decides nothing, so a file that cannot be read is no fault.
+    /// Reads that file. It explains and decides nothing, so a file that cannot be read is no error.
     fn pinned(&self) -> PinnedOffers {
         let read = || -> io::Result<Option<String>> {
             let path = self.pins_path();
@@ -343,12 +343,12 @@ impl ContractFile {
         }
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What a driver is to make of it; `key` is what the salt of a run comes from.
+    /// Builds the request for a driver; the salt of a run comes from `key`.
     pub fn request(&self, service: &Service, spec: ContractSpec, key: RedactionKey) -> RunRequest {
         RunRequest::new(spec, self.folder(), service.environment.clone(), key)
     }
@@ -377,7 +377,7 @@ impl ContractFile {
         typed_word(&name.display().to_string())
     }
 
-    /// What the file holds.
+    /// Returns the text of the file.
     pub fn text(&self) -> Result<String, ContractFault> {
         if let Some(prompt) = &self.prompt {
             return Ok(prompt.text.clone());
@@ -421,7 +421,7 @@ fn paths_of(files: &[FileTrust]) -> Vec<PathBuf> {
     paths.filter(is_layer).collect()
 }
 
-/// What the contract of the folder that the caller stands in is called, or would be.
+/// Returns the name, actual or future, of the contract in the caller's folder.
 fn agent_file(service: &Service) -> &'static str {
     let [first, ..] = AGENT_FILES;
     let found = AGENT_FILES

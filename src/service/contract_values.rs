@@ -1,4 +1,4 @@
-//! Which values of a contract file a fault or a check is about, and which changes of values are kept with a run. Reads no file.
+//! The contract file values that a fault or a check is about, and the changes of values that a run keeps. Reads no file.
 
 use monolith_core::contract::{
     ExecutionContract, FactoryError, TermFault, Validators, context_feasible, profile_faults,
@@ -7,7 +7,7 @@ use monolith_core::contract::{
 use monolith_core::kernel::CheckName;
 use monolith_host::driver::DriverError;
 
-/// What a check of a contract is about, where it is about values of the file.
+/// Returns the faults behind a failed check, if they are about values of the file.
 pub(super) fn faults_of(contract: &ExecutionContract, check: CheckName) -> Vec<TermFault> {
     match check {
         CheckName::Structure => structure_faults(contract),
@@ -25,7 +25,7 @@ pub(super) fn faults_of(contract: &ExecutionContract, check: CheckName) -> Vec<T
     }
 }
 
-/// Which value of the file a fault is about, as a dotted path; `None` if it is about no value.
+/// Returns the file's value that a fault is about, as a dotted path; `None` if it is about no value.
 pub(super) fn path_of(fault: &DriverError) -> Option<String> {
     match fault {
         DriverError::MissingVariable { place, .. }
@@ -62,8 +62,8 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
     }
 }
 
-/// Whether a change of the file's values is recorded: below `providers` and `tools` only where the contract or the row records the value
-/// anyhow. An address with a user or a query holds secrets.
+/// True if a change of the file's values is recorded: below `providers` and `tools` only if the contract or the row records the
+/// value anyhow. An address with a user or a query holds secrets.
 pub(super) fn is_kept(set: &str) -> bool {
     let (path, value) = set.split_once('=').unwrap_or((set, ""));
     let keys: Vec<&str> = path.split('.').collect();

@@ -49,10 +49,10 @@ pub(crate) use crate::error::transcript::TranscriptFault;
 pub(crate) use crate::error::trust::TrustFault;
 pub(crate) use crate::error::undo::UndoFault;
 
-/// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
+/// The error of a command. Completes "failed to …" where it does not stand alone.
 ///
-/// A fault of the command line itself is a variant of its subject's enum, below `error/`, with its exit code and what to
-/// do next beside it.
+/// An error of the command line itself is a variant of its subject's enum, below `error/`, which also has its exit code and its
+/// advice.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// The author: the contract file breaks rules.
@@ -79,10 +79,10 @@ pub enum ServiceError {
     /// No run can begin there.
     #[error(transparent)]
     Fork(#[from] ForkFault),
-    /// What a run is to do, and under which contract.
+    /// The task of a run, or its contract.
     #[error(transparent)]
     Input(#[from] InputFault),
-    /// What a run did to files was not taken back.
+    /// The file changes of a run were not reverted.
     #[error(transparent)]
     Undo(#[from] UndoFault),
     /// There was no login at a tool server.

@@ -1,6 +1,6 @@
-//! Which exit code a fault has (semantics §3). A run's own outcome brings its code along
-//! ([`Outcome::exit_code`](monolith_core::kernel::Outcome::exit_code)), a fault that is no outcome says it itself
-//! ([`Advice`](crate::error::advice::Advice)); here is what a report comes to.
+//! The exit code of each error (semantics §3). A run's own outcome brings its code along
+//! ([`Outcome::exit_code`](monolith_core::kernel::Outcome::exit_code)), and an error that is no outcome states its code
+//! ([`Advice`](crate::error::advice::Advice)); here are the codes of reports.
 
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ impl Exit {
     /// A transcript is corrupt, tampered with or incomplete.
     pub const EVIDENCE: Self = Self(7);
 
-    /// What a verification comes to.
+    /// Returns the code of a verification.
     pub const fn of_verify(report: &VerifyReport) -> Self {
         if report.holds() {
             Self::OK
@@ -34,12 +34,12 @@ impl Exit {
         }
     }
 
-    /// What asking again comes to.
+    /// Returns the code of a live comparison.
     pub fn of_live(report: &LiveReport) -> Self {
         Self::of_difference(report.same, report.first_difference.as_ref())
     }
 
-    /// What another contract comes to.
+    /// Returns the code of a replay under another contract.
     pub const fn of_what_if(report: &WhatIfReport) -> Self {
         if report.same_outcome {
             Self::OK
@@ -48,12 +48,12 @@ impl Exit {
         }
     }
 
-    /// What a replay comes to: where the evidence itself is bad, that is what counts.
+    /// Returns the code of a replay: if the evidence itself is bad, that decides.
     pub fn of_replay(report: &ReplayReport) -> Self {
         Self::of_difference(report.same, report.first_difference.as_ref())
     }
 
-    /// A run was left that can be gone on with.
+    /// A run was left and can be resumed.
     pub const SUSPENDED: Self = Self(8);
 
     fn of_difference(same: bool, first: Option<&Difference>) -> Self {

@@ -1,4 +1,4 @@
-//! Which runs of the store came from which: calls of agents, steps of workflows, forks. Draws nothing.
+//! The origin of each run of the store: calls of agents, steps of workflows, forks. Draws nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use monolith_core::message::RunId;
 use monolith_core::transcript::ParentFound;
 use monolith_host::store::{DamagedRow, RunFilter, RunRow, StoreError, StoreReader};
 
-/// How many runs of the store are looked through.
+/// Maximum number of runs of the store that are read.
 const MOST_RUNS: usize = 100_000;
-/// How deep a tree is drawn.
+/// Maximum depth of a drawn tree.
 const MOST_DEPTH: usize = 64;
 
 /// The runs of a store by name, and who came from whom.
@@ -29,12 +29,12 @@ pub struct Family {
     workflows: BTreeMap<String, Option<WorkflowView>>,
 }
 
-/// What a run comes from.
+/// The origin of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Above {
     /// The run that began it.
     pub parent: ParentRun,
-    /// Whether that is a workflow, and this run a step of it.
+    /// True if that is a workflow, and this run a step of it.
     pub is_step: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Above {
 pub struct Placed {
     /// Place in the drawn tree.
     pub branch: Branch,
-    /// Whether something is drawn below it.
+    /// True if something is drawn below it.
     pub has_more: bool,
     /// Name.
     pub name: String,
@@ -203,7 +203,7 @@ impl Family {
         self.children.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// How a run comes from the one above it, in words; `None` if none is above it.
+    /// Describes how a run comes from its parent; `None` if it has no parent.
     pub fn link(&mut self, reader: &mut StoreReader, name: &str) -> Option<String> {
         let above = self.parents.get(name)?.clone();
         let ParentRun { call, head, run_id } = above.parent;
@@ -231,7 +231,7 @@ impl Family {
     }
 }
 
-/// What a run comes from, as its first entry says; nothing where that cannot be read.
+/// Returns the origin of a run from its first entry; `None` if it has none or cannot be read.
 fn above(reader: &mut StoreReader, row: &RunRow) -> Result<Option<Above>, StoreError> {
     if row.workflow {
         let parent = fork_parent(reader, &row.run_id)?;

@@ -1,4 +1,4 @@
-//! What a workflow that was forked has of those that it was forked from: runs of steps, and the entries that began these.
+//! The parts that a forked workflow shares with its origins: runs of steps, and the entries that began these.
 
 use std::collections::BTreeSet;
 

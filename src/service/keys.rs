@@ -1,4 +1,4 @@
-//! This machine's keys, and what a transcript is held against.
+//! This machine's keys, and the evidence for transcripts.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -38,12 +38,12 @@ impl Service {
         Ok(self.own_keys()?.load_or_make(LOCAL_KEY)?)
     }
 
-    /// What the salts of runs are made from; it is made at its first use.
+    /// Returns the key for the salts of runs; creates it at its first use.
     pub fn redaction_key(&self) -> Result<RedactionKey, ServiceError> {
         Ok(self.own_keys()?.redaction_key()?)
     }
 
-    /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.
+    /// Returns the trust to check a transcript with. Named keys must have signed; without one, this machine's own count.
     pub fn trust(
         &self,
         keys: &[String],
@@ -96,7 +96,7 @@ impl Service {
         Ok(ring.trusted())
     }
 
-    /// Refuses a file of keys or pins that others could put in the place of this one.
+    /// Refuses a file of keys or pins that others could replace.
     pub fn judge_place(&self, file: &Path) -> Result<(), ServiceError> {
         let found = replaceable(&self.cwd.join(file)).map_err(|fault| unreadable(file, &fault))?;
         found.map_or(Ok(()), |(place, exposure)| {

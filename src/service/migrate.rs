@@ -125,7 +125,7 @@ pub fn format_of(service: &Service, file: &Path) -> Result<String, ServiceError>
     let format = format.ok_or_else(|| TranscriptFault::NoFormat {
         path: path.to_owned(),
     })?;
-    // A transcript begins with its contract, which has a version of its own.
+    // A transcript begins with its contract, which has a separate version.
     let inner = document.get("contract");
     let refuse = |fault| TranscriptFault::Version {
         path: path.to_owned(),

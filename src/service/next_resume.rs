@@ -1,4 +1,4 @@
-//! What the next process makes of a run that none drives: goes on with it, or ends it. Changes nothing.
+//! The effect of the next process on a run that none drives: it resumes or ends the run. Changes nothing.
 
 use crate::error::ServiceError;
 use crate::service::Service;
@@ -11,7 +11,7 @@ use monolith_core::transcript::ParentFound;
 /// Deeper than any tree of runs.
 const MOST_LEVELS: usize = 100;
 
-/// What the next process makes of a run.
+/// The effect of the next process on a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NextResume {
     /// It ends the run: `max_resumes` of it or of a run above it are used up, or one above has ended or is about to.

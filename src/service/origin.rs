@@ -1,4 +1,4 @@
-//! Where a run of the store comes from: the first run of its line, and the step of a workflow that it stands below.
+//! The origin of a run of the store: the first run of its line, and the workflow step that it is below.
 
 use crate::error::ServiceError;
 use crate::workflow_entries::view_of;

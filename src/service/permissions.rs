@@ -1,4 +1,4 @@
-//! What of the host's own files others may read or write.
+//! The host's own files that others may read or write.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -65,7 +65,7 @@ impl Looser {
         self.count == 0
     }
 
-    /// How they become their owner's alone: a command for the first of them.
+    /// Returns how to restrict them to their owner: a command for the first of them.
     pub fn fix(&self) -> String {
         let words = |is_owned: bool| {
             let one = move |(path, exposure): (&PathBuf, &Exposure)| {

@@ -285,17 +285,17 @@ pub fn not_judged(set: &str) -> Option<InputFault> {
     let (why, help) = if path == "task" {
         (
             "the recorded answers are answers to the recorded task",
-            "ask anew: monolith run FILE --task TEXT; go on from the run: monolith continue RUN TEXT",
+            "to ask again: monolith run FILE --task TEXT; to continue the run: monolith continue RUN TEXT",
         )
     } else if path == "tools.workspace" {
         (
             "the recorded results of tools are of the recorded folder",
-            "ask anew in the other folder: monolith run FILE --set tools.workspace=DIR",
+            "to ask again in the other folder: monolith run FILE --set tools.workspace=DIR",
         )
     } else if path.starts_with("providers.") && path.ends_with(".api_key_env") {
         (
             "the recorded answers came with the recorded key",
-            "ask anew with the other key: monolith run FILE",
+            "to ask again with the other key: monolith run FILE",
         )
     } else {
         return None;

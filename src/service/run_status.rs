@@ -1,11 +1,11 @@
-//! How a run stands that has no end yet: its process lives, or it died.
+//! The status of a run that has no end yet: its process lives, or it died.
 
 use std::process;
 
 use monolith_core::message::RunId;
 use monolith_host::store::{RunRow, StoreError, StoreReader};
 
-/// What is known of a run without a seal.
+/// The status of a run without a seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStatus {
     /// A process drives it.
@@ -13,7 +13,7 @@ pub enum RunStatus {
         /// Its id, where it is known.
         pid: Option<u32>,
     },
-    /// No process drives it, because it died or suspended the run: `resume` goes on with it.
+    /// No process drives it, because it died or suspended the run: `resume` continues it.
     Died,
     /// It was driven elsewhere, and came as a file.
     Elsewhere,
@@ -37,7 +37,7 @@ impl RunStatus {
     }
 }
 
-/// Whether another process drives the run, or the one above that it goes on with.
+/// True if another process drives the run, or the parent run that resumes it.
 pub fn is_driven(reader: &StoreReader, run_id: &RunId) -> Result<bool, StoreError> {
     for run in [run_id, &reader.goes_on_with(run_id)?] {
         let driver = reader.driver_of(run)?;

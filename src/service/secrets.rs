@@ -11,17 +11,17 @@ use monolith_core::message::Scrubber;
 use monolith_core::session::{KnownSecrets, Redactor};
 use monolith_host::driver::{Environment, Secrets};
 
-/// What goes over what is said.
+/// The redaction of all output.
 static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
 
-/// What the files that were read so far keep secret; before the first, the shapes of well-known credentials.
+/// The secrets of the files that were read so far; before the first, the shapes of well-known credentials.
 struct Known(Vec<Learned>);
 
-/// What files keep secret that name the same values under the same terms.
+/// The secrets of files that name the same values under the same terms.
 struct Learned {
     key: Key,
     redactor: Redactor,
-    /// How many files there are.
+    /// The number of such files.
     users: usize,
 }
 
@@ -29,11 +29,11 @@ struct Learned {
 type Key = (Vec<String>, RedactionTerms);
 
 tokio::task_local! {
-    /// What was learned within [`scoped`].
+    /// The secrets learned within [`scoped`].
     static SCOPE: RefCell<Scope>;
 }
 
-/// What is known until this is dropped.
+/// The secrets that are known until this is dropped.
 #[derive(Default)]
 struct Scope(Vec<Key>);
 
@@ -110,7 +110,7 @@ pub fn without_secrets(text: &str) -> String {
     without_query_values(&text).into_owned()
 }
 
-/// What may be an address in a text, however it is written: behind a scheme, behind two slashes, or a word with a query.
+/// Matches of a possible address in a text, in any form: behind a scheme, behind two slashes, or a word with a query.
 static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     const REST: &str = r#"[^\s"'<>`]+"#;
     let scheme = r"(?:\b[a-z][a-z0-9+.-]*:)?";

@@ -11,8 +11,8 @@ use monolith_host::telemetry::{AgentResult, Session};
 
 /// A session with all that it called, and what each run of it came to.
 pub struct SessionRuns {
-    /// What files are called that are kept of it: the first run of its line, under which accounting has it, too (001 §12). The steps of a
-    /// workflow are sessions of their own.
+    /// The name of its files: the first run of its line, which accounting uses, too (001 §12). The steps of a workflow are
+    /// separate sessions.
     pub(crate) name: RunId,
     /// The first run of its line, that of a workflow included.
     pub origin: RunId,

@@ -18,7 +18,7 @@ use monolith_core::view::{DecodedEntry, RunView, Step};
 use monolith_host::inference::BuiltInTokenizers;
 use monolith_host::store::{Lineage, RunReader, StoreReader, open_regular};
 
-/// How the lines of a transcript begin. A file that begins otherwise never was one.
+/// The first keys of a transcript's lines. A file that begins otherwise never was one.
 const FIRST_KEYS: [&str; 5] = [
     "{\"action\":",
     "{\"blob\":",
@@ -27,7 +27,7 @@ const FIRST_KEYS: [&str; 5] = [
     "{\"tombstone\":",
 ];
 
-/// Where a transcript is.
+/// The place of a transcript.
 #[derive(Debug)]
 pub enum Source {
     /// In a file.
@@ -55,7 +55,7 @@ enum Blobs {
     Stored(StoreReader),
 }
 
-/// Whether a text that may name a run or a file names a file by its ending.
+/// True if a text that may name a run or a file names a file by its ending.
 pub fn is_named_as_transcript(asked: &str) -> bool {
     let ending = Path::new(asked).extension();
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"))
@@ -94,7 +94,7 @@ impl Source {
         }
     }
 
-    /// What was erased of the run; whether it was right to is for verification.
+    /// Returns the tombstones of the run; verification judges if they are right.
     pub fn tombstones(&mut self) -> Result<Vec<Tombstone>, ServiceError> {
         let mut stones = Vec::new();
         let mut take = |note: &str| {
@@ -244,7 +244,7 @@ impl Source {
     }
 }
 
-/// Where the blobs of a transcript file stand in it: only what is asked for is held.
+/// The positions of blobs in a transcript file: only requested ones are held.
 struct FileBlobs {
     at: BTreeMap<Digest, (u64, u64)>,
     erased: BTreeSet<Digest>,
@@ -370,7 +370,7 @@ impl Source {
 }
 
 impl Recorded {
-    /// What an entry states.
+    /// Decodes an entry.
     pub fn decode(entry: &SealedEntry) -> Result<DecodedEntry, ServiceError> {
         let refuse = |flaw: Flaw| TranscriptFault::Entry {
             seq: entry.seq,
@@ -410,7 +410,7 @@ pub fn each_line(
     }
 }
 
-/// Whether `bytes`, as far as they were read, begin with `key`.
+/// True if `bytes`, as far as they were read, begin with `key`.
 fn begins(bytes: &[u8], key: &str) -> bool {
     let (bytes, key) = (bytes.iter(), key.as_bytes().iter());
     bytes.zip(key).all(|(byte, expect)| byte == expect)

@@ -1,4 +1,4 @@
-//! Where runs are kept, and how a run is found by what a person calls it.
+//! The store of runs, and the lookup of a run by the name that a person uses.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ impl Service {
         Ok(self.state_folder()?.join("runs.db"))
     }
 
-    /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
+    /// Returns the files that no built-in tool reads: the state folder and the files of the store, wherever they are.
     pub fn withheld(&self) -> Result<Withheld, ServiceError> {
         let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned()];
         let path = self.store_path()?;
@@ -56,7 +56,7 @@ impl Service {
         Ok(store.signed_by(self.signer()?))
     }
 
-    /// What keeps a run from being recorded, as far as that shows without making anything.
+    /// Returns the errors that prevent recording a run, as far as they show without creating anything.
     pub fn unusable_store(&self) -> Vec<ServiceError> {
         let state = self.own_state().and_then(|folder| {
             judge_new_folder(&folder).map_err(|fault| {
@@ -101,7 +101,7 @@ impl Service {
         }
     }
 
-    /// What `RUN|FILE` names. A text with a folder or the ending `.jsonl` is a file; else a run comes first.
+    /// Returns the source that `RUN|FILE` names. A text with a folder or the ending `.jsonl` is a file; else a run comes first.
     pub fn source(&self, asked: &str) -> Result<Source, ServiceError> {
         let path = self.cwd.join(asked);
         if asked.contains(['/', '\\']) || is_named_as_transcript(asked) {
@@ -115,7 +115,7 @@ impl Service {
         }
     }
 
-    /// What is asked for by its full name: a command that looks twice must not find another run the second time.
+    /// Returns the full name: a command that looks twice must not find another run the second time.
     pub fn settled(&self, asked: &str) -> Result<String, ServiceError> {
         Ok(match self.source(asked)? {
             Source::File(_) => asked.to_owned(),
@@ -151,7 +151,7 @@ impl Service {
         origin::first_of(&reader, run_id)
     }
 
-    /// The run with which that one goes on: the first of its tree, as long as that is open.
+    /// Returns the run to resume that one with: the first of its tree, as long as that is open.
     pub fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, ServiceError> {
         match self.reader()? {
             Some(reader) => Ok(reader.goes_on_with(run_id)?),
@@ -159,8 +159,8 @@ impl Service {
         }
     }
 
-    /// What to type for that run. A name that a person chose is never cut. One that monolith made (a demo's, too) is cut to the
-    /// shortest beginning, with four of its random digits or more, that names only this run.
+    /// Returns the shortest word to type for that run. A name that a person chose is never cut. One that monolith made (a
+    /// demo's, too) is cut to the shortest prefix, with four of its random digits or more, that names only this run.
     pub fn brief_name(&self, run_id: &str) -> String {
         let Some(first_digit) = first_random_digit(run_id) else {
             return run_id.to_owned();
@@ -178,8 +178,8 @@ impl Service {
     }
 }
 
-/// Where the random digits of a name begin that monolith made; none in a name that a person chose. A chosen one that looks like a
-/// made one is cut like it.
+/// Returns the position of the random digits in a name that monolith made; `None` if a person chose it. A chosen one that looks
+/// like a made one is cut like it.
 fn first_random_digit(run_id: &str) -> Option<usize> {
     let (begins_at, digits) = match run_id.strip_prefix(DEMO_PREFIX) {
         Some(random) => (DEMO_PREFIX.len(), random),

@@ -51,7 +51,7 @@ pub struct ChangedBelow {
     pub run_id: RunId,
 }
 
-/// What a child run changed.
+/// The changes of a child run.
 #[derive(Debug)]
 pub struct ChangesBelow {
     /// True if files can be restored.

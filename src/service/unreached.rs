@@ -1,10 +1,10 @@
-//! What helps where no model server answers at an address. Asks none.
+//! Advice for a model server that does not answer at an address. Asks none.
 
 use crate::text::escape::line;
 use monolith_core::contract::ProviderType;
 
-/// What helps where no server answers at the address of a provider of that type; `key` is where the address is written. The server of a
-/// company cannot be started here.
+/// Returns advice for a provider of that type whose address does not answer; `key` is where the address is written. The server
+/// of a company cannot be started here.
 pub fn unreached(
     provider: &str,
     at: Option<(ProviderType, &str)>,

@@ -26,26 +26,26 @@ use monolith_host::store::StoreReader;
 pub struct WaitingCall {
     /// Contract of the run.
     pub contract: Arc<ExecutionContract>,
-    /// How many entries the run has.
+    /// The number of the run's entries.
     pub entries: u64,
     /// The hash of the run's first entry: every answer names it.
     pub first_entry: Digest,
-    /// What a person is asked.
+    /// The question to a person.
     pub order: CallOrder,
-    /// Which question of the run it is, from 1: the server of a call may ask the same again.
+    /// The number of the question in the run, from 1: the server of a call may ask the same again.
     pub question: u64,
     /// When it was asked first, in milliseconds since 1970-01-01 UTC, at the earliest: time in which no process drove the run before that is
     /// recorded nowhere.
     pub since_unix_ms: u64,
     /// The models that the contract names, in its order.
     pub models: Vec<String>,
-    /// What the next process makes of the run alone.
+    /// The effect of the next process on the run alone.
     next: NextResume,
     workspace: Option<Digest>,
 }
 
 impl WaitingCall {
-    /// That of a run; `None` if it has ended, or waits for no person.
+    /// Returns the waiting call of a run; `None` if it has ended, or waits for no person.
     pub fn of(run_id: &RunId, mut reader: StoreReader) -> Result<Option<Self>, ServiceError> {
         if reader.read_run(run_id)?.row().outcome.is_some() {
             return Ok(None);
@@ -61,7 +61,7 @@ impl WaitingCall {
             view.take(decoded.entry());
             let event = decoded.entry().event;
             at_ms = event.map_or(at_ms, |event| event.at_ms);
-            // A process that goes on with the run asks what was asked before.
+            // A process that resumes the run asks the earlier question again.
             let asks_again =
                 event.is_some_and(|event| matches!(event.event, EventKind::Resumed(_)));
             for effect in &decoded.entry().action.effects {
@@ -116,7 +116,7 @@ impl WaitingCall {
         Self::unanswered(service, std::iter::once(run_id.clone()).chain(below))
     }
 
-    /// Those of them of which an answer is taken.
+    /// Returns the waiting calls below that take an answer.
     pub fn answerable_below(
         service: &Service,
         run_id: &RunId,
@@ -130,7 +130,7 @@ impl WaitingCall {
         Ok(found)
     }
 
-    /// Why no answer to it is taken; `None` where one is.
+    /// Returns the reason why it takes no answer; `None` if it takes one.
     pub fn refusal(
         &self,
         service: &Service,
@@ -168,7 +168,7 @@ impl WaitingCall {
         Ok(found)
     }
 
-    /// Where what it would change of files is looked up; `None` if the run's workspace is not there any more.
+    /// Returns the workspace to look up its file changes in; `None` if the run's workspace no longer exists.
     pub fn changes(
         &self,
         service: &Service,
@@ -185,7 +185,7 @@ impl WaitingCall {
     }
 }
 
-/// Whether a run, or each run below it that is not at its end, waits for a person who has not answered: a process that goes on with it comes
+/// True if a run, or each of its unfinished child runs, waits for a person who has not answered: a process that resumes it gets
 /// no further. One that has ended, or is not begun, does not wait. `waits` knows the runs whose call waits.
 pub fn is_stuck(
     service: &Service,
@@ -214,8 +214,8 @@ pub fn is_stuck(
     Ok(true)
 }
 
-/// Whether a run that waits, for a person or for runs below it, has something else to go on with: an answer to its own call, what ended with the
-/// process that drove it, or the call of an agent that has no open run and would get a place in its queue.
+/// True if a run that waits, for a person or for child runs, has other work: an answer to its own call, a call that ended with
+/// its process, or an agent's call that has no open run and would get a place in its queue.
 fn has_more(
     service: &Service,
     reader: &StoreReader,
@@ -253,7 +253,7 @@ fn unfinished(replayer: Replayer, run_id: &RunId) -> Result<Unfinished, DriverEr
     })
 }
 
-/// How many agents of a contract may be at work at once.
+/// Returns the maximum number of a contract's agents that work at once.
 fn places_of_agents(contract: &ExecutionContract) -> usize {
     let queue = || {
         let tool = contract.tool(contract.agents.keys().next()?)?;

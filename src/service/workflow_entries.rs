@@ -48,7 +48,7 @@ impl WorkflowSource {
         }))
     }
 
-    /// What it is bound to.
+    /// Reads its definition.
     pub fn definition(&mut self) -> Result<Arc<WorkflowDefinition>, ServiceError> {
         let definition = match &mut self.source {
             Source::Run(run_id, reader) => reader.read_run(run_id)?.definition()?,
@@ -58,7 +58,7 @@ impl WorkflowSource {
         Ok(Arc::new(definition))
     }
 
-    /// Where its step runs may be, where it is in the store.
+    /// Returns the store of its step runs, if it is in the store.
     pub const fn reader(&mut self) -> Option<&mut StoreReader> {
         match &mut self.source {
             Source::Run(_, reader) => Some(reader),

@@ -1,5 +1,5 @@
-//! What ai-agent's command line has beside the agent itself: saved conversations, knobs as options, payloads on request, placeholders of the
-//! place (001 §3, §8, §11).
+//! Options of ai-agent's command line besides the agent itself: saved conversations, knobs as options, payloads on request,
+//! placeholders of the place (001 §3, §8, §11).
 
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ fn what_is_loaded_counts_for_a_dry_run_and_a_failed_call_stays_one() {
     }
 }
 
-/// What is a secret here may not have been one where the conversation was saved.
+/// A value that is a secret here may not have been one where the conversation was saved.
 #[test]
 fn a_saved_conversation_is_scrubbed_like_anything_else() {
     let fixture = Fixture::new();
@@ -390,18 +390,18 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
     let left = fixture.ends(&["run", "a.ai", "--dry-run"], 0);
     assert!(
         left.err
-            .contains("note: no task is given, so none is judged; a run needs one\n"),
+            .contains("note: no task given, so none was checked; a run needs one\n"),
         "{}",
         left.err
     );
     let left = fixture.ends(&["run", "a.ai", "", "--dry-run"], 4);
-    assert!(left.err.contains("there is no task"), "{}", left.err);
+    assert!(left.err.contains("no task given"), "{}", left.err);
     let left = fixture.ends(
         &["run", "You are brief.", " ", "--models", "demo/script"],
         4,
     );
     assert!(
-        left.err.contains("the task beside it is empty"),
+        left.err.contains("the task after it is empty"),
         "{}",
         left.err
     );

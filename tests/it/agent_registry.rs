@@ -100,7 +100,7 @@ fn an_id_is_registered_once_and_updated_on_request() {
     assert_eq!(ids(&fixture), ["standard ready"]);
 }
 
-/// What is not valid as a whole is not registered, and nothing of it is left (003/INV-AGT-001).
+/// A profile that is not valid as a whole is not registered, and nothing of it is left (003/INV-AGT-001).
 #[test]
 fn nothing_of_an_invalid_profile_is_registered() {
     let fixture = fixture(&[]);
@@ -141,7 +141,7 @@ fn nothing_of_an_invalid_profile_is_registered() {
     );
     fixture.ok(&["agent", "validate", "agents/open.agent.yaml"]);
     let said = fixture.ends(&["agent", "add", "s.jsonl"], 4).printed();
-    assert!(said.contains("it is no .ai, .agent.yaml"), "{said}");
+    assert!(said.contains("it is not a .ai, .agent.yaml"), "{said}");
 }
 
 /// The registry holds the text that was read: what has changed is not run until it is added again.
@@ -154,7 +154,7 @@ fn a_profile_that_has_changed_is_neither_run_nor_selected() {
     let run = ["run", "--agent", "code-reviewer", "review the change"];
     let said = fixture.ends(&run, 4).printed();
     assert!(
-        said.contains("is not what was registered") && said.contains("--update"),
+        said.contains("has changed since it was registered") && said.contains("--update"),
         "{said}"
     );
     let again = format!(
@@ -329,7 +329,7 @@ fn an_agent_that_is_disabled_or_unknown_is_not_run() {
         "0.50  standard\n"
     );
     let said = fixture.ends(&["run", "--agent", "auto"], 4).printed();
-    assert!(said.contains("there is no task"), "{said}");
+    assert!(said.contains("no task given"), "{said}");
 }
 
 /// A `.ai` file is an agent, too; one that is run by its path is the contract that it always was.

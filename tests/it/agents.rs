@@ -147,7 +147,7 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
                 left.err
             );
         }
-        // An agent in a hidden folder includes what is below it, and beside it by name.
+        // An agent in a hidden folder includes files below it, and neighbouring ones by name.
         fixture.write(".agents/a/part.md", "A part. ${include:../shared/more.md}");
         fixture.write(".agents/shared/more.md", "More.");
         let agent = "---\nmodels: [demo/script]\n---\n${include:part.md}";
@@ -268,7 +268,7 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
     assert!(left.err.contains(expect), "{}", left.err);
 }
 
-/// 001 §2, §3, §11: only an agent's file has front matter. What is piped in includes nothing; a file, those beside it and below.
+/// 001 §2, §3, §11: only an agent's file has front matter. Piped text includes nothing; a file, those in its folder and below.
 #[test]
 fn a_system_prompt_of_the_command_line_is_text() {
     let fixture = fixture(&[&says("Hello."), &says("More.")]);
@@ -513,7 +513,7 @@ fn what_the_layers_say_is_shown_with_its_files_and_without_secrets() {
     );
 }
 
-/// A conversation says the time at which it was begun: every message goes on under the same contract.
+/// A conversation states the time at which it was begun: every message continues under the same contract.
 #[test]
 fn a_chat_with_an_agent_that_says_the_time_goes_on_in_the_next_second() {
     let fixture = fixture(&[&says("One."), &says("Two.")]);

@@ -95,12 +95,7 @@ fn what_is_shown_of_a_contract_lists_its_agents_with_file_digest_and_budget() {
     );
 
     let tools = fixture.ok(&["tools", "here/lead.yaml"]);
-    for line in [
-        "agent  runs of their own  pin",
-        "prompt: string",
-        &judge,
-        &scout,
-    ] {
+    for line in ["agent  child runs  pin", "prompt: string", &judge, &scout] {
         assert!(tools.contains(line), "{line}\n{tools}");
     }
     let (_, tools) = fixture.json(&["tools", "here/lead.yaml"]);

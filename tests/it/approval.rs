@@ -76,7 +76,7 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
     assert!(printed.contains("it was not confirmed"), "{printed}");
     let command = format!("monolith approve r1 --yes --arguments {hash}");
     assert!(printed.contains(&command), "{printed}");
-    // What waits is told wherever somebody looks at the run.
+    // Every view of the run reports what waits.
     let printed = fixture.ok(&["show", "r1"]);
     for expect in ["echo {\"text\"", &hash, "Answer it: monolith approve r1"] {
         assert!(printed.contains(expect), "{expect}: {printed}");
@@ -86,7 +86,7 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
     assert!(printed.contains("s+ "), "time goes on: {printed}");
     let printed = fixture.ends(&["approve", "r1", "--yes"], 4).printed();
     assert!(printed.contains(&command), "{printed}");
-    assert!(printed.contains("--yes goes with --arguments"), "{printed}");
+    assert!(printed.contains("--yes requires --arguments"), "{printed}");
     let printed = fixture
         .ends(&["approve", "r1", "--yes", "--arguments", "00000000"], 4)
         .printed();
@@ -207,7 +207,7 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     let shown = fixture.ok(&["show", "r1"]);
     for expect in [
         "allowed by a person, not taken by the run yet",
-        "Its call is allowed.\nGo on with it: monolith resume r1\n",
+        "Its call is allowed.\nResume it: monolith resume r1\n",
     ] {
         assert!(shown.contains(expect), "{expect}: {shown}");
     }
@@ -221,7 +221,7 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     let other = fixture.ends(&deny, 4).printed();
     assert!(
         [
-            "its call was allowed before",
+            "its call was already allowed",
             "monolith resume r1",
             "--replace"
         ]
@@ -232,10 +232,7 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     let other = fixture
         .ends(&[&deny[..], &["--replace"]].concat(), 0)
         .printed();
-    assert!(
-        other.contains("in the place of the answer before"),
-        "{other}"
-    );
+    assert!(other.contains("replacing the earlier answer"), "{other}");
     assert!(fixture.ok(&["show", "r1"]).contains("Its call is denied."));
     let back = ["approve", "r1", "--yes", "--replace", "--arguments", &hash];
     fixture.ends(&back, 0);
@@ -272,7 +269,7 @@ fn an_answer_that_is_confirmed_too_late_is_refused() {
     late.types("y\n");
     let (code, said) = late.end();
     assert_eq!(code, 4, "{said}");
-    assert!(said.contains("answered meanwhile"), "{said}");
+    assert!(said.contains("answered in the meantime"), "{said}");
     assert!(!said.contains("denied:"), "{said}");
 }
 
@@ -296,7 +293,7 @@ fn a_refused_denial_names_the_command_that_denies() {
 fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
     let check = |timeout_ms: u32, deny: bool, call: &str, run: &str| {
         let fixture = Fixture::new();
-        // A call inside a container is told like any other.
+        // A call inside a container is reported like any other.
         let asked = if deny {
             calls("echo", ARGUMENTS)
         } else {
@@ -336,7 +333,7 @@ fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
     check(1, false, "denied: approval, not answered in time", late);
 }
 
-/// The question that stands on a terminal gets its answer there, too, and the next line is a line of its own.
+/// The question on a terminal gets its answer there, too, and the next text starts on a new line.
 #[test]
 fn an_answer_that_is_given_elsewhere_is_shown_where_the_question_stands() {
     let fixture = fixture();
@@ -351,7 +348,7 @@ fn an_answer_that_is_given_elsewhere_is_shown_where_the_question_stands() {
     );
 }
 
-/// What was typed before a question answers nothing, and is not lost without a word.
+/// Input typed before a question answers nothing, and is not lost without a word.
 #[test]
 fn what_is_typed_before_a_question_is_no_answer_and_is_shown() {
     let fixture = fixture();

@@ -125,7 +125,7 @@ fn mistakes_in_rules_are_named_before_a_run() {
     );
 }
 
-/// The example of docs/approvals.md, against a model that appends a command of its own.
+/// The example of docs/approvals.md, against a model that appends another command.
 #[test]
 fn a_rule_allows_the_shell_one_program_and_what_is_more_waits_for_a_person() {
     let page = include_str!("../../docs/approvals.md");
@@ -507,8 +507,8 @@ fn the_question_shows_what_a_patch_would_change_of_each_file() {
     assert!(fixture.path("old.txt").exists() && !fixture.path("new.txt").exists());
 }
 
-/// What a person allowed is one call with one text of arguments: the same tool with other arguments is asked about again, even if
-/// an old answer is put back, and an entry whose arguments were changed is none.
+/// A person allows one call with one text of arguments: the same tool with other arguments is asked about again, even if an old
+/// answer is put back, and an entry whose arguments were changed is none.
 #[test]
 fn an_answer_holds_across_a_kill_and_for_the_arguments_that_were_shown_alone() {
     let asked = [("echo", r#"{"text":"a"}"#), ("echo", r#"{"text":"b"}"#)];
@@ -526,7 +526,7 @@ fn an_answer_holds_across_a_kill_and_for_the_arguments_that_were_shown_alone() {
     ]);
     let file = place.path("home/runs.db.answers/r1");
     let given = std::fs::read_to_string(&file).unwrap();
-    // The process that goes on with it waits for the second call when it is killed.
+    // The process that resumes it waits for the second call when it is killed.
     let mut process = place
         .command(&["resume", "r1"])
         .stderr(Stdio::piped())

@@ -1,5 +1,5 @@
-//! What a replay blames, of every golden transcript: forged with every hash made anew, decided under the same and another contract,
-//! answered again, and forked at every entry.
+//! The blame of a replay, for every golden transcript: forged with every hash recomputed, decided under the same and another
+//! contract, answered again, and forked at every entry.
 
 use monolith_core::adapter::ResponseMeta;
 use monolith_core::contract::ExecutionContract;
@@ -29,7 +29,7 @@ impl Golden {
         }
     }
 
-    /// Changes the first event of that kind, and makes every hash anew as a forger would.
+    /// Changes the first event of that kind, and recomputes every hash as a forger would.
     fn forged(mut self, kind: &str, change: impl Fn(&mut Value)) -> Self {
         let kind = format!("\"kind\":\"{kind}\"");
         let holds = |entry: &&mut SealedEntry| entry.event.contains(&kind);
@@ -41,7 +41,7 @@ impl Golden {
         self
     }
 
-    /// The contract with one field changed and its hash made anew.
+    /// Returns the contract with one field changed and its hash recomputed.
     fn other(&self, field: &str, value: Value) -> ExecutionContract {
         let mut document: Value = serde_json::from_str(&self.contract.canonical_text()).unwrap();
         document[field] = value;

@@ -16,7 +16,7 @@ use crate::sandbox_faults::sandbox;
 const VICTIM: u32 = 65534;
 const STRANGER: u32 = 65533;
 
-/// Commands that read or write a store, each of which would have SQLite look at the files beside it.
+/// Commands that read or write a store; each would have SQLite look at the neighbouring files.
 const COMMANDS: [&[&str]; 9] = [
     &["list"],
     &["show", "r"],
@@ -34,7 +34,7 @@ impl Fixture {
         fs::set_permissions(self.path(path), fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// A run `r` in a store of a folder of its own.
+    /// Creates a run `r` in a store in a separate folder.
     fn kept_run(&self) {
         self.script("tool_policy: optional\n", &[&says("done")]);
         fs::create_dir(self.path("kept")).unwrap();
@@ -240,7 +240,7 @@ fn a_store_that_a_confined_program_could_write_beside_is_refused_before_the_run(
             let refused = fixture.ends(&["run", "c.yaml", "--store", store, "--run-id", "r"], 4);
             let said = words(&refused);
             for expect in [
-                format!("{key} lets a confined program write"),
+                format!("{key} lets a confined program write to"),
                 "--store or MONOLITH_HOME".to_owned(),
             ] {
                 assert!(said.contains(&expect), "{key}: {said}");
@@ -285,7 +285,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
 /// Every name that a store uses in its folder, as the commands that use it leave them there, and those of SQLite's own.
 #[test]
 fn a_file_tool_makes_no_name_that_belongs_to_the_store() {
-    // What a store has beside it while a run waits, after it has changed a file, and while it is written.
+    // The files next to a store while a run waits, after it has changed a file, and while it is written.
     let seen = Fixture::new();
     let script = [
         calls("write_file", r#"{"path":"a.txt","content":"b"}"#),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::confinement::User;
 use crate::fixture::{Fixture, Left, calls, says};
 
-/// A fixture with a clone, and a home beside it.
+/// Creates a fixture with a clone and a home in the same folder.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("user/.bashrc", "# mine\n");

@@ -109,7 +109,7 @@ fn models_tools_and_overrides_of_the_command_line_are_those_of_every_agent_that_
     let tools = contract["tools"].as_array().unwrap().iter();
     let tools: Vec<&Value> = tools.map(|tool| &tool["name"]).collect();
     assert_eq!(tools, ["rest__get"]);
-    // A REST tool without a description has one of its own.
+    // A REST tool without a description gets a default one.
     assert_eq!(
         contract["tools"][0]["description"],
         "A GET request to a web service."
@@ -145,7 +145,7 @@ fn a_continuation_takes_what_run_takes_of_an_agent() {
     );
     assert!(left.err.contains("expected a whole number"), "{}", left.err);
     let left = fixture.ends(&[&go_on[..], &["--load", "said.json"]].concat(), 4);
-    let why = "a run that is continued begins with its own conversation";
+    let why = "a continued run starts with its own conversation";
     assert!(left.err.contains(why), "{}", left.err);
     fixture.script("", &[&says("Hello.")]);
     fixture.ok(&["run", "c.yaml", "--run-id", "c"]);
@@ -337,7 +337,7 @@ fn a_dry_run_finds_what_cannot_be_written_or_sent() {
         ),
         (
             json!({"Content-Length": "3"}),
-            "the connection has this header",
+            "monolith sets this header itself",
         ),
     ] {
         let mut layer: Value = serde_json::from_str(&fixture.read(".ai-agent.json")).unwrap();
@@ -379,10 +379,7 @@ fn the_run_of_a_called_agent_is_not_asked_again_and_the_way_out_is_named() {
     fixture.write("b.ai", "---\ndescription: d\nmodels: [other/m]\n---\nx");
     fixture.ok(&[&["run", "a.ai", "x", "--run-id", "r"][..], &MESSAGE].concat());
     let left = fixture.ends(&["replay", "r.1", "--live", "all"], 4);
-    for expect in [
-        "it is the run of an agent that r called",
-        "monolith replay r.1",
-    ] {
+    for expect in ["r called it as an agent", "monolith replay r.1"] {
         assert!(left.err.contains(expect), "{}", left.err);
     }
 }

@@ -1,5 +1,5 @@
-//! A secret that is told to monolith and then told back by everybody: 0 hits in what it writes, says, exports and shows. And a
-//! secret that it was not told of is found, so the search can find.
+//! Everybody repeats a secret that monolith knows: 0 hits in what it writes, says, exports and shows. And a secret that it does
+//! not know is found, so the search can find.
 
 use std::fs;
 use std::io::{BufReader, Write as _};
@@ -25,11 +25,11 @@ const QUERY: &str = "cnry-query-aa11";
 const TASK: &str = "cnry-task-d00d";
 const CANARIES: [&str; 5] = [KEY, HEADER, VARIABLE, QUERY, TASK];
 
-/// The forms of `export --format`; a new one is added here.
-/// The endings of exports, each the name of its form but for a trajectory.
+/// The forms of `export --format`; a new one is added here. The endings of exports, each the name of its form except for a
+/// trajectory.
 const ENDINGS: [&str; 4] = ["json", "cast", "html", "jsonl"];
 
-/// Whether monolith is told the secrets, or others know them alone.
+/// A switch: monolith knows the secrets, or only others know them.
 #[derive(Clone, Copy, PartialEq)]
 enum Canaries {
     Yes,
@@ -58,7 +58,7 @@ impl Fixture {
         self.folder.path()
     }
 
-    /// What monolith is told: the secret, or something else of that kind.
+    /// Returns the value for monolith: the secret, or something else of that kind.
     fn value(&self, canary: &'static str) -> &'static str {
         match self.canaries {
             Canaries::Yes => canary,
@@ -117,7 +117,7 @@ impl Fixture {
         self.monolith(&["list", "--json"]);
     }
 
-    /// Where a canary stands, in whatever form.
+    /// Finds the places of a canary, in whatever form.
     fn hits(&self) -> Vec<String> {
         let mut places = self.said.clone();
         let mut folders = vec![self.path().to_owned()];
@@ -216,7 +216,7 @@ fn stream(field: &str, text: &str) -> String {
     parts.collect::<Vec<_>>().concat()
 }
 
-/// What the provider answers, in turn.
+/// Returns the provider's answers, in turn.
 fn answers() -> Vec<(u16, String)> {
     let arguments = json!({"a": VARIABLE, "b": format!("Bearer {KEY}")}).to_string();
     let odd = KEY.bytes().map(|byte| format!("\\u{byte:04x}"));

@@ -270,9 +270,9 @@ fn a_store_that_cannot_be_used_is_the_operators_and_stays_as_it_is() {
     };
     check("not.db", "it is not a database");
     check("no/such/folder/runs.db", "open");
-    check(".", "it is a folder, and a store is a file");
+    check(".", "it is a folder; a store is a file");
     let left = fixture.ends(&["list", "--store", "."], 1);
-    for part in ["it is a folder, and a store is a file", "runs.db"] {
+    for part in ["it is a folder; a store is a file", "runs.db"] {
         assert!(left.err.contains(part), "{part}: {}", left.err);
     }
     let kept = std::fs::read_to_string(fixture.path("not.db")).unwrap();
@@ -563,7 +563,7 @@ fn a_contract_is_checked_without_starting_or_asking_anything() {
     let left = fixture.run(&["contract", "check", "c.yaml"]);
     assert_eq!(left.code, 0, "{}{}", left.out, left.err);
     assert!(
-        left.err.contains("not started, so without pins: fs"),
+        left.err.contains("not started, so not pinned: fs"),
         "{}",
         left.err
     );

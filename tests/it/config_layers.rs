@@ -140,7 +140,7 @@ async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun
     assert_eq!(fixture.at_home(&["export", "r", "-o", "r.jsonl"]).code, 0);
     let file = std::fs::read_to_string(fixture.path("r.jsonl")).unwrap();
     assert!(file.contains("\"max_turns\":3"), "{file}");
-    // `--live` reads the contract file anew, as a resume does.
+    // `--live` reads the contract file again, as a resume does.
     let live = ["replay", "r", "--live", "inference"];
     let again = fixture.at_home(&live);
     assert_eq!(again.code, 0, "{}", again.err);

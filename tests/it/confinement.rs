@@ -49,7 +49,7 @@ pub fn is_able() -> bool {
 /// Who starts monolith.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Own,
     /// Somebody without any rights.
     Nobody,

@@ -1,4 +1,4 @@
-//! `monolith continue`: a child run of an ended run, with a contract, budgets and a proof of its own.
+//! `monolith continue`: a child run of an ended run, with a separate contract, budgets and proof.
 
 use std::process::Stdio;
 
@@ -197,7 +197,7 @@ fn a_file_that_is_not_there_any_more_is_asked_for_by_its_option() {
     let text = fixture.read("c.yaml");
     std::fs::remove_file(fixture.path("c.yaml")).unwrap();
     let left = fixture.ends(&["continue", "r1", "More."], 4);
-    for part in ["c.yaml, which the run was begun with", "--contract FILE"] {
+    for part in ["c.yaml, which the run started with", "--contract FILE"] {
         assert!(left.err.contains(part), "{part}: {}", left.err);
     }
     fixture.write("moved.yaml", &text);
@@ -258,11 +258,11 @@ fn only_an_ended_run_is_continued_and_only_with_a_message() {
         assert!(left.err.contains(part), "{part}: {}", left.err);
     }
     let left = fixture.ends(&["continue", "r1"], 4);
-    assert!(left.err.contains("there is no message"), "{}", left.err);
+    assert!(left.err.contains("no message given"), "{}", left.err);
     fixture.ends(&["continue", "none", "More."], 4);
 }
 
-/// Nothing is said of a run that does not begin.
+/// A run that does not begin prints no policy note.
 #[test]
 fn a_file_that_has_changed_is_refused_before_the_rule_of_its_policy_is_stated() {
     let fixture = Fixture::new();

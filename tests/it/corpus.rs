@@ -1,6 +1,6 @@
 //! The conformance corpus against this build, and what is derived from it: the embedded list and the golden transcripts.
 //!
-//! `MONOLITH_BLESS=1` writes what is derived anew instead of comparing it.
+//! `MONOLITH_BLESS=1` rewrites the derived files instead of comparing them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ fn corpus() -> Corpus {
 /// The whole corpus, played once for all tests.
 pub(super) static REPORT: LazyLock<CorpusReport> = LazyLock::new(|| run_cases(&corpus(), None));
 
-/// The golden transcripts and where they are kept; written anew before anything reads them, where that is asked for.
+/// The golden transcripts and their paths; rewritten before anything reads them, if requested.
 static GOLDEN: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
     let transcripts = corpus().golden_transcripts().unwrap();
     let place = |(id, transcript): (String, String)| {
@@ -228,8 +228,7 @@ fn golden_transcripts_are_derived_byte_for_byte() {
     assert!(stray.is_empty(), "no case gives {stray:?}");
 }
 
-/// What is kept is read as a stranger would read it: nothing here knows the case.
-/// Shows 002/2.goals.4, 002/6.commit.5.
+/// A stranger could read the kept transcripts like this: nothing here knows the case. Shows 002/2.goals.4, 002/6.commit.5.
 #[test]
 fn kept_transcripts_verify_and_replay() {
     LazyLock::force(&GOLDEN);

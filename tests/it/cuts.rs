@@ -1,4 +1,4 @@
-//! What is quoted of a tool server is short: its secrets are taken out before it is cut, against the binary.
+//! Quotes of a tool server are short: its secrets are taken out before the cut, against the binary.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the displays of one run agree on: `show`, `run`, and the exported page.
+//! The agreement between the displays of one run: `show`, `run`, and the exported page.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -76,7 +76,8 @@ fn a_tag_that_was_ignored_is_a_warning_while_the_run_is_narrated() {
     assert!(!left.err.contains("NOT THE STATE"), "{}", left.err);
 }
 
-/// A golden transcript whose entries were changed by one who knows the format: they are numbered and chained anew, so it verifies.
+/// Returns a golden transcript whose entries were changed by one who knows the format: they are renumbered and rechained, so it
+/// verifies.
 fn forged(name: &str, change: impl FnOnce(&mut Vec<(Value, Value)>)) -> String {
     let text = std::fs::read_to_string(file_of(name)).unwrap();
     let header = text.lines().next().unwrap();
@@ -245,7 +246,7 @@ fn entries_out_of_order_missing_or_twice_are_no_other_story_on_any_display() {
     check_departs("another digest", &counted, 4);
 }
 
-/// What is missing at the end of a file is known at its end.
+/// A missing end of a file is detected at its end.
 #[test]
 fn the_end_of_a_file_that_is_followed_is_held_against_the_machine() {
     let name = "core.valid_call";
@@ -282,7 +283,7 @@ fn a_page_opens_the_digests_of_its_own_run_and_says_what_it_could_not() {
     assert_eq!(printed(&document, "departure"), "0");
 }
 
-/// What turns a line round is in no form that a pipe carries to a terminal.
+/// No form that a pipe carries to a terminal has a character that reverses a line.
 #[test]
 fn a_trajectory_carries_no_character_that_steers_a_terminal() {
     let fixture = Fixture::new();

@@ -1,5 +1,5 @@
-//! A program that embeds monolith: the example runs, and its transcript verifies, replays and is what the observer saw. The refusals
-//! and the panics of closures are beside it.
+//! A program that embeds monolith: the example runs, and its transcript verifies, replays and is what the observer saw. Also
+//! the refusals and the panics of closures.
 
 #[allow(dead_code, reason = "its `main` is not called here")]
 #[path = "../../examples/embed.rs"]

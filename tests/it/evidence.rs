@@ -1,5 +1,5 @@
-//! What a transcript is evidence of: a changed byte is found at its entry, by `replay` even where the hashes were made to fit,
-//! and the same file is the same contract wherever it lies.
+//! The evidence in a transcript: a changed byte is found at its entry, by `replay` even where the hashes were made to fit, and
+//! the same file is the same contract wherever it lies.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a person reads of a workflow that failed, and what the commands that take a contract make of its file.
+//! The output for a person about a failed workflow, and the use of its file by commands that take a contract.
 
 use serde_json::Value;
 
@@ -153,7 +153,7 @@ fn commands_for_a_contract_know_a_workflow() {
     }
     let said = fixture.ends(&["run", "w.yaml", "--models", "x/y"], 4).err;
     assert!(
-        said.contains("failed to take --models x/y for the workflow"),
+        said.contains("failed to use --models x/y with the workflow"),
         "{said}"
     );
 }

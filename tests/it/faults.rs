@@ -1,5 +1,5 @@
-//! What the machine below does to a store: it is full, may not be written, or somebody else holds it. Every run ends in a fault with
-//! a name, and no entry is there by half.
+//! Faults of the machine below a store: it is full, may not be written, or somebody else holds it. Every run ends in a named
+//! fault, and no entry is half written.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -145,7 +145,7 @@ fn a_store_that_may_not_be_written_is_named_and_can_be_read() {
         assert!(mount.status().unwrap().success());
     };
     let beside = ["db-wal", "db-shm"].map(|ending| scene.store.with_extension(ending));
-    // As its process left it, and without the files beside it: none can be made, and none is needed.
+    // As its process left it, and without the `-wal` and `-shm` files: none can be made, and none is needed.
     for _ in 0..2 {
         for args in READS {
             let (code, said) = scene.command(args);
@@ -164,7 +164,7 @@ fn a_store_that_may_not_be_written_is_named_and_can_be_read() {
     for args in READS {
         let (code, said) = scene.command(args);
         assert_eq!(code, 1, "{args:?}: {said}");
-        assert!(said.contains("a write to it was cut off"), "{said}");
+        assert!(said.contains("a write was interrupted"), "{said}");
         assert!(said.contains("runs.db-wal"), "{said}");
         assert!(said.contains("= help: "), "{said}");
     }

@@ -11,7 +11,7 @@ use assert_cmd::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Where nothing listens.
+/// An address with no listener.
 const NOBODY: &str = "http://127.0.0.1:1";
 /// Not to be looked for.
 const NONE: &str = "none";
@@ -37,7 +37,7 @@ fn monolith(folder: &TempDir) -> Command {
     command
 }
 
-/// What a command ends with, and everything that it says.
+/// Returns a command's exit code, and all its output.
 fn output_of(command: &mut Command) -> (i32, String) {
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -222,18 +222,18 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
         assert!(printed.contains(expect), "{printed}");
     };
     check(&[], 4, "--yes takes the first");
-    check(&[], 4, "Which model is to answer?");
+    check(&[], 4, "Which model should answer?");
     check(
         &["--use", "nothing"],
         4,
-        "the way \"nothing\": there are llama-server, ",
+        "use \"nothing\": expected one of llama-server, ",
     );
     let expect = "the model \"other\" of ollama: it has qwen3:8b";
     check(&["--use", "ollama", "--model", "other"], 3, expect);
     check(
         &["--use", "lm-studio"],
         4,
-        "take lm-studio: --lm-studio none says not to look for it",
+        "use lm-studio: --lm-studio none disables it",
     );
     check(&["--use", "openai"], 3, "OPENAI_API_KEY is not set");
     let expect = "(there are tiny.gguf, qwen3:8b), and no usual key is set";
@@ -732,7 +732,7 @@ fn manual_pages_and_completions_are_written_for_every_command() {
     assert!(!folder.path().join("pages/monolith-__supervise.1").exists());
     let (code, main) = output_of(monolith(&folder).arg("man"));
     // An option that the short help does not list has its text in the page.
-    assert!(main.contains("The file that keeps runs"), "{main}");
+    assert!(main.contains("Store file to use"), "{main}");
     assert_eq!(code, 0, "{main}");
     assert!(main.contains(".TH monolith 1"), "{main}");
     // The table of variables keeps its lines.

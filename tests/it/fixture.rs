@@ -1,4 +1,4 @@
-//! A folder to stand in, the binary run there, and what it left behind. What a subject adds to that is an `impl Fixture` of its own.
+//! A working folder, the binary run there, and the results. A subject adds to that in a separate `impl Fixture`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -124,7 +124,7 @@ pub const HELD: [&str; 6] = [
 /// A folder with a state folder `home`; both go with it. Set once commands name the layer of the folder.
 pub struct Fixture(TempDir, AtomicBool);
 
-/// What a command left behind.
+/// The results of a command.
 pub struct Left {
     pub code: i32,
     pub out: String,
@@ -143,7 +143,7 @@ impl From<Output> for Left {
 }
 
 impl Left {
-    /// What it said on both streams.
+    /// Returns its output on both streams.
     pub fn printed(&self) -> String {
         format!("{}{}", self.out, self.err)
     }
@@ -322,7 +322,7 @@ impl Fixture {
         assert_eq!(inbox["approvals"], json!([]));
         for verb in ["approve", "deny"] {
             let refused = self.ends(&[verb, run], 4).err;
-            let expected = format!("no answer to its call is taken, for {why}");
+            let expected = format!("no answer to its call is accepted: {why}");
             assert!(refused.contains(&expected), "{refused}");
             let help = format!("`monolith resume {root}` {help}");
             assert!(refused.contains(&help), "{refused}");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::fixture::{Fixture, Left, says};
 
-/// What each of these commands says of a file.
+/// The commands that read a file and report on it.
 const READERS: [&[&str]; 5] = [
     &["verify"],
     &["show"],

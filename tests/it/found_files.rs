@@ -69,7 +69,7 @@ impl Place {
         chown(self.fixture.path(path), Some(user), None).unwrap();
     }
 
-    /// Nothing is started, and these words are said.
+    /// Asserts that nothing starts, and checks these words.
     #[track_caller]
     fn refuses(&self, args: &[&str], words: &[&str]) {
         let left = self.run(args);
@@ -226,7 +226,7 @@ fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
     }
     place.starts(&["run", "./agent.yaml"]);
     refused();
-    assert!(trust(&["--list"], 0).contains("No contract is trusted"));
+    assert!(trust(&["--list"], 0).contains("No contracts are trusted"));
     let said = trust(&["agent.yaml"], 0);
     assert!(said.contains("command   sh -c touch"), "{said}");
     taken();
@@ -260,7 +260,7 @@ fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
     place.refuses(&["run"], &["read the trusted contracts", "line 1"]);
 }
 
-/// What confines commands is the author's choice: who is asked sees which one it is.
+/// The author chooses the confinement of commands: a person who is asked for trust sees the choice.
 #[test]
 fn s21_who_is_asked_for_trust_sees_what_commands_may_do() {
     let place = Place::new();
@@ -357,7 +357,7 @@ fn a_person_is_asked_once_whether_a_found_contract_is_trusted() {
     assert!(marker.exists() && !shown.contains("[y/N]"), "{shown}");
 }
 
-/// Where what a contract names is defined, commands and addresses are: so is where their variables are.
+/// A file that defines a contract's names holds commands and addresses: so does the file of their variables.
 #[test]
 fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
     let place = Place::new();

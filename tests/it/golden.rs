@@ -1,4 +1,4 @@
-//! A golden transcript as a forger has it: its parts, and every hash made anew.
+//! A golden transcript as a forger has it: its parts, and every hash recomputed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,7 +68,7 @@ impl Golden {
         }
     }
 
-    /// What a forger does who knows the format: every hash is made anew, and the chain is whole again.
+    /// Recomputes every hash, like a forger who knows the format: the chain is whole again.
     pub fn chain_anew(&mut self) {
         let mut chain = Chain::genesis(self.contract.contract_hash(), &self.run_id);
         for entry in &mut self.entries {
@@ -77,7 +77,7 @@ impl Golden {
         }
     }
 
-    /// What a fresh machine makes of it.
+    /// Replays it on a fresh machine.
     pub fn replayed(&self) -> ReplayReport {
         let mut replayer = Replayer::new(self.contract.clone(), &self.run_id);
         for entry in &self.entries {

@@ -418,7 +418,7 @@ fn b7_a_store_behind_a_link_in_the_workspace_is_refused_and_not_made() {
             let left = fixture.ends(&["run", contract, "--store", store], 4);
             let said = left.printed();
             assert!(
-                said.contains("tools.workspace lets a confined program write"),
+                said.contains("tools.workspace lets a confined program write to"),
                 "{store}: {said}"
             );
         }

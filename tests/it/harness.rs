@@ -31,7 +31,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// Whether the server can be started here; says so where it cannot.
+    /// True if the server can be started here; prints a line if it cannot.
     pub fn has_python() -> bool {
         let there = Command::new("python3").arg("--version").output().is_ok();
         if !there {
@@ -145,7 +145,7 @@ impl Harness {
         command
     }
 
-    /// Begins the run, or goes on with it where it has begun.
+    /// Begins the run, or resumes it if it has begun.
     pub fn drive(&self, run_id: &RunId, durability: &str) -> Command {
         self.drive_under("c.yaml", run_id, durability)
     }
@@ -163,7 +163,7 @@ impl Harness {
         }
     }
 
-    /// Begins the run as a fork of another after one of that one's entries, or goes on with it where it has begun.
+    /// Begins the run as a fork of another after one of that one's entries, or resumes it if it has begun.
     pub fn drive_fork(&self, of: &RunId, at: u64, run_id: &RunId, durability: &str) -> Command {
         let name = run_id.as_str();
         if self.stored(run_id).is_empty() {
@@ -211,7 +211,7 @@ impl Harness {
         child.try_wait().unwrap().is_none()
     }
 
-    /// How often each call of the run was executed.
+    /// Counts the executions of each call of the run.
     pub fn executions(&self, run_id: &RunId) -> BTreeMap<u64, u64> {
         let text = std::fs::read_to_string(self.path().join("executions")).unwrap_or_default();
         let mut executions = BTreeMap::new();
@@ -233,7 +233,7 @@ impl Harness {
     }
 }
 
-/// A message as a stream of chat chunks: each call and each character a piece of its own.
+/// Formats a message as a stream of chat chunks: each call and each character is a separate piece.
 fn in_pieces(message: &Value) -> String {
     let piece = |delta: &Value, end: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": end});

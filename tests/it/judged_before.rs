@@ -1,4 +1,5 @@
-//! What is found of files that somebody brings along before a model is asked, and what no error shows of them (001 §6, §7, §11).
+//! Findings in files that somebody brings along, before a model is asked, and the parts that no error shows of them (001 §6,
+//! §7, §11).
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What a caller keeps of a run beside its record: the conversation, a snapshot of the session, its tree.
+//! Files that a caller keeps of a run besides its record: the conversation, a snapshot of the session, its tree.
 
 use std::io::Read as _;
 
@@ -37,7 +37,7 @@ pub fn snapshot(fixture: &Fixture, name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// What `--load` takes is written over, however it is written, and nothing else is.
+/// A file that `--load` takes is overwritten, in any format, and no other file is.
 #[test]
 fn a_conversation_is_saved_over_whatever_load_takes_as_one() {
     let fixture = Fixture::new();

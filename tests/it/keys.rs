@@ -16,7 +16,7 @@ impl Fixture {
         command.spawn().unwrap()
     }
 
-    /// What each of these commands left behind, all begun at once.
+    /// Returns the results of these commands, all begun at once.
     fn at_once(&self, commands: &[&[&str]]) -> Vec<Left> {
         let children: Vec<Child> = commands.iter().map(|args| self.begin_key(args)).collect();
         let left = children.into_iter().map(Child::wait_with_output);

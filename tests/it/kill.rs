@@ -18,13 +18,13 @@ use crate::harness::Harness;
 
 /// Kills of the quick and of the deep form.
 const KILLS: (u64, u64) = (8, 25);
-/// How often one run is killed before it may come to its end.
+/// Number of kills of one run before it may come to its end.
 const KILLS_PER_RUN: u64 = 4;
 /// About how many entries a run has that is not killed.
 const ENTRIES: u64 = 30;
 
-/// What the runs are, in turn: under a contract with parallel calls; with streamed answers, redacted results and a checkpoint at each
-/// step; with calls that wait for an approval; and forks of a whole run.
+/// The kinds of runs, in turn: under a contract with parallel calls; with streamed answers, redacted results and a checkpoint
+/// at each step; with calls that wait for an approval; and forks of a whole run.
 const WAYS: [Way; 4] = [
     Way::Under("c.yaml"),
     Way::Under("secret.yaml"),
@@ -108,7 +108,7 @@ impl Harness {
         killed
     }
 
-    /// What the way of a run adds to that: the test must see what it claims to.
+    /// Checks the run's features of that way: the test must see what it claims to.
     fn judge_way(&self, run_id: &RunId, way: Way) {
         let entries = self.stored(run_id);
         let mut reader = StoreReader::open(&self.database()).unwrap();
@@ -138,7 +138,7 @@ impl Harness {
         }
     }
 
-    /// What must hold of a run that has come to its end, whatever happened on the way.
+    /// Checks a run that has come to its end, whatever happened on the way.
     fn judge(&self, run_id: &RunId, before: &[SealedEntry]) {
         let entries = self.stored(run_id);
         assert_eq!(
@@ -163,7 +163,7 @@ impl Harness {
             let event = entry.decode_event().unwrap();
             if let Some(EventKind::ToolReturned(ended)) = event.map(|event| event.event)
                 && matches!(ended.outcome, ToolOutcome::Returned(_))
-                // A run below is gone on with as often as it takes: that nothing in it is repeated is judged with it.
+                // A child run is resumed as often as it takes: its own check shows that nothing in it is repeated.
                 && !delegated.contains(&ended.call)
             {
                 returned.insert(ended.call, starts[&ended.call]);
@@ -247,7 +247,7 @@ impl Harness {
         killed
     }
 
-    /// What must hold of a run of a tree; the first one starts no calls of its own.
+    /// Checks a run of a tree; the first one executes no calls itself.
     fn judge_delegated(&self, run_id: &RunId) {
         self.judge(run_id, &[]);
         let mut begun: BTreeMap<CallSeq, u64> = BTreeMap::new();
@@ -276,7 +276,7 @@ impl Harness {
     }
 }
 
-/// kill -9 in the middle of delegated runs: each run of the tree is gone on with, none is begun twice, and the tree verifies.
+/// kill -9 in the middle of delegated runs: each run of the tree is resumed, none is begun twice, and the tree verifies.
 #[test]
 fn a_killed_tree_of_runs_repeats_nothing() {
     if !Harness::has_python() {

@@ -44,7 +44,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// A script goes on where its provider was, so a contract that continues another one has a provider of its own.
+/// A script continues where its provider was, so a contract that continues another one has a different provider.
 fn of_another_provider(fixture: &Fixture, name: &str, provider: &str) {
     let file = format!("{name}.yaml");
     let text = fixture.read(&file).replace("demo", provider);

@@ -145,7 +145,7 @@ fn a_beginning_behind_the_last_line_is_refused_with_the_number_of_lines() {
         command.stdin(std::fs::File::open(fixture.path("list.jsonl")).unwrap());
         let left = Left::from(command.output().unwrap());
         let said = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
-        let expect = format!("begin {list} at line {from}: it has {lines}");
+        let expect = format!("start {list} at line {from}: it has only {lines}");
         assert_eq!((left.code, left.out.as_str()), (4, ""), "{said}");
         assert!(said.contains(&expect), "{said}");
     };
@@ -229,7 +229,8 @@ fn where_only_an_approval_is_open_the_summary_names_it_and_not_the_command_just_
         // What follows the results.
         let at = plain.find("\n1 waits for approval").expect(&plain);
         let summary = plain[at..].split_whitespace().collect::<Vec<_>>().join(" ");
-        let expect = "a run waits for an approval of call 1, echo: monolith approve r0 answers it";
+        let expect =
+            "a run is waiting for approval of call 1, echo: monolith approve r0 answers it";
         assert!(summary.contains(expect), "{summary}");
         assert!(!plain.contains("done"), "{plain}");
         assert!(!summary.contains("resume --all"), "{summary}");
@@ -273,7 +274,7 @@ fn results_on_a_terminal_are_short_lines_and_documents_where_they_are_asked_for(
     );
 }
 
-/// What a person reads: without escapes and what was wiped.
+/// Returns the text that a person reads: without escapes and wiped text.
 fn strip(shown: &str) -> String {
     let lines = shown.lines().map(|line| {
         let line = line.trim_end_matches('\r');
@@ -314,7 +315,7 @@ fn a_list_that_is_repeated_says_on_a_terminal_what_is_recorded_and_how_it_is_run
     for expect in [
         "FAILED_PROTOCOL_NO_TOOLS  r0  as recorded  ",
         "2 done, 1 as recorded: ",
-        "what had failed before was not run again; another `run_id` in its line begins it anew",
+        "runs that had failed earlier were not run again; to repeat one, change its `run_id` in the list",
         "after monolith delete r0",
     ] {
         assert!(again.contains(expect), "{expect}: {again}");

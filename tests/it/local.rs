@@ -154,7 +154,7 @@ fn files_that_are_no_model_and_names_that_are_not_stored_end_before_the_first_in
     check(&[file], expect);
 }
 
-/// Runs a program on a terminal of its own, answers the question that it asks, and hands on what the terminal shows.
+/// Runs a program on a separate terminal, answers the question that it asks, and forwards what the terminal shows.
 const ON_A_TERMINAL: &str = "\
 import os, pty, sys
 pid, terminal = pty.fork()
@@ -399,7 +399,7 @@ fn a_template_that_loops_allocates_or_loses_something_ends_before_the_first_infe
     );
 }
 
-/// The model with another template: as long as the old one but for a multiple of what tensors are aligned to.
+/// Returns the model with another template: as long as the old one except for a multiple of the tensor alignment.
 fn model_with(model: &str, template: &str) -> Vec<u8> {
     let bytes = fs::read(model).unwrap();
     let key = b"tokenizer.chat_template";

@@ -35,12 +35,12 @@ struct Model(Arc<(Mutex<Counts>, Condvar)>);
 struct Counts {
     /// Requests for an inference so far.
     asked: usize,
-    /// Those that are not answered yet, and the most that there were at once.
+    /// The requests without an answer yet, and the most at once.
     open: usize,
     most: usize,
     /// From this request on none is answered.
     held_from: Option<usize>,
-    /// None of the first is answered before so many are open.
+    /// The first requests get no answer before this many are open.
     together: usize,
     port: u16,
 }
@@ -156,7 +156,7 @@ fn counting(shared: bool) -> String {
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }
 
-/// How many runs are open when their process is killed.
+/// Number of runs that are open when their process is killed.
 const KILLED: usize = 12;
 
 const ECHO: &str = "tools: {builtin: [clock]}\n";
@@ -203,7 +203,7 @@ fn documents(text: &str) -> Vec<Value> {
         .unwrap_or_else(|fault| panic!("{fault}: {text}"))
 }
 
-/// How each run that is named in the results ended.
+/// Returns the end of each run that the results name.
 fn ends(text: &str) -> BTreeMap<String, (String, u64)> {
     let end = |document: Value| {
         let class = document["outcome"]["class"].as_str().unwrap_or("none");
@@ -358,8 +358,8 @@ fn what_cannot_be_begun_at_all_is_refused_with_its_number() {
             .join(" ");
         assert!(said.contains(words), "{args:?}: {said}");
     };
-    check(&["run", "c.yaml", "--max-runs", "2"], "go with --contracts");
-    check(&["resume", "r1", "--max-inferences", "2"], "go with --all");
+    check(&["run", "c.yaml", "--max-runs", "2"], "require --contracts");
+    check(&["resume", "r1", "--max-inferences", "2"], "require --all");
     check(
         &["run", "--contracts", "list.jsonl", "c.yaml"],
         "cannot be used with",
@@ -376,7 +376,7 @@ fn what_cannot_be_begun_at_all_is_refused_with_its_number() {
     std::fs::create_dir(fixture.path("empty")).unwrap();
     check(
         &["run", "--contracts", "empty"],
-        "no .yaml, .yml or .json file is there",
+        "it has no .yaml, .yml or .json file",
     );
     let most = [
         "run",
@@ -387,7 +387,7 @@ fn what_cannot_be_begun_at_all_is_refused_with_its_number() {
     ];
     check(
         &most,
-        "takes 100000000383 open files, and the system allows",
+        "needs 100000000383 open files, but the system allows",
     );
     assert_eq!(fixture.ok(&["resume", "--all"]), "");
 }
@@ -452,7 +452,7 @@ fn after_a_kill_all_runs_go_on_and_no_call_is_repeated() {
     let once: BTreeSet<&str> = keys.lines().collect();
     assert_eq!(once.len(), keys.lines().count(), "a call was repeated");
     fixture.all_verify(KILLED);
-    // Nothing is accounted for twice, and nothing is left to go on with.
+    // No run is accounted for twice, and no run is left to resume.
     let accounts = documents(&fixture.read("home/accounting.jsonl"));
     let named: BTreeSet<String> = accounts
         .iter()
@@ -528,7 +528,7 @@ fn on_ctrl_c_open_runs_are_brought_to_their_ends_and_no_other_begins() {
     let ends = ends(&left.out);
     let stopped: Vec<&str> = ends.keys().map(String::as_str).collect();
     assert_eq!(stopped, ["r0", "r1", "r2"]);
-    let rest = "not begun: the rest of the list, from line 4 on; monolith run --contracts list.jsonl --max-runs 3 --from 4 begins it";
+    let rest = "not started: the rest of the list, from line 4 on; monolith run --contracts list.jsonl --max-runs 3 --from 4 starts it";
     assert!(left.err.contains(rest), "{}", left.err);
     assert_eq!(fixture.ok(&["resume", "--all"]), "");
 }

@@ -1,4 +1,4 @@
-//! What a list and an export report of a store that somebody changed, and what reaches a pipe.
+//! The reports of a list and an export about a store that somebody changed, and the output that reaches a pipe.
 
 use serde_json::Value;
 

@@ -190,7 +190,7 @@ fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
     }
     for (format, expect) in [
         (9, "its format is 9, and this build reads up to 2"),
-        (0, "no build knows its format 0"),
+        (0, "its format 0 is unknown to every build"),
     ] {
         scene.claim_format(format);
         for args in [
@@ -230,7 +230,7 @@ fn a_store_of_another_build_is_named_and_its_runs_are_taken_along() {
         for expect in [
             "has the table deletions, and this one does not: another build of monolith wrote it",
             "monolith export RUN --output FILE",
-            "aside with what lies beside it",
+            "and the files next to it with that name aside",
         ] {
             assert!(said.contains(expect), "{command:?}: {expect}: {said}");
         }

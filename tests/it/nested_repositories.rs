@@ -252,7 +252,7 @@ fn s11b_a_command_that_is_killed_changes_nothing_that_git_runs() {
     );
 }
 
-/// A process that is told to leave undoes the hooks of its command first, however large the workspace is, and says so.
+/// A process with a signal to leave undoes the hooks of its command first, however large the workspace is, and says so.
 #[test]
 fn s11b_a_process_that_leaves_undoes_the_changes_of_its_command() {
     if !sandbox() {

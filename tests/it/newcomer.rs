@@ -1,5 +1,5 @@
-//! What a newcomer types in the first hour, and what the answer must say: what confines a command, that a task is one argument, why a run
-//! failed and what may help.
+//! A newcomer's commands in the first hour, and the answers they must get: what confines a command, that a task is one
+//! argument, why a run failed and what may help.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ impl Fixture {
         );
     }
 
-    /// What a run in a pipe says at its end, and what `show --why` says of it.
+    /// Returns the help of a run in a pipe at its end, and the output of `show --why` for it.
     #[track_caller]
     fn fails(&self, code: i32) -> (String, String) {
         let left = self.ends(&["run", "c.yaml", "--run-id", "r"], code);
@@ -150,7 +150,7 @@ fn an_answer_without_a_call_has_the_same_help_in_a_pipe_as_on_a_terminal() {
         &said,
         "allow an answer without one: monolith continue r \"…\" --contract c.yaml --set tool_policy=optional",
     );
-    assert!(said.0.contains("5 bytes were held back"), "{}", said.0);
+    assert!(said.0.contains("5 bytes were withheld"), "{}", said.0);
     assert!(said.0.contains("monolith show r --withheld"), "{}", said.0);
 }
 
@@ -281,7 +281,7 @@ fn a_task_in_a_file_is_read_and_a_task_without_quotes_is_explained() {
         left.err
     );
     assert!(
-        left.err.contains("@ before a word names a file"),
+        left.err.contains("a word that starts with @ names a file"),
         "{}",
         left.err
     );
@@ -495,7 +495,7 @@ fn a_provider_that_init_knows_needs_no_definition_on_the_command_line() {
     );
 }
 
-/// What a question was about is known in a pipe, too, and why nothing was done.
+/// A pipe, too, gets the subject of a question, and why nothing was done.
 #[test]
 fn a_question_that_no_terminal_shows_is_printed_with_what_it_kept_from_being_done() {
     let fixture = Fixture::new();

@@ -1,5 +1,5 @@
-//! What a command says to a new user who does not know what to type next: what is missing, what waits, why a run failed, and how to go
-//! on from there.
+//! Messages to a new user who does not know what to type next: what is missing, what waits, why a run failed, and how to
+//! continue from there.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::fixture::{Fixture, Left, calls, says, shell_word};
 const ECHO: &str = "tools: {builtin: [echo]}\n";
 
 impl Fixture {
-    /// What a command shows on a terminal without colours, each line without the space around it.
+    /// Returns a command's output on a terminal without colours, each line without the space around it.
     #[cfg(unix)]
     fn shown(&self, args: &[&str]) -> (i32, String) {
         let mut command = self.command(args);
@@ -60,7 +60,7 @@ fn without_waiting_an_approval_is_no_question() {
         shown.contains("call 1 of echo asks for your approval"),
         "{shown}"
     );
-    let next = "monolith approve nightly-build answers its call, then monolith resume nightly-build goes on with it";
+    let next = "monolith approve nightly-build answers its call, then monolith resume nightly-build continues it";
     assert!(shown.contains(next), "{shown}");
 }
 
@@ -110,7 +110,7 @@ fn text_that_was_held_back_is_found_where_the_end_of_the_run_says() {
     );
     let (code, shown) = fixture.shown(&["run", "c.yaml", "--run-id", "r1"]);
     assert_eq!(code, 1, "{shown}");
-    let hint = "15 bytes were held back, for no call had been validated yet: monolith show r1 --withheld prints them";
+    let hint = "15 bytes were withheld because no tool call had been validated yet; monolith show r1 --withheld prints them";
     assert!(shown.contains(hint), "{shown}");
     assert!(fixture.ok(&["show", "r1"]).contains(hint));
     let read = fixture.ok(&["show", "r1", "--withheld"]);
@@ -141,7 +141,8 @@ fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out
     fixture.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
     let (code, shown) = fixture.shown(&["continue", "r1", "Thanks!", "--run-id", "r2"]);
     assert_eq!(code, 1, "{shown}");
-    let rule = "tool_policy: required, tool_proof: succeeded: each run needs a tool call of its own that succeeds";
+    let rule =
+        "tool_policy: required, tool_proof: succeeded: each run needs its own successful tool call";
     let before = shown.find(&format!("note: {rule}")).expect(&shown);
     assert!(before < shown.find("INFER").unwrap(), "{shown}");
     let way = "monolith continue r2 \"…\" --contract c.yaml --set tool_policy=optional";
@@ -168,7 +169,7 @@ fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out
     assert!(!shown.contains("tool_policy: required"), "{shown}");
 }
 
-/// What is pasted from a terminal is the command, whatever the paths are called and however narrow it is.
+/// A paste from a terminal is the command, whatever the paths are called and however narrow it is.
 #[cfg(unix)]
 #[test]
 fn a_command_to_type_next_is_one_line_that_a_shell_reads_back() {
@@ -256,13 +257,13 @@ fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
     contract(waits);
     let left = fixture.ends(&["resume", "r1", "--set", "max_turns=3"], 4);
     for part in [
-        "the file gives another contract: /max_turns is 3, and the run was begun with",
-        "leave out --set max_turns=3: a run goes on under the contract that it was begun with",
-        "monolith continue r1 \"…\" --set max_turns=3 begins another one",
+        "the file gives another contract: /max_turns is 3, but the run started with",
+        "leave out --set max_turns=3: a run keeps the contract that it started with",
+        "monolith continue r1 \"…\" --set max_turns=3 starts another one",
     ] {
         assert!(left.err.contains(part), "{part}: {}", left.err);
     }
-    assert!(!left.err.contains("put the file back"), "{}", left.err);
+    assert!(!left.err.contains("restore the file"), "{}", left.err);
     // A value that the file does not have has no line.
     contract(&waits.replace("max_turns: 4", "system: Be brief.\nmax_turns: 4"));
     fixture.write(
@@ -463,7 +464,10 @@ fn a_file_in_a_folder_that_is_not_there_comes_with_the_command_that_makes_the_fo
         let left = fixture.ends(&["export", "last", "-o", file], 1);
         assert!(left.err.contains(expect), "{}", left.err);
     };
-    check("out/x.jsonl", "the folder out is not there: mkdir -p out\n");
+    check(
+        "out/x.jsonl",
+        "the folder out does not exist: mkdir -p out\n",
+    );
     check("my runs/a/x.html", "mkdir -p 'my runs/a'\n");
     let left = fixture.ends(&["export", "last", "-o", "s.jsonl/x.jsonl"], 1);
     assert!(!left.err.contains("mkdir"), "{}", left.err);
@@ -471,7 +475,7 @@ fn a_file_in_a_folder_that_is_not_there_comes_with_the_command_that_makes_the_fo
     fixture.ok(&["export", "last", "-o", "out/x.jsonl"]);
 }
 
-/// What is wrong with the header is in no entry.
+/// A defect of the header is in no entry.
 #[test]
 fn a_change_of_an_exports_header_is_not_said_to_be_in_an_entry() {
     let fixture = Fixture::new();
@@ -543,7 +547,7 @@ fn relative_paths_begin_in_the_folder_of_the_contract() {
     );
     let help = fixture.ok(&["--help"]);
     assert!(
-        help.contains("Relative paths in a contract begin in the folder of its file"),
+        help.contains("Relative paths in a contract start in the folder of the contract file"),
         "{help}"
     );
     assert!(help.contains("./server"), "{help}");

@@ -28,7 +28,7 @@ fn run(fixture: &Fixture, id: &str) -> Left {
     fixture.run(&["run", "--json", "--run-id", id, "--contract", "c.yaml"])
 }
 
-/// What the model saw of the tool.
+/// Returns the model's view of the tool.
 fn observed(ended: &Left) -> Vec<String> {
     let document = ended.document();
     let conversation = document["conversation"].as_array().cloned();
@@ -72,7 +72,7 @@ fn get(address: &str) -> String {
     reply
 }
 
-/// Where the authorization server sends the browser.
+/// Returns the address of the authorization server's redirect.
 fn sent_back(address: &str) -> String {
     let reply = get(address);
     let location = reply
@@ -114,7 +114,7 @@ fn kept(fixture: &Fixture) -> Vec<u8> {
     bytes
 }
 
-/// Nothing that was said or kept holds a token, the code or the client's secret.
+/// Checks that no output and no file holds a token, the code or the client's secret.
 #[track_caller]
 fn check_nothing_leaks(fixture: &Fixture, server: &OAuthServer, said: &[&str]) {
     let export = fixture.path("export.jsonl");

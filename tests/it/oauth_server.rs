@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 
 use crate::http::{HttpRequest, serving};
 
-/// What it does otherwise than usual.
+/// The unusual behaviour of the server.
 #[derive(Clone, Debug, Default)]
 pub struct Manner {
-    /// What the browser is sent back with in place of the issuer.
+    /// The issuer in the browser's answer, instead of the real one.
     pub answers_as: Option<&'static str>,
     /// The scope without which a call is refused.
     pub call_scope: Option<&'static str>,
     /// The seconds that tokens last; none are stated where it is none.
     pub expires_in: Option<u64>,
-    /// What its metadata calls the resource.
+    /// The name of the resource in its metadata.
     pub other_resource: Option<&'static str>,
-    /// Whether it registers no clients.
+    /// True if it registers no clients.
     pub registers_none: bool,
-    /// Whether a token is good for one call.
+    /// True if a token is good for one call.
     pub spent_by_a_call: bool,
-    /// Whether tokens that last longer are refused.
+    /// True if it refuses to refresh tokens.
     pub refreshes_none: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is the host's own stays with it: its keys and its state reach no model, no store and no export, and no other user.
+//! The host's own files stay with it: its keys and its state reach no model, no store and no export, and no other user.
 
 #![cfg(unix)]
 
@@ -35,7 +35,7 @@ fn path(path: &str) -> String {
 }
 
 impl Fixture {
-    /// What the model was shown of each call, in their order.
+    /// Returns the model's view of each call, in their order.
     fn observed(result: &Value) -> Vec<String> {
         let messages = result["conversation"].as_array().unwrap().iter();
         let tools = messages.filter(|message| message["role"] == "tool");
@@ -44,7 +44,7 @@ impl Fixture {
             .collect()
     }
 
-    /// Every byte that a run left: in the store and beside it, and in each form of export.
+    /// Returns every byte that a run left: in the state folder, and in each form of export.
     fn left_by(&self, run: &str) -> Vec<(String, Vec<u8>)> {
         let mut left = Vec::new();
         for format in ["jsonl", "html", "atif"] {
@@ -192,7 +192,7 @@ fn a_key_that_was_replaced_is_not_left_under_another_name() {
     assert!(!fixture.read("hard").contains(old.trim_end()));
 }
 
-/// What a link leads to is not written over, so it would be readable once the link is gone.
+/// The target of a link is not overwritten, so the old key would be readable once the link is gone.
 #[test]
 fn a_key_that_is_a_link_is_not_replaced() {
     let fixture = Fixture::new();
@@ -374,7 +374,7 @@ fn texts_that_only_together_look_like_a_secret_stay_as_they_are() {
     assert!(file.contains(&result), "{file}");
 }
 
-/// What a header or a shape takes out of one block, a change of order and a media type hide no part of a value.
+/// Text that a header or a shape takes out of one block, a change of order and a media type hide no part of a value.
 #[test]
 fn a_secret_is_found_over_blocks_whatever_else_is_found_in_them() {
     if !has_python() {
@@ -564,7 +564,7 @@ fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
     assert!(observed.iter().any(|text| text == "inside"), "{observed:?}");
 }
 
-/// Everything that is left with its mode, but for what the test itself has put there.
+/// Returns everything that is left with its mode, except for the test's own files.
 fn modes(fixture: &Fixture, folder: &str) -> Vec<(String, u32)> {
     let mut found = Vec::new();
     let mut folders = vec![fixture.path(folder)];

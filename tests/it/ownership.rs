@@ -134,7 +134,7 @@ fn a_store_that_others_can_write_is_refused_and_so_are_public_keys() {
         // A process that only reads it is no worse off.
         fixture.ok(&["show", "r", "--store", "kept/runs.db"]);
         mode(path, closed);
-        // A reader has made the files beside it with the mode that it had then.
+        // A reader has made the files next to it with the mode that it had then.
         for ending in ["-wal", "-shm"] {
             drop(fs::remove_file(
                 fixture.path(&format!("kept/runs.db{ending}")),
@@ -216,7 +216,7 @@ fn an_answer_that_is_not_ours_allows_no_call() {
     }
 }
 
-/// What a verification trusts is a file, too: who can write it, or put another in its place, decides what holds.
+/// The trust of a verification is a file, too: anyone who can write it, or replace it, decides what holds.
 #[test]
 fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
     let fixture = Fixture::new();
@@ -274,7 +274,7 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
         }
         mode(path, closed);
     }
-    // Others can put files beside it, and cannot take its place.
+    // Others can put files next to it, and cannot take its place.
     mode("outer", 0o1777);
     hold();
     mode("outer", 0o755);
@@ -377,7 +377,7 @@ fn what_only_the_private_group_of_this_user_can_write_is_trusted_and_no_secret()
     }
 }
 
-/// What becomes trust is written so that only its owner can change it.
+/// A file that becomes trust is written so that only its owner can change it.
 #[test]
 fn what_becomes_trust_is_no_file_that_others_can_write() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! What another user has laid in a folder: it is neither followed nor emptied nor waited for, against the binary.
+//! Files of another user in a folder: no link is followed, no file emptied and no pipe waited for, against the binary.
 
 #![cfg(unix)]
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::fixture::{Fixture, Left, calls, monolith, says};
 use crate::loopback::Loopback;
 
-/// What a file says that no command may change.
+/// The text of a file that no command may change.
 const KEPT: &str = "kept";
 /// Longer takes no command that refuses.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -22,7 +22,7 @@ impl Fixture {
         fs::set_permissions(self.path(path), fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// What a command said on both streams, as one line of words.
+    /// Returns a command's output on both streams, as one line of words.
     fn words(&self, command: &[&str]) -> (i32, String) {
         let left = self.run(command);
         let said = left.printed();
@@ -97,7 +97,8 @@ fn nothing_is_written_to_a_state_folder_that_others_can_write() {
     fixture.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
 }
 
-/// What reads a state folder that others can write trusts it no more than what writes there, and the way out is named.
+/// Commands that read a state folder that others can write trust it no more than commands that write there, and the message
+/// names the remedy.
 #[test]
 fn nothing_is_read_from_a_state_folder_that_others_can_write() {
     let fixture = Fixture::new();
@@ -173,7 +174,7 @@ fn no_file_of_the_state_folder_is_written_through_a_link() {
         fixture.ok(&["model", "list"]);
         drop(fixture.run(&["model", "remove", "m"]));
     }
-    // A note is put in the place of what is there, whatever that is.
+    // A note replaces the existing file, whatever that is.
     symlink(fixture.path("victim"), fixture.path("home/models/m.note")).unwrap();
     symlink(
         fixture.path("victim"),
@@ -325,7 +326,7 @@ fn a_doctor_looks_at_the_accounting_where_it_is_and_counts_every_file() {
     assert!(said.contains("and 10,095 more"), "{said}");
 }
 
-/// What is named on the command line may be a pipe without a writer.
+/// A file named on the command line may be a pipe without a writer.
 #[test]
 fn no_named_file_is_waited_for() {
     let fixture = Fixture::new();
@@ -356,7 +357,7 @@ fn no_named_file_is_waited_for() {
     }
 }
 
-/// A rename would put a file in the place of a device, for every other process too.
+/// A rename would replace a device with a file, for every other process too.
 #[test]
 fn an_export_replaces_no_pipe_and_no_device() {
     let fixture = Fixture::new();
@@ -380,7 +381,7 @@ fn an_export_replaces_no_pipe_and_no_device() {
     fixture.ok(&["export", "r", "--output", "old", "--force"]);
 }
 
-/// What `init --force` replaces is the name: a link goes, and not what it leads to; what is no file stays.
+/// The name is all that `init --force` replaces: a link goes, and not its target; an existing path that is no file stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
     let fixture = Fixture::new();

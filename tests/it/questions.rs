@@ -1,5 +1,5 @@
-//! What a tool server asks a person during a call (`elicitation: ask`): recorded, answered from another process, at the terminal, by a later
-//! process, or refused.
+//! Questions of a tool server to a person during a call (`elicitation: ask`): recorded, answered from another process, at the
+//! terminal, by a later process, or refused.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -59,7 +59,7 @@ fn ended(run: Child) -> Left {
     run.wait_with_output().unwrap().into()
 }
 
-/// What the model saw of the call, of a run that ended well; it verifies and replays.
+/// Returns the model's view of the call, of a run that ended well; it verifies and replays.
 fn observed(fixture: &Fixture, left: &Left) -> String {
     let result = left.document();
     assert_eq!(left.code, 0, "{}", left.printed());
@@ -134,7 +134,7 @@ fn an_answer_to_a_question_that_was_answered_is_none_to_the_next() {
     late.types("y\n");
     let (code, said) = late.end();
     assert_eq!(code, 4, "{said}");
-    assert!(said.contains("answered meanwhile"), "{said}");
+    assert!(said.contains("answered in the meantime"), "{said}");
     let waits = fixture.json(&["approvals"]).1;
     assert_eq!(waits["approvals"][0]["answer"], serde_json::Value::Null);
 }
@@ -185,7 +185,7 @@ fn a_server_that_waits_in_the_call_gets_its_answer() {
     assert_eq!(said, r#"[-32601, -32601, "accept", -32601]"#);
 }
 
-/// What ends with the process is not left unanswered: no one waits, or the time of the call is over.
+/// A question that ends with the process is not left unanswered: no one waits, or the time of the call is over.
 #[test]
 fn a_server_that_waits_in_the_call_is_refused_where_nobody_answers_in_time() {
     if !python() {
@@ -247,9 +247,9 @@ fn a_call_that_may_be_made_again_waits_for_no_answer_to_a_question_that_went_wit
     let left = fixture.ok(&["show", "r1"]);
     assert!(left.contains("     no result yet"), "{left}");
     assert!(!left.contains("waits for an answer"), "{left}");
-    assert!(left.contains("Go on with it: monolith resume r1"), "{left}");
-    let why = "its question ended with the process that asked";
-    fixture.takes_no_answer("r1", "r1", why, "goes on without one");
+    assert!(left.contains("Resume it: monolith resume r1"), "{left}");
+    let why = "the process that asked the question has ended";
+    fixture.takes_no_answer("r1", "r1", why, "continues without one");
 }
 
 /// No one is sent to an address, and the address hides nothing.

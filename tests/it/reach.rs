@@ -1,4 +1,4 @@
-//! Where keys and requests go: a contract that a stranger wrote collects no key, and what it reaches is listed.
+//! The destinations of keys and requests: a contract that a stranger wrote collects no key, and what it reaches is listed.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};

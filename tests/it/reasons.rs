@@ -1,4 +1,5 @@
-//! What a failed run, and a command that was refused, name: the call, the variable, the report that never came, the command that works.
+//! Names in the errors of a failed run and a refused command: the call, the variable, the report that never came, the command
+//! that works.
 
 use serde_json::{Value, json};
 
@@ -324,7 +325,7 @@ fn init_takes_the_window_that_a_server_states_and_says_how_many_models_it_does_n
     );
 }
 
-/// What differs is a key that follows from the model's name: the line that was changed is shown.
+/// The difference is in a key that follows from the model's name: the line that was changed is shown.
 #[test]
 fn a_corrected_model_is_shown_at_its_own_line() {
     let fixture = Fixture::new();

@@ -34,7 +34,7 @@ const RECORDS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../shared/corpus/provider-responses.jsonl.gz"
 );
-/// How many runs are driven at a time.
+/// Maximum number of runs driven at a time.
 const AT_A_TIME: usize = 24;
 
 /// Twins of what is recorded, one of a kind, for where the recordings are not at hand.
@@ -121,7 +121,7 @@ impl BlobSource for Blobs {
     }
 }
 
-/// How one run ended.
+/// The end of one run.
 struct Ended {
     outcome: Outcome,
     executed: u64,

@@ -1,4 +1,4 @@
-//! What a person is told of calls that were refused, and of calls that failed in a run that succeeded. Against the binary.
+//! Messages to a person about refused calls, and about failed calls in a run that succeeded. Against the binary.
 
 use crate::fixture::{Fixture, calls, says};
 

@@ -54,7 +54,7 @@ pub fn says(text: &str) -> Value {
     body(&json!({"role": "assistant", "content": text}), "stop")
 }
 
-/// What the first difference is: its entry, its pointer, its attribution.
+/// Returns the first difference: its entry, its pointer, its attribution.
 pub fn first(report: &Value) -> (u64, &str, &str) {
     let first = &report["first_difference"];
     (
@@ -316,7 +316,7 @@ fn a_tool_that_answers_otherwise_is_the_first_difference_at_its_entry() {
     );
 }
 
-/// A server that answers the requests one after the other, and begins anew after the last.
+/// Serves the answers to the requests one after the other, and starts over after the last.
 fn serve(runtime: &Runtime, server: &MockServer, answers: &[Value]) {
     runtime.block_on(async {
         server.reset().await;

@@ -152,7 +152,7 @@ fn a_fork_is_judged_by_what_its_user_said_before_too() {
     for nothing in ["--task=", "--task= "] {
         let said = fixture.run(&[&fork[..4], &[nothing]].concat());
         assert_eq!(said.code, 4);
-        assert!(said.err.contains("there is no task"), "{}", said.err);
+        assert!(said.err.contains("no task given"), "{}", said.err);
     }
     let said = fixture.run(&[&["run", "c.yaml"][..], &more].concat());
     assert_eq!(said.code, 4);

@@ -66,7 +66,7 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
         );
     }
     let shown = text(&harness.says(&["show", "r1"]).stdout);
-    let hint = "Go on with it: monolith resume r1 --store home/runs.db\n";
+    let hint = "Resume it: monolith resume r1 --store home/runs.db\n";
     assert!(shown.ends_with(hint), "{shown}");
 
     let left = harness.says(&["resume", "last", "--json"]);
@@ -105,7 +105,10 @@ fn a_run_has_one_process_at_a_time() {
         shown.ends_with("Watch it: monolith show r1 --follow --store home/runs.db\n"),
         "{shown}"
     );
-    let expect = format!("failed to drive run r1: process {} drives it", child.id());
+    let expect = format!(
+        "failed to drive run r1: process {} is already driving it",
+        child.id()
+    );
     harness.refuses(&["resume", "r1"], 1, &expect);
     harness.refuses(&["continue", "r1", "more"], 1, &expect);
     harness.refuses(&["delete", "r1", "--yes"], 1, &expect);
@@ -133,7 +136,7 @@ fn what_does_not_fit_the_run_is_refused_and_leaves_it_as_it_is() {
     harness.refuses(
         &["resume", "r1", "--set", "system=Be brief."],
         4,
-        "/system is \"Be brief.\", and the run was begun with \"\"",
+        "/system is \"Be brief.\", but the run started with \"\"",
     );
     harness.refuses(
         &["resume", "r1", "--contract", "none.yaml"],
@@ -218,7 +221,7 @@ fn a_locked_file_is_a_typed_end() {
     assert_eq!(harness.says(&["resume", "r1"]).status.code(), Some(0));
 }
 
-/// A file system of its own, unmounted in the end.
+/// A separate file system, unmounted in the end.
 struct Disk(PathBuf);
 
 impl Disk {

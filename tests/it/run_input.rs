@@ -1,11 +1,11 @@
-//! What the arguments of `run` come to: which contract, and which task (shapes.md).
+//! The meaning of the arguments of `run`: which contract, and which task (shapes.md).
 
 use std::io::Write as _;
 use std::process::Stdio;
 
 use crate::fixture::{Fixture, Left, says};
 
-/// A fixture with `agent.yaml` and `c.yaml`, each without a task of its own.
+/// Creates a fixture with `agent.yaml` and `c.yaml`, both without a task.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     let lines = [says("One."), says("Two.")];
@@ -59,12 +59,12 @@ fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
     assert!(left.err.contains(why), "{}", left.err);
     // The nearest file is named, where one is near.
     assert!(
-        left.err.contains("monolith run agent.yaml may be meant"),
+        left.err.contains("did you mean monolith run agent.yaml?"),
         "{}",
         left.err
     );
     let left = fixture.ends(&["run", "elsewhere.yaml"], 4);
-    assert!(!left.err.contains("may be meant"), "{}", left.err);
+    assert!(!left.err.contains("did you mean"), "{}", left.err);
 }
 
 /// A slash is no path, and an address is none.
@@ -121,7 +121,7 @@ fn a_pipe_is_the_task_where_none_is_given() {
     check(&["own.yaml"], "Its own.");
     let left = piped(&fixture, &["run", "c.yaml"], " \n");
     assert_eq!(left.code, 4, "{}", left.err);
-    assert!(left.err.contains("there is no task"), "{}", left.err);
+    assert!(left.err.contains("no task given"), "{}", left.err);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn what_cannot_be_run_is_named_with_the_way_out() {
     check(&["--contract", "x.ai"], &no_model);
     check(&["You are brief.", "Go."], &no_model);
     check(&["c.yaml", "--contract", "agent.yaml"], &["both name one"]);
-    check(&["c.yaml", "Go.", "--task", "Go."], &["two are given"]);
+    check(&["c.yaml", "Go.", "--task", "Go."], &["two were given"]);
     check(&["--task", "@none.txt"], &["none.txt"]);
     check(&["a", "b", "c"], &[]);
     let bare = Fixture::new();

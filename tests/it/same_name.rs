@@ -69,7 +69,7 @@ fn the_note_of_an_earlier_run_explains_no_pin_of_a_later_one() {
     }
 }
 
-/// A run in the place of the noted one is not the noted one, however many entries it has.
+/// A run that replaces the noted one is not the noted one, however many entries it has.
 #[test]
 fn a_run_of_that_name_with_another_head_is_not_the_noted_one() {
     let fixture = Fixture::new();

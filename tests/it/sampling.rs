@@ -1,5 +1,5 @@
-//! What a tool server wants a model to be asked during a call (MCP sampling), in both protocols: asked and recorded as the contract grants
-//! it, and refused where it does not, where a budget does not allow it, and where nothing comes of it.
+//! Prompts of a tool server for a model during a call (MCP sampling), in both protocols: asked and recorded as the contract
+//! grants it. They are refused where it does not, where a budget does not allow it, and where nothing comes of it.
 
 use std::path::Path;
 use std::process::Command;
@@ -38,7 +38,7 @@ fn fixture(era: &str, granted: &str, beside: &str, arguments: &str, lines: &[&st
     fixture
 }
 
-/// How many inferences a run took that ended well, and what its model saw of the call; it verifies and replays.
+/// Returns the number of inferences of a run that ended well, and its model's view of the call; it verifies and replays.
 fn observed(fixture: &Fixture) -> (u64, String) {
     let left = fixture.run(&["run", "c.yaml", "--run-id", "r1", "--json"]);
     let result = left.document();

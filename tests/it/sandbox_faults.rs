@@ -16,7 +16,7 @@ use crate::fixture::{Fixture, Left, calls, says, shell_word};
 const LONGEST: Duration = Duration::from_secs(60);
 const SECRET: &str = "canary-9f2c-not-for-tools";
 
-/// What this system lacks of the sandbox, as `doctor` reports it; none if it lacks nothing.
+/// The missing part of the sandbox on this system, as `doctor` reports it; `None` if nothing is missing.
 pub static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
     let (_, report) = Fixture::new().json(&["doctor"]);
     let checks = report["checks"].as_array().unwrap().clone();
@@ -26,7 +26,7 @@ pub static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
     Some(lacking["detail"].to_string())
 });
 
-/// Whether the sandbox can be set up here; prints a line where not.
+/// True if the sandbox can be set up here; prints a line if it cannot.
 pub fn sandbox() -> bool {
     if let Some(lacking) = LACKING.as_ref() {
         println!("skipped 1 case: {lacking}");
@@ -34,7 +34,7 @@ pub fn sandbox() -> bool {
     LACKING.is_none()
 }
 
-/// Whether there is that program; prints a line if there is none.
+/// True if that program exists; prints a line if it does not.
 pub fn has(program: &str) -> bool {
     let search = std::env::var_os("PATH").unwrap_or_default();
     let has = std::env::split_paths(&search).any(|folder| folder.join(program).is_file());
@@ -73,7 +73,7 @@ impl Fixture {
     }
 }
 
-/// That command's result, under this sandbox and these terms. A second command ran undisturbed after it.
+/// Returns that command's result, under this sandbox and these terms. A second command ran undisturbed after it.
 #[track_caller]
 fn before_another(sandbox: &str, terms: &str, command: &str) -> String {
     let fixture = Fixture::new();
@@ -500,7 +500,7 @@ fn s11_what_others_hold_in_their_homes_is_not_there() {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let said = result.to_string();
     assert!(!said.contains(SECRET), "{said}");
-    // The home is empty each time but for the workspace in it, and what is written there goes with it.
+    // The home is empty each time except for the workspace in it, and files written there go with it.
     assert_eq!(said.matches("exit code 0\\nwork\\n").count(), 2, "{said}");
     assert!(!fixture.path("user/kept").exists());
 }
@@ -944,7 +944,7 @@ fn a_tool_server_is_not_confined_where_its_author_wants_it_so() {
     served(", sandbox: off");
 }
 
-/// What holds keys for its user, and what runs as its user.
+/// An agent that holds keys for its user, and a process of its user.
 #[test]
 fn s9_a_tool_server_reaches_neither_processes_nor_agents_of_its_user() {
     if !sandbox() || !has("python3") {

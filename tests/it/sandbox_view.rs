@@ -452,7 +452,7 @@ fn write_all_may(folder: &Path) -> std::io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777))
 }
 
-/// A program that tries the two sockets that it is given, and a pair of its own.
+/// A program that tries the two sockets that it is given, and a separate pair.
 const SOCKETS: &str = "import socket, sys
 for path in sys.argv[1:]:
     try:

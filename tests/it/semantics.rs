@@ -58,7 +58,7 @@ fn every_class_and_code_is_documented_once() {
     let classes: BTreeSet<AgentOutcome> = unique.iter().map(|outcome| outcome.class).collect();
     assert_eq!(classes, BTreeSet::from(AgentOutcome::ALL));
 
-    // The codes have no list of their own in the library: their written forms are where they are spelt.
+    // The library has no separate list of codes: their written forms are where they are spelt.
     let source = read("src/core/kernel/outcome.rs");
     let spelt: BTreeSet<&str> = source
         .lines()

@@ -189,7 +189,7 @@ mod descendants {
     /// More than anything here takes.
     const LONGEST: Duration = Duration::from_secs(60);
 
-    /// A server that has a child in a session of its own, confined as servers are and not at all.
+    /// A server with a child in a separate session, confined as servers are and not at all.
     const CONFINED: [&str; 2] = ["", ", sandbox: off"];
 
     fn fixture(confined: &str, line: &str) -> Fixture {
@@ -314,7 +314,7 @@ fn of_the_log_of_a_server_that_did_not_come_up_a_reason_has_the_lines_that_name_
     assert!(full.contains("npm error A complete log is in: y"), "{full}");
 }
 
-/// What a server asks for during a call, in both protocols, stands in the transcript with what it got.
+/// The questions of a server during a call, in both protocols, are in the transcript with their answers.
 #[test]
 fn what_a_server_asked_for_and_got_is_recorded_and_shown() {
     if Command::new("python3").arg("--version").output().is_err() {

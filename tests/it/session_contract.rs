@@ -2,7 +2,7 @@
 //! corpus/sentences_001.yaml of agents' files, corpus/sentences_003.yaml of agents) against what shows them: cases of the corpus, Rust tests, and the tables of docs/audit/conformance.md.
 //!
 //! A Rust test shows a sentence by naming its id in its doc comment, a case by naming it under `session` or `machine`.
-//! `MONOLITH_BLESS=1` writes corpus/tests.yaml and the tables anew.
+//! `MONOLITH_BLESS=1` rewrites corpus/tests.yaml and the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use monolith_conformance::{Corpus, Coverage, CoveredSubject, SentenceKind};
 
 use super::corpus::{REPORT, root, same_file};
 
-/// Where the tables begin in docs/audit/conformance.md; each ends with the next line that is empty.
+/// The start of the tables in docs/audit/conformance.md; each ends with the next empty line.
 const SESSION: &str = "| section | sentences | shown by | not shown |\n|---|---|---|---|\n";
 const AGENTS: &str = "| section of 003 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 const FILES: &str = "| section of 001 | sentences | shown by | not shown |\n|---|---|---|---|\n";

@@ -1,4 +1,4 @@
-//! What servers say of themselves: it is recorded with the run, and shown.
+//! Statements of servers about themselves: they are recorded with the run, and shown.
 
 use std::process::Command;
 
@@ -180,7 +180,7 @@ fn what_a_model_server_says_of_itself_is_recorded_and_shown() {
     for proof in ["verify", "replay"] {
         fixture.ok(&[proof, "r"]);
     }
-    // What is decoded from the bytes is held against the bytes.
+    // Values decoded from the bytes are compared with the bytes.
     let text = fixture.ok(&["export", "r"]);
     assert!(text.contains("\"system_fingerprint\":\"fp_77\""));
 }

@@ -1,4 +1,4 @@
-//! SIGTERM: a process leaves its run, and another one goes on with it. Against the binary.
+//! SIGTERM: a process leaves its run, and another one resumes it. Against the binary.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::fixture::{Fixture, Left, calls, says};
 
-/// How long a process may take for what should take none: far more than any machine needs.
+/// Time limit of a process for work that should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(60);
 
 fn terminate(child: &Child) {
@@ -113,10 +113,7 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
         shown.contains("no end yet: suspended, no process drives the run"),
         "{shown}"
     );
-    assert!(
-        shown.contains("Go on with it: monolith resume r1"),
-        "{shown}"
-    );
+    assert!(shown.contains("Resume it: monolith resume r1"), "{shown}");
     let (_, shown) = fixture.json(&["show", "r1"]);
     assert_eq!(
         (&shown["error"], &shown["exit_code"]),
@@ -131,7 +128,7 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
         listed.contains("suspended, waits for an approval, imported"),
         "{listed}"
     );
-    // It goes on where it was begun, and is answered there.
+    // It continues where it was begun, and is answered there.
     let inbox = fixture.json(&["approvals", "--store", "other.db"]).1;
     assert!(inbox["approvals"].as_array().unwrap().is_empty(), "{inbox}");
     let refused = fixture
@@ -264,8 +261,8 @@ fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() 
         println!("skipped 1 case: python3 is not here");
         return;
     }
-    let lost = "he result of odd__never is lost: resume does not make the call again, \
-                for its tool is not in `idempotent`, and records its effect as unknown";
+    let lost = "he result of odd__never is lost: resume does not make the call again \
+                because its tool is not in `idempotent`, and records its effect as unknown";
     let check = |idempotent: &str, killed: bool| {
         let is_lost = idempotent.is_empty();
         let fixture = hanging(idempotent);
@@ -285,10 +282,7 @@ fn a_run_that_is_left_in_the_middle_of_a_call_says_whether_its_result_is_lost() 
         assert_eq!(shown.contains("     result lost"), is_lost, "{shown}");
         assert_eq!(shown.contains("     no result yet"), !is_lost, "{shown}");
         assert_eq!(shown.contains(lost), is_lost, "{shown}");
-        assert!(
-            shown.contains("Go on with it: monolith resume r1"),
-            "{shown}"
-        );
+        assert!(shown.contains("Resume it: monolith resume r1"), "{shown}");
         fixture
     };
     drop(check("idempotent: [odd__never]\n", false));
@@ -329,15 +323,15 @@ fn a_call_that_a_resume_does_not_repeat_although_it_may_be_repeated_is_said_to_b
     assert!(ended.contains("INTERRUPTED (shutdown)"), "{ended}");
 
     let (fixture, stopped) = killed("", true);
-    let expected = "The result of odd__never is lost: resume does not make the call again, \
-                    for the run comes to its end, and records its effect as unknown.\n\
-                    Go on with it: monolith resume r1\n";
+    let expected = "The result of odd__never is lost: resume does not make the call again \
+                    because the run is ending, and records its effect as unknown.\n\
+                    Resume it: monolith resume r1\n";
     assert!(stopped.contains(expected), "{stopped}");
     let ended = fixture.run(&["resume", "r1", "--json"]).out;
     assert!(ended.contains("effect unknown"), "{ended}");
 }
 
-/// A run that waits for an approval and that no resume goes on with, with its process.
+/// Creates a run that waits for an approval and that cannot be resumed, with its process.
 fn waiting_for_the_last_time() -> (Fixture, Child) {
     let fixture = Fixture::new();
     let terms = "tools: {builtin: [echo]}\nrequire_approval: [echo]\nmax_resumes: 0\n";
@@ -376,7 +370,7 @@ fn a_live_run_takes_an_answer_that_its_next_resume_would_not() {
     assert!(fixture.ok(&["show", "r1"]).contains("said"));
 }
 
-/// A run that has ended has its result: asked to go on with it, monolith says it again.
+/// A run that has ended has its result: asked to resume it, monolith states it again.
 #[test]
 fn resuming_a_run_that_has_ended_tells_its_result_again() {
     let fixture = Fixture::new();

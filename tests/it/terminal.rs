@@ -1,4 +1,4 @@
-//! The binary on a terminal of its own: what is typed there, and what it shows.
+//! The binary on a separate terminal: the input there, and the output.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 pub struct Terminal {
     child: Child,
     keyboard: File,
-    /// Where in `shown` the next text is looked for.
+    /// The position in `shown` from which to look for the next text.
     next: usize,
     pieces: Receiver<Vec<u8>>,
     shown: String,

@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// So long has a call that is not answered, and one that has to start its server again: that asks it for its tools for 2 s first.
 const PATIENCE: &str = "tool_timeout_ms: 8000\n";
 
-/// Whether there is a Python to run the scripted server with; prints a line if there is none.
+/// True if Python can run the scripted server; prints a line if there is none.
 fn python() -> bool {
     let there = Command::new("python3").arg("--version").output().is_ok();
     if !there {
@@ -85,7 +85,7 @@ impl Fixture {
         }
     }
 
-    /// That command prints none of the hidden characters, on neither stream.
+    /// Runs that command; neither stream may have one of the hidden characters.
     #[track_caller]
     fn escapes(&self, args: &[&str]) -> Left {
         let left = self.run(args);
@@ -197,7 +197,7 @@ fn s1_a_server_that_offers_other_tools_than_pinned_is_refused_and_what_changed_i
     let faults = checked["server_faults"].to_string();
     assert!(faults.contains("`hello` has changed"), "{faults}");
 
-    // A file beside it that someone has changed explains nothing away.
+    // A changed file next to it explains nothing away.
     let kept = fixture.read("c.pins.json");
     fixture.write(
         "c.pins.json",
@@ -343,8 +343,8 @@ fn s5_a_result_of_five_hundred_megabytes_ends_its_run_and_touches_no_other() {
     fixture.is_left();
 }
 
-/// Non-JSON on standard output, another id, no answer, an end in the middle of a call: `servers.rs` has the typed end of each alone. Here
-/// the run goes on.
+/// Non-JSON on standard output, another id, no answer, an end in the middle of a call: `servers.rs` has the typed end of each
+/// alone. Here the run continues.
 #[test]
 fn s5_a_server_that_answers_late_twice_or_after_noise_mixes_up_no_call() {
     if !python() {

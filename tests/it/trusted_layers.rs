@@ -58,7 +58,7 @@ fn fixture() -> Fixture {
 const RUN: (&str, &[&str]) = ("own", &["run", "c.yaml"]);
 const FROM_CLONE: (&str, &[&str]) = ("clone", &["run", "../own/c.yaml"]);
 
-/// S15.2: a layer decides what is started, so each content of it is asked about, whoever named the contract.
+/// S15.2: a layer decides what is started, so each content of it is asked about, no matter who named the contract.
 #[test]
 fn a_layer_that_changed_since_it_was_trusted_is_asked_about_again() {
     let fixture = fixture();
@@ -112,7 +112,7 @@ fn a_layer_that_changed_since_it_was_trusted_is_asked_about_again() {
     assert!(!fixture.starts(RUN, Some(4)));
 }
 
-/// S15.2: the working folder need not be the user's, whoever wrote the contract.
+/// S15.2: the working folder need not be the user's, no matter who wrote the contract.
 #[test]
 fn the_layer_of_a_clone_starts_nothing_under_a_contract_of_ones_own() {
     let fixture = fixture();
@@ -388,7 +388,7 @@ fn a_resume_is_refused_where_a_layer_or_its_script_changed() {
     let left = fixture.in_folder("own", &resume);
     assert_eq!(left.code, 4, "{}", left.printed());
     assert!(
-        left.err.contains("changed since the run was begun"),
+        left.err.contains("has changed since the run started"),
         "{}",
         left.err
     );

@@ -124,7 +124,7 @@ fn a_server_gets_the_values_of_its_placeholders_and_nothing_shows_them() {
     }
 }
 
-/// What really shows a secret is refused, and the refusal does not show it.
+/// A contract that really shows a secret is refused, and the refusal does not show it.
 #[test]
 fn a_secret_in_the_path_of_an_address_is_refused() {
     let fixture = Fixture::new();

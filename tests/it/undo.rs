@@ -1,4 +1,4 @@
-//! What a run changed in its workspace, listed and taken back, against the binary.
+//! The changes of a run in its workspace, listed and reverted, against the binary.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -213,11 +213,11 @@ fn what_was_kept_goes_with_the_run_and_can_be_erased() {
     assert!(kept.is_file());
     let hash = blake3::hash(b"gone\n").to_hex().to_string();
     let said = fixture.ok(&["erase", "r", "--blob", &hash[..16], "--yes"]);
-    assert!(said.contains("undo restores it no more"), "{said}");
+    assert!(said.contains("undo can no longer restore it"), "{said}");
     let left = fixture.ends(&["undo", "r"], 1);
     assert!(
         left.out
-            .contains("NOT RESTORED   gone.txt: what it held was not kept, or was erased"),
+            .contains("NOT RESTORED   gone.txt: its earlier content was not kept, or was erased"),
         "{}",
         left.out
     );
@@ -238,7 +238,7 @@ fn a_folder_that_took_the_workspaces_place_is_not_written() {
     let after = files(&fixture);
     fs::rename(fixture.path("w"), fixture.path("elsewhere")).unwrap();
     let left = fixture.ends(&["undo", "r"], 1);
-    assert!(left.err.contains("open its workspace"), "{}", left.err);
+    assert!(left.err.contains("cannot be opened"), "{}", left.err);
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("elsewhere", fixture.path("w")).unwrap();
@@ -255,7 +255,7 @@ fn a_folder_that_took_the_workspaces_place_is_not_written() {
     nothing.ok(&["run", "c.yaml", "--run-id", "quiet"]);
     let said = nothing.ok(&["undo", "quiet"]);
     assert!(
-        said.contains("left what every file holds as it was\nLinks, folders and modes"),
+        said.contains("changed the content of no file\nLinks, folders and modes"),
         "{said}"
     );
 }
@@ -363,7 +363,7 @@ fn what_a_command_changed_that_has_no_result_is_not_denied() {
     assert!(said.contains("More files may have been changed"), "{said}");
 }
 
-/// What an agent below changed is its own run's to undo, which is named.
+/// An undo names the child run that changed files: only that run's undo reverts them.
 #[test]
 fn the_undo_of_a_run_names_those_below_it_that_changed_files() {
     let fixture = Fixture::new();
@@ -442,17 +442,17 @@ fn what_a_tool_of_a_server_changed_is_not_denied_and_the_tool_is_named() {
     only.ok(&["run", "c.yaml", "--run-id", "r"]);
     let printed = only.ok(&["undo", "r"]);
     assert!(
-        printed.starts_with("no file is known to hold something else after run r\n")
+        printed.starts_with("no file is known to have changed in run r\n")
             && printed.contains(
-                "What tools of servers changed is not known, and not taken back: odd__empty\n"
+                "Changes made by server tools are unknown and were not reverted: odd__empty\n"
             ),
         "{printed}"
     );
     let shown = only.ok(&["show", "r"]);
     assert!(
         shown.contains(
-            "no file of the workspace is known to have changed\n  what tools of servers changed is \
-             not known, and not taken back by undo: odd__empty\n"
+            "no file of the workspace is known to have changed\n  changes made by server tools are \
+             unknown, and undo does not revert them: odd__empty\n"
         ),
         "{shown}"
     );
@@ -461,7 +461,7 @@ fn what_a_tool_of_a_server_changed_is_not_denied_and_the_tool_is_named() {
     both.ok(&["run", "c.yaml", "--run-id", "r"]);
     let printed = both.ok(&["undo", "r"]);
     assert!(
-        printed.contains("restored       changed.txt\nWhat tools of servers changed"),
+        printed.contains("restored       changed.txt\nChanges made by server tools"),
         "{printed}"
     );
     // A tool that its server states to be read-only changed nothing.
@@ -470,7 +470,7 @@ fn what_a_tool_of_a_server_changed_is_not_denied_and_the_tool_is_named() {
     reads.ok(&["run", "c.yaml", "--run-id", "r"]);
     let printed = reads.ok(&["undo", "r"]);
     assert!(
-        printed.starts_with("run r left what every file holds"),
+        printed.starts_with("run r changed the content of no file"),
         "{printed}"
     );
     let help = reads.ok(&["undo", "--help"]);

@@ -1,4 +1,4 @@
-//! What may help where a run failed: the advice fits what the run did, and what it names works.
+//! Advice for a failed run: it fits what the run did, and the commands that it names work.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ const REQUIRED: &str = "tool_policy: required\ntools: {builtin: [echo]}\n";
 const NO_CALL: &str = "ask for something that needs a tool";
 
 impl Fixture {
-    /// What a pipe and `--why` say of the run `r`, which failed.
+    /// Returns the output in a pipe and of `--why` about the failed run `r`.
     fn advice(&self, error: &Left) -> [String; 2] {
         let why = self.run(&["show", "r", "--why"]).out;
         [error.err.clone(), why]
@@ -191,7 +191,7 @@ fn an_answer_that_is_cut_names_the_limit_and_a_higher_one() {
     check(says("The first of many words"), 1);
 }
 
-/// What cut the answer is what the request stated, and what is to be raised has room in the context window.
+/// The advice names the limit that the request stated, and the raised value has room in the context window.
 #[test]
 fn an_answer_that_is_cut_names_what_can_be_raised() {
     let line = says("The first of many words").replace("\"stop\"", "\"length\"");
@@ -216,8 +216,8 @@ fn an_answer_that_is_cut_names_what_can_be_raised() {
         }
         fixture.advice(&ended)[0].clone()
     };
-    let own = advice("off", "the server cut the answer at a limit of its own");
-    let cut = "the server cut the last answer at a limit of its own";
+    let own = advice("off", "the server cut the answer at a server-side limit");
+    let cut = "the server cut the last answer at a server-side limit";
     assert!(
         own.contains(cut) && !own.contains("at max_output_tokens"),
         "{own}"
@@ -327,8 +327,7 @@ fn a_key_that_is_refused_is_named_by_its_variable() {
         .output()
         .unwrap();
     for said in fixture.advice(&Left::from(ended)) {
-        let way =
-            "put a key that the provider accepts into MY_KEY: monolith continue r \"…\" goes on";
+        let way = "set MY_KEY to a key that the provider accepts, then monolith continue r \"…\"";
         assert!(said.contains(way), "{said}");
     }
 }
@@ -391,7 +390,7 @@ fn a_terminal_that_cannot_wipe_a_line_is_shown_none_that_changes() {
     assert!(!shown("dumb").contains('\u{1b}'));
 }
 
-/// What is printed works, whichever limit was reached.
+/// The printed command works, whichever limit was reached.
 #[test]
 fn a_limit_of_calls_has_a_command_with_a_higher_one() {
     let call = calls("echo", "{\"text\":\"x\"}");
@@ -426,7 +425,7 @@ fn a_limit_of_calls_has_a_command_with_a_higher_one() {
     check("max_identical_calls: 1\n", "max_identical_calls=2");
 }
 
-/// What a command would name is no file.
+/// The prompt that a command would name is no file.
 #[test]
 fn a_run_of_a_typed_prompt_whose_server_is_down_has_advice_that_works_without_a_file() {
     let fixture = Fixture::new();

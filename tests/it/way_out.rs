@@ -1,4 +1,5 @@
-//! What a new user stumbles over: a run that fails for want of a setting names the setting, and `continue` goes on as it was begun.
+//! Obstacles for a new user: a run that fails for want of a setting names the setting, and `continue` continues as it was
+//! begun.
 
 use std::io::Write as _;
 
@@ -256,7 +257,7 @@ fn a_piped_task_beside_the_files_is_noted_and_swapped_arguments_are_named() {
         let mut command = fixture.command(args);
         crate::fixture::Left::from(command.stdin(reader).output().unwrap())
     };
-    let note = "note: standard input is not read: the task is in c.yaml";
+    let note = "note: standard input is ignored because the task is in c.yaml";
     let left = piped(&["run", "c.yaml"], "another task\n");
     assert_eq!(left.code, 0, "{}", left.err);
     assert!(left.err.contains(note), "{}", left.err);
@@ -579,7 +580,7 @@ fn text_in_the_place_of_a_json_report_is_why_the_run_failed() {
     }
 }
 
-/// Attempts that reach no server follow each other at once, so the run ends soon: what it has done is gone on with.
+/// Attempts that reach no server follow each other at once, so the run ends soon: `continue` keeps what it has done.
 #[test]
 fn a_server_that_went_away_in_the_middle_is_waited_for_and_the_run_gone_on_with() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -609,8 +610,8 @@ fn a_server_that_went_away_in_the_middle_is_waited_for_and_the_run_gone_on_with(
     for said in [&ended.err, &why] {
         assert!(said.contains("attempts_exhausted"), "{said}");
         assert!(said.contains("start the server of providers.web"), "{said}");
-        let goes_on = "It had answered in this run, and went away: once it answers again, \
-             monolith continue r \"…\" goes on";
+        let goes_on = "It answered earlier in this run: once it answers again, \
+             run monolith continue r \"…\"";
         assert!(said.contains(goes_on), "{said}");
     }
 }

@@ -21,20 +21,20 @@ use monolith_service::waiting_call::answering;
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Refuse the call instead, as `monolith deny` does
+    /// Deny the call, like `monolith deny`
     #[arg(long)]
     pub(crate) deny: bool,
-    /// Refuse it and propose these arguments
+    /// Deny the call and propose these arguments
     ///
-    /// A JSON object, or a file that holds one. The call is not made: the model is shown the arguments and may call again.
+    /// A JSON object, or a file that contains one. The call is not made. The model sees the arguments and may call again.
     #[arg(long, value_name = "FILE|JSON", conflicts_with = "fields")]
     pub(crate) edit: Option<String>,
-    /// A field of what the call's server asks for
+    /// Fill in a field that the call's server asks for
     ///
-    /// Fields that are not given keep their defaults.
+    /// Other fields keep their defaults. May be repeated.
     #[arg(long = "field", value_name = "NAME=VALUE", conflicts_with = "deny", value_parser = field)]
     pub(crate) fields: Vec<(String, String)>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DenyArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     #[command(flatten)]
@@ -53,29 +53,28 @@ pub(crate) struct DenyArgs {
 /// Options of both answers.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// Why; a refusal tells the model
+    /// The reason; the model sees it if you deny
     ///
-    /// At most 1000 bytes. It is recorded, and what the model is told of a refused call ends with it.
+    /// At most 1000 bytes, recorded in the transcript. If you deny the call, the message to the model ends with the reason.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
     /// Sign the answer with this key
     ///
-    /// The name of a key of this machine (`monolith key generate NAME`), or the file of one. The transcript then says who answered.
+    /// The name of a key on this machine (`monolith key generate NAME`), or a key file. The transcript then records who
+    /// answered.
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) key: Option<String>,
-    /// Do not ask (needs --arguments)
+    /// Skip the confirmation (needs --arguments)
     ///
-    /// --arguments says which call is meant.
+    /// --arguments identifies the call.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Answer only the call with this hash
     ///
-    /// The hash of the call's arguments, as it is shown, or the beginning of it: 8 digits at least.
+    /// The hash of the call's arguments as shown, or a prefix of at least 8 digits.
     #[arg(long, value_name = "HASH")]
     pub(crate) arguments: Option<String>,
-    /// Replace an answer that was not taken yet
-    ///
-    /// Put this answer in the place of another one that was given before and has not been taken yet.
+    /// Replace an answer that has not taken effect yet
     #[arg(long)]
     pub(crate) replace: bool,
 }
@@ -123,7 +122,7 @@ pub(crate) fn approve(app: &App, args: ApproveArgs) -> Result<Exit, ServiceError
     }
     let given = pending.leave(app)?;
     let replaced = if given.replaced {
-        ", in the place of the answer before"
+        ", replacing the earlier answer"
     } else {
         ""
     };
@@ -150,7 +149,7 @@ fn confirmed(
         ("refuse", "approve", "allows")
     };
     let (typed, why) = if is_sure {
-        (None, "--yes goes with --arguments, the hash of the call")
+        (None, "--yes requires --arguments, the hash of the call")
     } else {
         let asked = format!("{question}{}  {what} it? [y/N] ", proposed(answer));
         (ask::answer(app, &asked)?, "it was not confirmed")
@@ -163,7 +162,7 @@ fn confirmed(
     if !agreed(&typed) {
         let other = app.hint(&call.answering(other, run_id.as_str()));
         app.screen.write_err(&format!(
-            "nothing was answered: call {} of run {run_id} still waits; {other} {refuses} it\n",
+            "no answer recorded: call {} of run {run_id} is still waiting; {other} {refuses} it\n",
             call.order.call
         ));
         return Ok(false);

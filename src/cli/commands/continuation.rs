@@ -1,4 +1,4 @@
-//! `monolith continue`: a new run that goes on from the conversation of an ended one. The ended run is only read.
+//! `monolith continue`: a new run that continues the conversation of an ended one. It only reads the ended run.
 
 use std::mem::take;
 use std::path::PathBuf;
@@ -35,21 +35,21 @@ use monolith_service::text::command::typed_again;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What it takes over: monolith continue --help",
-    after_long_help = "The new run begins with the conversation of the ended one and your message. It has budgets and a proof of its \
-own. Its contract is made again from the file that the run was begun with, with the changes that you give; a file that has changed \
-is refused."
+    after_help = "What the new run inherits: monolith continue --help",
+    after_long_help = "The new run starts with the conversation of the finished run, followed by your message. It has its own budgets and \
+its own proof. monolith rebuilds its contract from the file that the finished run started with and applies your changes. It refuses a file \
+that has changed."
 )]
 pub(crate) struct ContinueArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// What you say now, @FILE, or - for standard input
+    /// Your next message, @FILE, or - for standard input
     ///
-    /// Where nothing is given it is read from standard input.
+    /// Without MESSAGE, monolith reads it from standard input.
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Option<String>,
-    /// The same as an option: the text, @FILE, or - for standard input
+    /// Your next message as an option: text, @FILE, or - for standard input
     #[arg(
         long,
         hide_short_help = true,
@@ -59,28 +59,28 @@ pub(crate) struct ContinueArgs {
     pub(crate) task: Option<String>,
     /// Continue under this contract file instead
     ///
-    /// The file is taken as it is now, whatever the run was begun with.
+    /// Uses the current content of the file, even if it differs from the contract of the run.
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
     /// Change a value, such as max_turns=3
     ///
-    /// It comes after the changes that the run was begun with, and may be given several times.
+    /// Applied after the changes that the run started with. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     #[command(flatten)]
     pub(crate) front: FrontArgs,
     #[command(flatten)]
     pub(crate) knobs: KnobArgs,
-    /// As `contract check --start-servers`: ask no model
+    /// Only check, like `contract check --start-servers`; ask no model
     #[arg(long, hide_short_help = true, conflicts_with = "run_id")]
     pub(crate) dry_run: bool,
-    /// Of `run` alone: a run that is continued has a conversation
+    /// Only for `run`; a continued run already has a conversation
     #[arg(long, hide = true, value_name = "FILE")]
     pub(crate) load: Option<PathBuf>,
     /// Print the result as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// The new run's name; a random one by default
+    /// Name of the new run (default: random)
     #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id)]
     pub(crate) run_id: Option<RunId>,
     #[command(flatten)]
@@ -110,7 +110,7 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
     drive_next(app, None, leaving, &next_of(app, args)?)
 }
 
-/// What a dry run judges: the file as it is now, with the message as its task, and what was said before.
+/// Reads the input of a dry run: the current file, with the message as its task, and the earlier conversation.
 fn read_for_dry_run(
     app: &App,
     args: ContinueArgs,
@@ -128,7 +128,7 @@ fn read_for_dry_run(
     Ok((next, said, spec))
 }
 
-/// What the arguments ask for.
+/// Resolves the arguments.
 fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, ServiceError> {
     if args.load.is_some() {
         return Err(InputFault::LoadedTwice.into());
@@ -191,7 +191,7 @@ fn next_of(app: &App, mut args: ContinueArgs) -> Result<Next, ServiceError> {
     })
 }
 
-/// Begins the run that goes on from the other one, and brings it to its end, on that runtime or on one of its own.
+/// Starts the run that continues the other one and drives it to its end, on `on` or on a new runtime.
 pub(crate) fn drive_next(
     app: &App,
     on: Option<&Runtime>,

@@ -19,41 +19,41 @@ use monolith_service::text::numbers::counted;
 
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Why; the signed note that stays says it
+    /// The reason, recorded in the signed note
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
     pub(crate) reason: String,
-    /// Delete a run that has not ended, too
+    /// Also delete an unfinished run
     ///
-    /// Or one that another still needs: the tree above it that has not ended, or a workflow that was forked.
+    /// Also deletes a run that others still need: one in an unfinished tree, or one that a fork of a workflow uses.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// Begun longer ago: 12h, 30d, 8w, or a date
+    /// Minimum age, such as 12h, 30d or 8w, or a date
     ///
-    /// A date such as 2026-11-20 stands for the runs that were begun before it.
+    /// A date such as 2026-11-20 selects the runs that started before it.
     #[arg(long, value_name = "WHEN", value_parser = when::parse)]
     pub(crate) older_than: When,
-    /// Only those that ended so, such as failed
+    /// Only runs with this outcome, such as failed
     ///
-    /// A class, a code, or a family of classes, as `list --outcome` takes it.
+    /// A class, a code, or a family of classes, as in `list --outcome`.
     #[arg(long, value_name = "CLASS|CODE", value_parser = outcome)]
     pub(crate) outcome: Option<String>,
-    /// Why; the signed notes that stay say it
+    /// The reason, recorded in the signed notes
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
     pub(crate) reason: String,
-    /// Name the runs, and delete none
+    /// List the runs without deleting them
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -116,7 +116,7 @@ fn deleted(app: &App, deletion: Deletion, reason: String) -> Result<Exit, Servic
         return Err(fault);
     }
     if !done.is_compacted {
-        app.screen.note("The file of the store keeps its size: it is in use, and is written anew by the next delete, prune or erase.");
+        app.screen.note("The store file keeps its size because it is in use; the next delete, prune or erase rewrites it.");
     }
     app.screen
         .note("Copies elsewhere stay: exports, backups, copies made by migrate.");

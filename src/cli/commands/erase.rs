@@ -17,19 +17,19 @@ use monolith_service::text::numbers::counted;
 
 #[derive(Debug, Args)]
 pub(crate) struct EraseArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// The hash of the bytes, or its beginning
+    /// The hash of the bytes, or a prefix of it
     #[arg(long, value_name = "HASH")]
     pub(crate) blob: String,
-    /// Why; the signed note that stays says it
+    /// The reason, recorded in the signed note
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
     pub(crate) reason: String,
     /// Erase the bytes from every run that uses them
     #[arg(long)]
     pub(crate) all_runs: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) fn erase(app: &App, args: EraseArgs) -> Result<Exit, ServiceError> {
     }
     let Some(erased) = found.erase(app, args.reason, args.all_runs)? else {
         app.screen.out(&format!(
-            "erased: {hash}, which a file held before run {run_id}; undo restores it no more\n"
+            "erased: {hash}, which a file held before run {run_id}; undo can no longer restore it\n"
         ))?;
         return Ok(Exit::OK);
     };
@@ -61,7 +61,7 @@ pub(crate) fn erase(app: &App, args: EraseArgs) -> Result<Exit, ServiceError> {
     app.screen.out(&match erased.bytes {
         Some(bytes) => {
             let bytes = counted(bytes, "byte");
-            format!("erased: {bytes} of {hash}; a tombstone stands in their place in {runs}\n")
+            format!("erased: {bytes} of {hash}; a tombstone replaces them in {runs}\n")
         }
         None => format!("erased before: {hash} of {runs}\n"),
     })?;
@@ -70,10 +70,10 @@ pub(crate) fn erase(app: &App, args: EraseArgs) -> Result<Exit, ServiceError> {
     Ok(Exit::OK)
 }
 
-/// How many places of one run are named.
+/// Maximum number of places named per run.
 const NAMED: usize = 12;
 
-/// What of the text stands elsewhere, and stays there.
+/// Lists other places that hold the text and keep it.
 fn elsewhere(found: &[Elsewhere]) -> String {
     let mut runs: BTreeMap<&str, (Vec<String>, Vec<String>)> = BTreeMap::new();
     for place in found {
@@ -88,7 +88,7 @@ fn elsewhere(found: &[Elsewhere]) -> String {
         out.push_str("Nothing of its text was found elsewhere in this store.\n");
         return out;
     }
-    out.push_str("Parts of its text stand elsewhere in this store, and stay there:\n");
+    out.push_str("Parts of its text also occur elsewhere in this store and were not erased:\n");
     for (run, (entries, blobs)) in runs {
         for (what, places) in [("entries", entries), ("blobs", blobs)] {
             if places.is_empty() {

@@ -23,62 +23,62 @@ pub(crate) use monolith_service::export::write_to;
 
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "jsonl is the transcript, which anyone can verify; html a page that shows and verifies it; \
-atif a trajectory for other programs; cast a recording for asciinema players. Text is \
-held back that a model writes before the call that its contract requires."
+    after_help = "jsonl is the transcript, which anyone can verify. html is a page that shows and verifies it. \
+atif is a trajectory for other programs. cast is a recording for asciinema players. Text that a model \
+writes before a required call is held back; --withheld includes it."
 )]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct ExportArgs {
-    /// A run's name or its beginning, `last`, or a file
+    /// Run name or unique prefix, `last`, or a file
     ///
-    /// A file is an exported transcript; of one, no jsonl is made.
+    /// A file is an exported transcript. It cannot be exported as jsonl again.
     #[arg(value_name = "RUN|FILE")]
     pub(crate) run: String,
-    /// jsonl, html, atif or cast
+    /// Output format: jsonl, html, atif or cast
     ///
-    /// jsonl: the transcript itself, one JSON document a line. html: one page that shows the run and verifies it in the
-    /// browser, without network. atif: a trajectory of the Agent Trajectory Interchange Format 1.8. cast: the narrated run with
-    /// its timings, for players of terminal sessions.
+    /// jsonl: the transcript, one JSON document per line. html: a page that shows the run and verifies it in the browser,
+    /// without network access. atif: a trajectory in the Agent Trajectory Interchange Format 1.8. cast: the narrated run with
+    /// its timings, for terminal session players.
     ///
-    /// Where it is not given the ending of FILE says it, else it is jsonl.
+    /// Default: the format of the extension of FILE, else jsonl. An unknown extension is refused.
     #[arg(long, hide_possible_values = true, value_enum)]
     pub(crate) format: Option<ExportFormat>,
-    /// The file, with --tree the folder; stdout by default
+    /// Output file, or folder with --tree (default: stdout)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file that is there
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Also every run below it, each a file in a folder
+    /// Also export its child runs, as files in a folder
     ///
-    /// Those of agents and of steps. -o names the folder, and each file has the name of its run; pages have links to each other. `monolith import` takes the files of
-    /// a tree in any order.
+    /// Child runs are those of agents and steps. -o names the folder, and each file is named after its run; pages link to
+    /// each other. `monolith import` accepts the files of a tree in any order.
     #[arg(long, requires = "output")]
     pub(crate) tree: bool,
-    /// Include the text that was held back
+    /// Include withheld text
     ///
-    /// What a model wrote while the token gate let it write nothing but calls. Only in jsonl and html.
+    /// Text that a model wrote while the token gate allowed only calls. Only in jsonl and html.
     #[arg(long)]
     pub(crate) withheld: bool,
-    /// Also of a transcript that does not verify
+    /// Export a transcript that does not verify
     ///
-    /// jsonl is written as it stands in any case.
+    /// jsonl needs no such option; it is always written as stored.
     #[arg(long)]
     pub(crate) force_unverified: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// One JSON document per line: the transcript itself
+    /// The transcript, one JSON document per line
     Jsonl,
-    /// One page that shows the run and verifies it in the browser, without network
+    /// A page that shows the run and verifies it in the browser, without network access
     Html,
-    /// A trajectory of the Agent Trajectory Interchange Format 1.8
+    /// A trajectory in the Agent Trajectory Interchange Format 1.8
     Atif,
-    /// The narrated run with its timings, for players of terminal sessions
+    /// The narrated run with its timings, for terminal session players
     Cast,
 }
 

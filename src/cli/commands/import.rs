@@ -16,19 +16,19 @@ use monolith_service::text::numbers::counted;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Transcript files; `-` is standard input
+    /// Transcript files, or - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// A key that must have signed it, or a file
+    /// Require a signature by this key or key file
     ///
-    /// A public key that must have signed the run and the notes of what was erased in it, or a file of keys and rotations. By
-    /// default they are this machine's own keys.
+    /// A public key that must have signed the run and the notes about its erased bytes, or a file of keys and rotations.
+    /// Default: the keys of this machine.
     #[arg(long = "key", value_name = "FILE|KEY")]
     pub(crate) keys: Vec<String>,
-    /// Accept runs that have not ended
+    /// Accept unfinished runs
     #[arg(long)]
     pub(crate) open: bool,
-    /// Also runs that were deleted here
+    /// Also import runs that were deleted here
     ///
     /// The signed notes of their deletion stay.
     #[arg(long)]
@@ -82,7 +82,7 @@ fn report_text(done: &Imported) -> String {
         Change::Extended { from } => format!("extended: run {run}, from {from} to {entries}\n"),
         Change::Restored { blobs } => {
             let blobs = counted(blobs, "blob");
-            format!("already here: run {run}, {entries}; {blobs} added that it lacked\n")
+            format!("already here: run {run}, {entries}; added {blobs} that it lacked\n")
         }
         Change::Nothing => format!("already here: run {run}, {entries}\n"),
     }

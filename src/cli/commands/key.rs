@@ -14,23 +14,23 @@ const MAX_VALUE_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Make a key, and print its public half
+    /// Generate a key and print its public key
     Generate(KeyArgs),
-    /// Print the public half of a key
+    /// Print a public key
     Show(KeyArgs),
-    /// Replace a key, and print what proves it
+    /// Rotate a key and print the rotation record
     ///
-    /// It prints the new public half, and the record that the old key signed.
+    /// Prints the new public key and the rotation record, which both keys have signed.
     Rotate(KeyArgs),
-    /// Print what a run records for a secret on stdin
+    /// Print the text that replaces a secret in a run
     ///
-    /// The value that is read from standard input is secret; this is what stands in its place in the run's transcript.
+    /// Reads the secret from standard input and prints the commitment that the transcript of the run has in its place.
     Commitment(CommitmentArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CommitmentArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 }
@@ -59,7 +59,7 @@ pub(crate) fn key(app: &App, command: &KeyCommand) -> Result<Exit, ServiceError>
         }
         KeyCommand::Rotate(args) => {
             let (public, record) = keys.rotate(&args.name)?;
-            let hint = "give the record to those who trust the old key: verify --key takes it in a file beside that key";
+            let hint = "give this record to everyone who trusts the old key: verify --key reads both from one file";
             app.screen.note(hint);
             format!("{public}\n{record}")
         }

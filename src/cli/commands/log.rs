@@ -18,19 +18,19 @@ use monolith_service::text::numbers::counted;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogCommand {
-    /// Print the root over all ended runs
+    /// Print the root over all finished runs
     Root(LogRootArgs),
-    /// Print the proof that a run is in the log
+    /// Print a proof that a run is in the log
     Prove(LogProveArgs),
-    /// Print the proof that the log has only grown
+    /// Print a proof that the log has only grown
     Consistency(LogConsistencyArgs),
-    /// Compare the log with the runs of the store
+    /// Check the log against the runs in the store
     ///
-    /// And with heads that were noted earlier.
+    /// With --pin, also checks it against heads that were noted earlier.
     Verify(LogVerifyArgs),
-    /// Check a printed proof; needs no store
+    /// Check a proof without a store
     ///
-    /// It is one that `prove` or `consistency` printed.
+    /// Checks the output of `log prove` or `log consistency`.
     Check(LogCheckArgs),
 }
 
@@ -39,36 +39,35 @@ pub(crate) struct LogRootArgs {
     /// Print one JSON document
     #[arg(long, conflicts_with = "note")]
     pub(crate) json: bool,
-    /// Print the signed note alone
+    /// Print only the signed note
     ///
-    /// To be kept elsewhere, or signed by a witness.
+    /// Keep it elsewhere, or have a witness sign it.
     #[arg(long)]
     pub(crate) note: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LogProveArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LogConsistencyArgs {
-    /// How many runs the log had
+    /// Earlier number of runs in the log
     #[arg(value_name = "OLD_SIZE")]
     pub(crate) old_size: u64,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LogVerifyArgs {
-    /// A key that must have signed it, or a file
+    /// Require a signature by this key or key file
     ///
-    /// A public key that must have signed every deletion, or a file of keys and rotations. By default they are this machine's
-    /// own keys.
+    /// A public key that must have signed every deletion, or a file of keys and rotations. Default: the keys of this machine.
     #[arg(long = "key", value_name = "FILE|KEY")]
     pub(crate) keys: Vec<String>,
-    /// A file of heads noted earlier
+    /// A file of heads that were noted earlier
     #[arg(long = "pin", value_name = "FILE")]
     pub(crate) pins: Vec<PathBuf>,
     /// Print one JSON document
@@ -78,16 +77,16 @@ pub(crate) struct LogVerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogCheckArgs {
-    /// What `log prove` or `log consistency` printed
+    /// The output of `log prove` or `log consistency`
     #[arg(value_name = "PROOF-FILE")]
     pub(crate) proof: PathBuf,
-    /// A file of heads noted earlier
+    /// A file of heads that were noted earlier
     #[arg(long = "pin", value_name = "FILE")]
     pub(crate) pins: Vec<PathBuf>,
-    /// A key that must have signed it, or a file
+    /// Require a signature by this key or key file
     ///
-    /// A public key that must have signed the head of the log, or a file of keys and rotations. By default they are this
-    /// machine's own keys.
+    /// A public key that must have signed the head of the log, or a file of keys and rotations. Default: the keys of this
+    /// machine.
     #[arg(long = "key", value_name = "FILE|KEY")]
     pub(crate) keys: Vec<String>,
     /// Print one JSON document

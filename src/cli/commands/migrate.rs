@@ -15,18 +15,18 @@ use monolith_service::text::escape::line;
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// Only say whether this file can be read
+    /// Only check whether this file can be read
     ///
-    /// A transcript or a contract, not a store. Without FILE the store is migrated.
+    /// A transcript or a contract, not a store. Without FILE, migrates the store.
     #[arg(value_name = "FILE", conflicts_with_all = ["list", "to"])]
     pub(crate) file: Option<PathBuf>,
-    /// Print the formats that this build knows
+    /// Print the formats that this build supports
     #[arg(long)]
     pub(crate) list: bool,
-    /// Say what would be done, and do nothing
+    /// Print what would be done without doing it
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The format to go to; else the newest
+    /// The target format (default: the newest)
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<i32>,
 }
@@ -93,7 +93,7 @@ fn report_text(path: &Path, done: &Migration, dry_run: bool) -> String {
     let verified = &done.verified;
     let _ = writeln!(
         out,
-        "  runs verified: {}, of which do not hold: {}",
+        "  runs verified: {}, failed: {}",
         verified.runs,
         verified.bad.len()
     );
@@ -120,7 +120,7 @@ mod tests {
         });
         assert_eq!(refused.exit(), Exit::FAILED);
         let help = refused.help().unwrap();
-        assert!(help.contains("monolith migrate brings it up"), "{help}");
+        assert!(help.contains("monolith migrate upgrades it"), "{help}");
         let step = "the index of runs by their time";
         let planned = Migration {
             from: 0,
@@ -133,7 +133,7 @@ mod tests {
             report_text(path, &planned, true),
             format!(
                 "runs.db: would be migrated from format 0 to 1\n  {step}\n  \
-                 runs verified: 0, of which do not hold: 0\n"
+                 runs verified: 0, failed: 0\n"
             )
         );
         let mut done = Migration {
@@ -144,7 +144,7 @@ mod tests {
             report_text(path, &done, false),
             format!(
                 "runs.db: migrated from format 0 to 1\n  {step}\n  the store as it was: runs.db.format-0\n  \
-                 runs verified: 0, of which do not hold: 0\n"
+                 runs verified: 0, failed: 0\n"
             )
         );
         assert_eq!(ended(&done), Exit::OK);
@@ -159,7 +159,7 @@ mod tests {
         };
         done.verified.bad.push(("r-1".to_owned(), bad));
         assert_eq!(ended(&done), Exit::EVIDENCE);
-        assert!(report_text(path, &done, false).contains("do not hold: 1\n  r-1: "));
+        assert!(report_text(path, &done, false).contains("failed: 1\n  r-1: "));
         let again = Migration { from: 1, ..done };
         assert_eq!(
             report_text(path, &again, false),

@@ -1,4 +1,4 @@
-//! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
+//! `monolith resume`: resumes a recorded run under the contract file that it was begun with.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,28 +25,29 @@ use monolith_service::workflow_entries::WorkflowSource;
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all")]
     pub(crate) run: Option<String>,
-    /// Every run without an end; a result line for each
+    /// Resume all unfinished runs, with a result for each
     ///
-    /// Runs of the store that have no end and that no process drives, each with one result line as it ends.
+    /// Resumes the runs of the store that have not ended and that no process drives. Each prints one result line when it
+    /// ends.
     #[arg(long, conflicts_with_all = ["run", "contract", "pins", "verbose"])]
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// The contract file, if it is elsewhere now
+    /// The contract file, if it has moved
     ///
-    /// It has what a contract does not hold: keys, headers, variables. By default it is the one that the run was begun with.
+    /// It supplies what a contract does not contain: keys, headers, variables. Default: the file that the run started with.
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
-    /// Give again a value that is not recorded
+    /// Supply a value that is not recorded
     ///
-    /// A run goes on under the contract that it was begun with: a change of that, such as max_turns=3, is refused. What a contract
-    /// does not hold may differ, such as the value of a header: providers.NAME.headers.x-team=a. It may be given several times.
+    /// A run keeps its contract, so a change such as max_turns=3 is refused. Values outside the contract may differ, such as
+    /// the value of a header: providers.NAME.headers.x-team=a. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
-    /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with
+    /// A file of heads that were noted earlier; a run with missing or different entries is refused
     #[arg(hide_short_help = true, long = "pin", value_name = "FILE")]
     pub(crate) pins: Vec<PathBuf>,
     /// Print the result as one JSON document
@@ -86,7 +87,7 @@ pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, ServiceErr
     Ok(exit)
 }
 
-/// Goes on with one run, or reports its recorded result.
+/// Resumes one run, or reports its recorded result.
 fn resume_one(app: &App, run: String, args: ResumeArgs) -> Result<Exit, ServiceError> {
     if let Ok(source) = WorkflowSource::of(app.run(&run)?)? {
         let run_id = source.run_id.clone();
@@ -110,8 +111,7 @@ fn resume_one(app: &App, run: String, args: ResumeArgs) -> Result<Exit, ServiceE
 fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, ServiceError> {
     let inputs = Inputs::unfinished(app)?;
     if inputs.left() == Some(0) {
-        app.screen
-            .write_err("note: no run of this store waits to be gone on with\n");
+        app.screen.write_err("note: no runs to resume\n");
         return Ok(Exit::OK);
     }
     let terms = Terms {
@@ -140,7 +140,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     match found {
         Found::Ended(ended) => {
             app.screen
-                .write_err("note: the run had ended; this is its recorded result\n");
+                .write_err("note: the run had already ended; this is its recorded result\n");
             Ok(*ended)
         }
         Found::Open(run) => drive_open(app, *run, durability, args.leaving),
@@ -155,7 +155,7 @@ fn drive_open(
     leaving: LeavingArgs,
 ) -> Result<Ended, Broken> {
     if let Some((run, parent)) = run.ended_with() {
-        let note = format!("note: {parent}, which began {run}, has ended: {run} is ended, too\n");
+        let note = format!("note: parent run {parent} of {run} has ended, so {run} ends too\n");
         app.screen.write_err(&note);
     }
     let live = Follower::accounting(app, Watched::of_app(app), None, durability)?;

@@ -35,17 +35,17 @@ const PIN_DIGITS: usize = 12;
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
-    /// The contract file (else agent.yaml)
+    /// The contract file (default: agent.yaml)
     ///
-    /// YAML or JSON; by default agent.yaml or agent.yml of this folder. Its tool servers are started.
+    /// YAML or JSON. Default: agent.yaml, else agent.yml, in the current folder. monolith starts its tool servers.
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Change a value, such as max_turns=3
     ///
-    /// Change a value of the file by its dotted key; may be repeated.
+    /// KEY is the dotted key of a value in the file. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
-    /// Print the whole schema of the arguments
+    /// Print the full schema of the arguments
     #[arg(long)]
     pub(crate) schemas: bool,
     /// Print one JSON document
@@ -160,7 +160,7 @@ fn reached_by(server: &ServerTerms) -> String {
             shown_words(&[&[command.clone()][..], &server.args].concat()).join(" ")
         }
         (None, Some(url)) => url.clone(),
-        (None, None) if server.kind == ServerKind::Agents => "runs of their own".to_owned(),
+        (None, None) if server.kind == ServerKind::Agents => "child runs".to_owned(),
         (None, None) => "inside monolith".to_owned(),
     }
 }

@@ -14,13 +14,13 @@ use monolith_service::trust_file::{self, TrustedState, trusted_files};
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// The contract, agent, workflow or layer (else agent.yaml)
+    /// The contract, agent, workflow or layer (default: agent.yaml)
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// List what is trusted
+    /// List the trusted files
     #[arg(long, conflicts_with_all = ["file", "remove"])]
     pub(crate) list: bool,
-    /// Trust the file no longer
+    /// Stop trusting the file
     #[arg(long)]
     pub(crate) remove: bool,
 }
@@ -72,7 +72,7 @@ fn list(app: &App) -> Result<String, ServiceError> {
         let _ = writeln!(out, "{hash}  {now:<13}  {path}{of}");
     }
     if out.is_empty() {
-        out.push_str("No contract is trusted that is not named.\n");
+        out.push_str("No contracts are trusted, except those that you name in a command.\n");
     }
     Ok(out)
 }

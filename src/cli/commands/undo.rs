@@ -20,10 +20,10 @@ const NOT_COMPARED: &str =
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// A run's name, the beginning of it, or `last`
+    /// Run name or unique prefix, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Print what would be done, and change nothing
+    /// Print what would be done without doing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -35,9 +35,9 @@ pub(crate) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, ServiceError> {
     let (more, below) = (more(&undone), changed_below(app, &undone));
     if undone.files.is_empty() {
         let first = if more.is_empty() && below.is_empty() {
-            format!("run {run_id} left what every file holds as it was\n")
+            format!("run {run_id} changed the content of no file\n")
         } else {
-            format!("no file is known to hold something else after run {run_id}\n")
+            format!("no file is known to have changed in run {run_id}\n")
         };
         app.screen
             .out(&format!("{first}{NOT_COMPARED}{more}{below}"))?;
@@ -85,7 +85,7 @@ fn unstated(tools: &[String]) -> String {
     }
     let tools: Vec<_> = tools.iter().map(|tool| line(tool)).collect();
     let tools = tools.join(", ");
-    format!("What tools of servers changed is not known, and not taken back: {tools}\n")
+    format!("Changes made by server tools are unknown and were not reverted: {tools}\n")
 }
 
 /// The runs below a run that changed files, with what restores these, and what of them cannot be read; nothing where there are none. Each is
@@ -133,7 +133,7 @@ fn words(end: Option<&Restored>) -> (&'static str, Option<String>) {
         Some(Restored::Removed) => ("removed", None),
         Some(Restored::AsBefore) => ("as before", None),
         Some(Restored::ChangedSince) => not("something else has changed it since the run"),
-        Some(Restored::NotKept) => not("what it held was not kept, or was erased"),
+        Some(Restored::NotKept) => not("its earlier content was not kept, or was erased"),
         Some(Restored::Refused(why)) => not(why),
         None => not("something else changed it between two changes of the run"),
     }

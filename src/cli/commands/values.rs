@@ -7,7 +7,7 @@ use monolith_service::list::outcome_names::{FAMILIES, is_outcome, names};
 use monolith_service::source::is_named_as_transcript;
 use monolith_service::text::numbers::counted;
 
-/// What an entry must survive.
+/// The durability of an entry.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum DurabilityArg {
     #[default]
@@ -38,7 +38,7 @@ pub(crate) fn entry_number(text: &str) -> Result<u64, String> {
         .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
 }
 
-/// What `list` shows in the place of an outcome where a run has none.
+/// The words that `list` shows instead of an outcome for a run without one.
 const OPEN: [&str; 4] = ["open", "running", "suspended", "waiting"];
 
 /// The class or the code of an outcome, or a family of classes, in any case.
@@ -64,7 +64,7 @@ pub(crate) fn outcome(text: &str) -> Result<String, String> {
     ))
 }
 
-/// How many are shown.
+/// Maximum number to show.
 pub(crate) fn limit(text: &str) -> Result<usize, String> {
     text.parse()
         .map_err(|_| "expected a number, such as 20; 0 shows all".to_owned())
@@ -80,7 +80,7 @@ pub(crate) fn run_id(text: &str) -> Result<RunId, String> {
     RunId::try_from(text.to_owned()).map_err(|fault| fault.to_string())
 }
 
-/// Why something is erased or deleted.
+/// Parses the reason for erasing or deleting.
 pub(crate) fn reason(text: &str) -> Result<String, String> {
     let most = monolith_core::transcript::MAX_REASON_BYTES;
     if text.len() > most {

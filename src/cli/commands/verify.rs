@@ -18,12 +18,12 @@ pub(crate) use monolith_service::verify::report::{place, report_of};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The head is the hash of the last entry, which covers all before it. A witness is somebody \
-else who signed the log of runs. L1: a key that you trust signed the end; L2: a head \
-that was noted earlier covers it; L3: a witness vouches for it."
+    after_help = "The head is the hash of the last entry and covers all earlier ones. A witness is another \
+party that signed the log of runs. L1: a key that you trust signed the end. L2: a head \
+noted earlier covers it. L3: a witness vouches for it."
 )]
 pub(crate) struct VerifyArgs {
-    /// A run's name or its beginning, `last`, or a file
+    /// Run name or unique prefix, `last`, or a file
     ///
     /// A file is an exported transcript.
     #[arg(value_name = "RUN|FILE")]
@@ -31,39 +31,39 @@ pub(crate) struct VerifyArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Accept a run that has not ended
+    /// Accept an unfinished run
     #[arg(long)]
     pub(crate) open: bool,
-    /// The runs of its agents, too
+    /// Also verify the runs of its agents
     ///
-    /// Each is held against what the run above it recorded: its head, its end, what it used.
+    /// Compares each with the record of its parent run: head, end and usage.
     #[arg(long, conflicts_with_all = ["write_pin", "require"])]
     pub(crate) tree: bool,
-    /// A key that must have signed it, or a file
+    /// Require a signature by this key or key file
     ///
-    /// A public key that must have signed the end of the run, or a file of keys and rotations. By default they are this
-    /// machine's own keys.
+    /// A public key that must have signed the end of the run, or a file of keys and rotations. Default: the keys of this
+    /// machine.
     #[arg(long = "key", value_name = "FILE|KEY")]
     pub(crate) keys: Vec<String>,
-    /// A file of heads noted earlier
+    /// A file of heads that were noted earlier
     ///
-    /// The head is the hash of a run’s last entry; a transcript that was cut or rewritten has another one.
+    /// The head is the hash of a run's last entry. A truncated or rewritten transcript has another head.
     #[arg(long = "pin", value_name = "FILE")]
     pub(crate) pins: Vec<PathBuf>,
-    /// The key of a witness, or a file of them
+    /// The key of a witness, or a file of keys
     ///
-    /// A witness is somebody else who signed the log of runs.
+    /// A witness is another party that signed the log of runs.
     #[arg(long = "witness", value_name = "FILE|KEY")]
     pub(crate) witnesses: Vec<String>,
-    /// The least level to reach: L1, L2 or L3
+    /// The minimum level: L1, L2 or L3
     ///
-    /// L1: a key that you trust has signed the end. L2: a head that was noted earlier covers it. L3: a witness vouches for it.
-    /// A transcript that reaches less ends the command with exit code 7.
+    /// L1: a key that you trust signed the end. L2: a head that was noted earlier covers it. L3: a witness vouches for it.
+    /// Below that level, verify ends with exit code 7.
     #[arg(long, hide_possible_values = true, value_name = "LEVEL")]
     pub(crate) require: Option<LevelArg>,
-    /// Note the head in this file
+    /// Append the head to this file
     ///
-    /// Only where everything holds. --pin reads such a file.
+    /// Only if every check passes. --pin reads such a file.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_pin: Option<PathBuf>,
 }
@@ -71,13 +71,13 @@ pub(crate) struct VerifyArgs {
 /// The least that a verification must reach.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LevelArg {
-    /// A key that you trust has signed the head at the seal
+    /// A key that you trust signed the head at the seal
     #[value(name = "L1")]
     Signed,
-    /// Covered by a head that was noted earlier
+    /// A head that was noted earlier covers the run
     #[value(name = "L2")]
     Pinned,
-    /// Vouched for by a witness
+    /// A witness vouches for the run
     #[value(name = "L3")]
     Witnessed,
 }

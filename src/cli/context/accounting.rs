@@ -9,28 +9,28 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use monolith_host::driver::LLM_TRACE;
 use monolith_host::tools::MCP_TRACE;
 
-/// What a command that drives a run tells beside its result.
+/// Options for the output of a command that drives a run, besides its result.
 #[derive(Clone, Debug, Default, Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of the command line"
 )]
 pub(crate) struct AccountingArgs {
-    /// Add a line for each request and each call to this file, instead of accounting.jsonl in the state folder
+    /// Append a line per request and call to this file, instead of accounting.jsonl in the state folder
     #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = written())]
     pub(crate) billing_file: Option<PathBuf>,
-    /// Write every step to stderr, also in a pipe
+    /// Log every step to stderr, even in a pipe
     ///
     /// Each request, call and transition, the exit tag and a summary.
     #[arg(long)]
     pub(crate) verbose: bool,
-    /// Write only the answer, or the error
+    /// Print only the answer or the error
     #[arg(long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Write each request to a model and its response to stderr, without secrets
+    /// Log each model request and its response to stderr, without secrets
     #[arg(long, hide_short_help = true, conflicts_with = "quiet")]
     pub(crate) trace_llm: bool,
-    /// The same of what is asked of tool servers and web services
+    /// Log tool server and web service traffic to stderr, without secrets
     #[arg(long, hide_short_help = true, conflicts_with = "quiet")]
     pub(crate) trace_mcp: bool,
     #[command(flatten)]
@@ -46,19 +46,20 @@ impl AccountingArgs {
     }
 }
 
-/// What is kept of a run beside its record, once it has ended.
+/// Options for what is kept of an ended run besides its record.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct KeptArgs {
-    /// Write the conversation of a run that succeeded to this file, as a JSON array
+    /// Save the conversation of a successful run to this file, as a JSON array
     #[arg(long, hide_short_help = true, value_name = "FILE", value_parser = written())]
     pub(crate) save: Option<PathBuf>,
-    /// The same into a folder below this one that has the name of the first run of its line
+    /// Save the conversation of each successful run, including agents, as ORIGIN/RUN.json in this folder; ORIGIN is the first
+    /// run of its chain
     #[arg(long, hide_short_help = true, value_name = "DIR", value_parser = written())]
     pub(crate) save_all: Option<PathBuf>,
-    /// Write a snapshot of the session into this folder, as RUN.json.gz of the first run of its line
+    /// Save a snapshot of the session as ORIGIN.json.gz in this folder
     #[arg(long, hide_short_help = true, value_name = "DIR", value_parser = written())]
     pub(crate) sessions_dir: Option<PathBuf>,
-    /// Print the tree of turns, requests and calls at the end, on stderr
+    /// Print the tree of turns, requests and calls on stderr at the end
     #[arg(long, hide_short_help = true)]
     pub(crate) show_tree: bool,
 }

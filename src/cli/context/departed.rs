@@ -1,5 +1,5 @@
-//! What every command does where what it shows is not the machine's state (002 Invariant D): it reports that once, and ends with
-//! the code of a divergence. Does not compare; the view does.
+//! The common handling of a view that is not the machine's state (002 Invariant D). A command reports that once, and ends with
+//! the exit code of a divergence. Does not compare; the view does.
 
 use crate::ui::screen::{Screen, Style};
 use monolith_core::view::{Departure, RunView};

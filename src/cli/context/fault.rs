@@ -44,7 +44,7 @@ fn show_places(screen: Screen, errors: &SpecErrors) {
             format!("{}: {rule}", without_secrets(&about))
         };
         let help = help.map(without_secrets);
-        // What an option of its own comes to is not what was typed.
+        // A dedicated option expands to text that nobody typed.
         if option.is_some() {
             screen.fault(&message, help.as_deref());
             continue;

@@ -1,9 +1,9 @@
 //! The last resort behind every command: the second Ctrl-C ends the process, whatever it does.
 //!
-//! A thread of its own counts the interrupts; no command can keep it from that. A command that listens itself (`run`, `resume`, a
-//! live replay) is left alone at the first one, and an answer of a conversation at the first two. It does not know what the command does, and closes nothing: what is recorded is
-//! durable, and tool servers end with the process that supervises them. It waits only until the changes of `shell` commands to git
-//! repositories are judged.
+//! A separate thread counts the interrupts; no command can keep it from that. A command with its own handler (`run`, `resume`,
+//! a live replay) is left alone at the first interrupt, and an answer of a conversation at the first two. The thread does not
+//! know what the command does, and closes nothing: recorded entries are durable, and tool servers end with the process that
+//! supervises them. It waits only until the changes of `shell` commands to git repositories are judged.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 #[cfg(unix)]
 use super::judged::say_judged;
 
-/// What a shell reports of a program that ended by SIGINT.
+/// The exit code that a shell reports for a program ended by SIGINT.
 pub(crate) const EXIT_CODE: u8 = 130;
 /// The time that a command has after its second interrupt to end in order. A debug build on a busy machine takes longer to seal a run.
 const GRACE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 800 });
@@ -22,9 +22,9 @@ const _: () = assert!(
     "only this wait stands between the second interrupt and the end"
 );
 
-/// How many interrupts are the command's own.
+/// Number of interrupts that the command handles.
 static OWN: AtomicU32 = AtomicU32::new(0);
-/// How many answers of a conversation have ended.
+/// Number of ended answers of a conversation.
 static ANSWERS: AtomicU32 = AtomicU32::new(0);
 
 /// From now on the first interrupt is the command's own.
@@ -37,7 +37,7 @@ pub(crate) fn listened_twice() {
     OWN.fetch_max(2, Ordering::SeqCst);
 }
 
-/// An answer begins: it ends by its second interrupt, and the command goes on.
+/// Marks the start of an answer: its second interrupt ends it, and the command continues.
 pub(crate) fn answering() {
     OWN.store(2, Ordering::SeqCst);
 }

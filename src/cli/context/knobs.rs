@@ -1,5 +1,5 @@
-//! The knobs of a run as options of their own: `--max-tool-turns 3` for `--set max_turns=3`, by the names that front matter has for
-//! them (001 §8, §11). Reads no file.
+//! The knobs of a run as separate options: `--max-tool-turns 3` for `--set max_turns=3`, named as in front matter (001 §8,
+//! §11). Reads no file.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ struct Knob {
     /// As front matter calls it.
     key: &'static str,
     long: String,
-    /// What switches it off, of a switch.
+    /// The option that switches off a switch.
     off: Option<String>,
     /// The same with its unit.
     with_unit: Option<String>,
@@ -128,7 +128,7 @@ pub(crate) fn listed_knobs() -> String {
     });
     let options: Vec<String> = options.collect();
     format!(
-        "Single values, as --set changes them: {}",
+        "Options for single values, like --set: {}",
         options.join(", ")
     )
 }

@@ -1,4 +1,4 @@
-//! What a command stands in: folders, the store, keys, configuration, signals, faults with their exit codes.
+//! The context of a command: folders, the store, keys, configuration, signals, errors with their exit codes.
 //!
 //! Knows where things are and how they are opened; of the screen only where to write. It knows no command.
 

@@ -7,19 +7,19 @@ use monolith_service::found::servers::{Places, address_of};
 /// Addresses at which servers are looked for.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PlacesArgs {
-    /// Where Ollama is, or none
+    /// The address of Ollama, or none to skip it
     ///
-    /// Instead of OLLAMA_HOST or http://127.0.0.1:11434; `none` looks for none.
+    /// Default: OLLAMA_HOST, else http://127.0.0.1:11434.
     #[arg(long, value_name = "URL", value_parser = address_of)]
     ollama: Option<String>,
-    /// Where llama-server is, or none
+    /// The address of llama-server, or none to skip it
     ///
-    /// Instead of http://127.0.0.1:8080; `none` looks for none.
+    /// Default: http://127.0.0.1:8080.
     #[arg(long, value_name = "URL", value_parser = address_of)]
     llama_server: Option<String>,
-    /// Where LM Studio is, or none
+    /// The address of LM Studio, or none to skip it
     ///
-    /// Instead of http://127.0.0.1:1234; `none` looks for none.
+    /// Default: http://127.0.0.1:1234.
     #[arg(long, value_name = "URL", value_parser = address_of)]
     lm_studio: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What a run of a contract reaches, for people.
+//! The reach of a contract's run, for people.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ pub(crate) fn unconfined_notes(
     confinement.iter().filter_map(note).collect()
 }
 
-/// What confines a command, and whether this machine can.
+/// States how a command is confined, and whether this machine can do so.
 fn confined_here(
     command: &ReachedCommand,
     probe: &dyn Fn(SandboxKind) -> Arc<ProbeReport>,
@@ -175,7 +175,7 @@ fn time(ms: u64) -> String {
     }
 }
 
-/// Which variable goes where, one a line.
+/// Lists each variable's destination, one a line.
 pub(crate) fn variables(reach: &Reach) -> Vec<String> {
     reach.variables.iter().map(one).collect()
 }

@@ -8,8 +8,9 @@ use monolith_service::error::system::SystemFault;
 /// Threads on which files of tools are read, at most: each holds files open.
 const FILE_THREADS: usize = 64;
 
-/// Makes what a command that waits for the world runs on: this thread. One run waits most of the time, and a second thread would be woken for
-/// each thing that happens and wake this one in turn. What blocks for long has a thread of its own: the store, files of tools, engines, the last Ctrl-C.
+/// Builds the runtime of a command that waits for I/O: this thread alone. One run waits most of the time, and a second thread
+/// would be woken for each event and wake this one in turn. Long blocking work has separate threads: the store, files of tools,
+/// engines, the last Ctrl-C.
 pub(crate) fn runtime() -> Result<Runtime, ServiceError> {
     made(&mut tokio::runtime::Builder::new_current_thread())
 }

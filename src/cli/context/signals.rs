@@ -5,7 +5,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::context::interrupts;
 use monolith_service::error::system::SystemFault;
 
-/// What somebody outside asks of the process.
+/// A request to the process from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// Ctrl-C.

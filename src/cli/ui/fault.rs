@@ -13,7 +13,7 @@ const GUTTER: usize = 4;
 /// Maximum number of cells of a line that are shown.
 const MOST_CELLS: usize = 120;
 
-/// A fault and what to do next, ready for a stream. The message is one line: what it quotes begins none of its own.
+/// Renders an error and its help for a stream. The message is one line: quoted text in it cannot start a new one.
 pub(in crate::ui) fn rendered(message: &str, help: Option<&str>, color: bool) -> String {
     let error = if color {
         "\u{1b}[31merror\u{1b}[0m"

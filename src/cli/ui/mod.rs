@@ -1,4 +1,4 @@
-//! What a person sees: the streams and their colours, text without escapes, numbers, moments, progress, and a run in lines.
+//! The user interface: the streams and their colours, text without escapes, numbers, times, progress, and a run in lines.
 //!
 //! Knows how things look. It knows no file, no key, no store and no command.
 

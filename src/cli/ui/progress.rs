@@ -1,4 +1,4 @@
-//! How much of a file has been read, as one line that is drawn again. Does not read the file.
+//! The progress of reading a file, as one line that is redrawn. Does not read the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::screen::{Screen, Style};
 use super::wrap::cut;
 
-/// How often the line is drawn at most.
+/// Minimum interval between redraws.
 const EVERY_MS: u128 = 100;
 /// Cells of the bar.
 const WIDTH: usize = 24;

@@ -1,4 +1,4 @@
-//! How far many runs have come, as one line that is drawn again. Does not drive them.
+//! The progress of many runs, as one line that is redrawn. Does not drive them.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,24 +15,24 @@ const MOST_PARTS: u8 = 6;
 #[derive(Debug)]
 pub(crate) struct RunsProgress {
     began: Instant,
-    /// How many runs came to each outcome.
+    /// Number of runs by outcome.
     by_outcome: BTreeMap<String, usize>,
-    /// How many were left without an end and wait for no person, by how they are.
+    /// Number of runs left without an end that wait for no person, by state.
     without_end: BTreeMap<String, usize>,
     drawn: Cell<bool>,
     /// Entries of the runs that have ended.
     entries: u64,
-    /// How many of those with an outcome had ended before.
+    /// Number of those with an outcome that had ended before.
     recorded: usize,
     screen: Screen,
-    /// How many wait for an approval.
+    /// Number of runs awaiting approval.
     waiting: usize,
 }
 
-/// What goes on at one moment.
+/// The work at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunsNow {
-    /// What the process was asked for, such as `stopping`.
+    /// The end that was requested of the process, such as `stopping`.
     pub(crate) ending: Option<&'static str>,
     /// Runs that have not begun, where that is known.
     pub(crate) left: Option<usize>,
@@ -98,7 +98,7 @@ impl RunsProgress {
         }
     }
 
-    /// Leaves in the place of the line what all runs came to.
+    /// Replaces the line with the outcomes of all runs.
     pub(crate) fn sum_up(&self) {
         self.clear();
         let has_runs = !self.by_outcome.is_empty() || !self.without_end.is_empty();
@@ -108,7 +108,7 @@ impl RunsProgress {
         }
     }
 
-    /// How many runs have ended, and what they came to; then those that have no end.
+    /// Returns how many runs have ended, and their outcomes; then the runs without an end.
     fn done(&self) -> String {
         let done = (!self.by_outcome.is_empty()).then(|| self.by_what());
         let parts = done.into_iter().chain(self.no_end());
@@ -123,7 +123,7 @@ impl RunsProgress {
         }
     }
 
-    /// How many runs have ended, and what they came to.
+    /// Returns how many runs have ended, and their outcomes.
     fn by_what(&self) -> String {
         let counts = self
             .by_outcome

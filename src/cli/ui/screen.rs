@@ -10,7 +10,7 @@ use monolith_host::driver::Environment;
 use monolith_service::text::command::KEPT;
 use monolith_service::text::escape;
 
-/// Where output goes, and what it may look like there.
+/// The output streams, and the styles allowed on each.
 ///
 /// What is for people goes to stderr, and only where that is a terminal; what is for programs and the answer go to stdout. Text for
 /// people has no line that is wider than their terminal. The answer, and what is copied from a terminal into a file or a program, keeps
@@ -26,17 +26,17 @@ pub(crate) struct Screen {
 #[derive(Clone, Copy, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each is a fact of its own about the stream"
+    reason = "each is a separate fact about the stream"
 )]
 struct Stream {
     color: bool,
     is_err: bool,
     is_terminal: bool,
-    /// Whether the terminal can wipe a line that it has shown.
+    /// True if the terminal can erase a line that it has shown.
     redraws: bool,
 }
 
-/// How a piece of text stands out.
+/// The emphasis of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Bad,
@@ -46,7 +46,7 @@ pub(crate) enum Style {
 }
 
 impl Screen {
-    /// What the process has.
+    /// The process's streams.
     pub(crate) fn of_process(environment: &Environment) -> Self {
         let is_dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
         let plain = is_dumb || environment.get("NO_COLOR").is_some();
@@ -71,22 +71,22 @@ impl Screen {
         }
     }
 
-    /// How many cells a line of stderr has, 2 at least; 80 where that is not known, and no end in a pipe.
+    /// Returns the width of a stderr line in cells: at least 2, 80 if unknown, and unlimited in a pipe.
     pub(crate) fn width(self) -> usize {
         self.err.width()
     }
 
-    /// How many cells a line of stdout has.
+    /// Returns the width of a stdout line in cells.
     pub(crate) fn width_out(self) -> usize {
         self.out.width()
     }
 
-    /// Whether somebody watches stderr.
+    /// True if somebody watches stderr.
     pub(crate) const fn is_watched(self) -> bool {
         self.err.is_terminal && !self.quiet
     }
 
-    /// Whether a line of stderr may be drawn again in its place, for somebody who watches.
+    /// True if a line of stderr may be redrawn in place, for somebody who watches.
     pub(crate) const fn redraws(self) -> bool {
         self.is_watched() && self.err.redraws
     }
@@ -179,7 +179,7 @@ impl Screen {
         }
     }
 
-    /// Whether stdout is a terminal.
+    /// True if stdout is a terminal.
     pub(crate) const fn is_shown(self) -> bool {
         self.out.is_terminal
     }

@@ -10,7 +10,7 @@ use monolith_service::text::escape;
 #[derive(Debug, Default)]
 pub(crate) struct Streamed {
     inference: Option<InferenceSeq>,
-    /// Whether the cursor stands behind it.
+    /// True if the cursor is at its end.
     open: bool,
     text: String,
 }
@@ -36,7 +36,7 @@ impl Streamed {
         }
     }
 
-    /// Whether a line is begun and not ended.
+    /// True if a line is begun but not ended.
     pub(crate) const fn is_open(&self) -> bool {
         self.open
     }
@@ -73,7 +73,7 @@ impl Streamed {
         self.text.clear();
     }
 
-    /// Whether that text is what was shown last.
+    /// True if that text was shown last.
     pub(crate) fn is(&self, answer: &str) -> bool {
         !self.text.is_empty() && self.text.trim_end() == answer.trim_end()
     }

@@ -1,8 +1,8 @@
 //! Lines that fit a terminal. Knows cells, escapes and gaps between columns; not what the words mean.
 //!
-//! A terminal breaks a long line anywhere, also inside a word, and what follows begins at its left edge. Here a line is broken between
-//! words, and goes on below the text that it belongs to. A word that is longer than a line is broken where it has to be. A command, a
-//! hash and a key are not broken at all: the terminal does that with one that is longer than its lines, and copies it as one line.
+//! A terminal breaks a long line anywhere, also inside a word, and continues it at its left edge. Here a line is broken between
+//! words, and continues below the text that it belongs to. Only a word that is longer than a line is broken inside. A command,
+//! a hash and a key are never broken here: if one is longer than a line, the terminal breaks it and copies it as one line.
 
 use monolith_service::text::command::KEPT;
 use unicode_width::UnicodeWidthChar as _;
@@ -11,14 +11,14 @@ use unicode_width::UnicodeWidthChar as _;
 const GAP: usize = 2;
 /// The part of a line that a column needs, as a divisor.
 const NARROW: usize = 4;
-/// How much further in a line goes on that has no columns.
+/// Extra indent of the continuation of a line without columns.
 const STEP: usize = 2;
 /// Characters of the shortest hash that is written whole, and fewer than any key has.
 const HASH: usize = 32;
 /// Cells between two stops of a tabulator.
 const TAB: usize = 8;
 
-/// The text in lines of at most `width` cells, but for a command, a hash or a key that is longer.
+/// Wraps the text to at most `width` cells per line, except for a longer command, hash or key.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -68,7 +68,7 @@ pub(crate) fn shortened(line: &str, width: usize) -> String {
     format!("{}…", cut(line, width.saturating_sub(1)))
 }
 
-/// How many cells a line takes.
+/// Returns a line's width in cells.
 pub(crate) fn cells(line: &str) -> usize {
     let mut at = 0;
     for piece in pieces(line) {
@@ -79,7 +79,7 @@ pub(crate) fn cells(line: &str) -> usize {
     at
 }
 
-/// Where the cursor stands after that character.
+/// Returns the cursor's column after that character.
 fn after(at: usize, c: char) -> usize {
     match c {
         '\r' => 0,
@@ -122,7 +122,7 @@ fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
 /// A line that is being broken.
 struct Broken<'o> {
     at: usize,
-    /// Where it goes on.
+    /// Continuation indent.
     indent: usize,
     out: &'o mut String,
     width: usize,
@@ -141,7 +141,7 @@ impl<'o> Broken<'o> {
     fn line(&mut self, line: &str) {
         let begins = line.len() - line.trim_start_matches(' ').len();
         let (leading, rest) = line.split_at(begins);
-        // A line that begins outside the terminal begins where the rest of it goes on.
+        // A line that begins outside the terminal begins at the continuation indent.
         if begins < self.width {
             self.characters(leading);
         } else {
@@ -183,7 +183,7 @@ impl<'o> Broken<'o> {
         }
     }
 
-    /// What is copied and longer than a line: it begins one.
+    /// Writes a copied word that is longer than a line, on a new line.
     fn unbroken(&mut self, spaces: usize, copied: &str) {
         if self.at > self.indent {
             self.next_line();
@@ -216,7 +216,7 @@ impl<'o> Broken<'o> {
     }
 }
 
-/// Whether a word is a hash (`d91f…`) or a key (`local+8b2bddc8+AWdR…`), be it in quotes or before a full stop.
+/// True if a word is a hash (`d91f…`) or a key (`local+8b2bddc8+AWdR…`), even in quotes or before a full stop.
 fn is_copied(word: &str) -> bool {
     let shown = pieces(word).filter_map(|piece| match piece {
         Piece::Text(c) => Some(c),
@@ -250,7 +250,8 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where a line goes on that is broken: below its last column that begins in the left half, else a step further in than it began.
+/// Returns the indent at which a broken line continues: below its last column that begins in the left half, else one step
+/// further in than its start.
 fn indent(line: &str, width: usize) -> usize {
     let begins = line.len() - line.trim_start_matches(' ').len();
     let half = width / 2;

@@ -24,13 +24,13 @@ struct LiveFile {
 pub(super) struct LiveCase {
     /// Its number and name.
     pub(super) case: String,
-    /// What it does, as a sentence.
+    /// Its purpose, as a sentence.
     pub(super) name: String,
     contract: Map<String, Value>,
-    /// Whether a result must have been cut where a call was executed.
+    /// True if a result must have been cut when a call was executed.
     #[serde(default)]
     pub(super) cut: bool,
-    /// Whether it needs the tool that never answers.
+    /// True if it needs the tool that never answers.
     #[serde(default)]
     slow: bool,
     /// The case that differs only in how responses arrive.
@@ -130,11 +130,11 @@ pub struct LiveTarget {
     pub model: String,
     /// The wire protocol.
     pub provider: ProviderType,
-    /// What the salts of the runs come from.
+    /// The key for the runs' salts.
     pub redaction_key: RedactionKey,
     /// The command, with its arguments, of a tool server on its standard streams that offers `wait` and never answers a call.
     pub slow_tool: Vec<String>,
-    /// How long nothing may arrive, in milliseconds.
+    /// Maximum time without data, in milliseconds.
     pub timeout_ms: u64,
 }
 

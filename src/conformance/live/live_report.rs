@@ -1,4 +1,4 @@
-//! What came of the live cases: a row for each.
+//! The results of the live cases: one row each.
 
 use serde::Serialize;
 
@@ -6,14 +6,14 @@ use super::server_traits::ServerTraits;
 use crate::JudgedCall;
 use crate::metrics::Metrics;
 
-/// What a real endpoint came to.
+/// The results of a real endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LiveReport {
     /// One for each run, in the order in which they were driven.
     pub records: Vec<LiveRecord>,
     /// One for each case.
     pub table: Vec<LiveRow>,
-    /// What the responses show of the server: its row.
+    /// The traits of the server in its responses: its row.
     pub server: ServerTraits,
     /// The metrics of 002 Phase 1 over all runs.
     pub metrics: Metrics,
@@ -26,7 +26,7 @@ pub struct LiveRecord {
     pub id: String,
     /// The case.
     pub case: String,
-    /// What its end is worth.
+    /// Its end's rating.
     pub status: LiveStatus,
     /// The code of its end; null where the case reached what it is after.
     pub failure_code: Option<String>,
@@ -34,15 +34,15 @@ pub struct LiveRecord {
     pub outcome: String,
     /// The calls that the model made, executed or not.
     pub calls: Vec<JudgedCall>,
-    /// Whether the transcript verifies and replays.
+    /// True if the transcript verifies and replays.
     pub proven: bool,
     /// Milliseconds from its beginning to its end.
     pub elapsed_ms: u64,
-    /// What is wrong with a run that is broken; empty otherwise.
+    /// The errors of a broken run; empty otherwise.
     pub detail: Vec<String>,
 }
 
-/// What the end of a run is worth.
+/// The rating of a run's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveStatus {
@@ -61,15 +61,15 @@ pub enum LiveStatus {
 pub struct LiveRow {
     /// Its number and name.
     pub case: String,
-    /// What it does, as a sentence.
+    /// Its purpose, as a sentence.
     pub name: String,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
-    /// How many reached what the case is after.
+    /// Number of runs that reached the case's goal.
     pub reached: usize,
-    /// How many ended as the contract allows, those that reached it among them.
+    /// Number of runs that ended as the contract allows, including those that reached it.
     pub allowed: usize,
-    /// How many verify and replay.
+    /// Number that verify and replay.
     pub proven: usize,
     /// The ends, each with how many runs came to it.
     pub ends: Vec<(String, usize)>,
@@ -78,7 +78,7 @@ pub struct LiveRow {
 }
 
 impl LiveReport {
-    /// Whether every run is proven and ended as its contract allows.
+    /// Returns true if every run is proven and ended as its contract allows.
     #[must_use]
     pub fn holds(&self) -> bool {
         let good = |record: &LiveRecord| {
@@ -87,7 +87,7 @@ impl LiveReport {
         self.records.iter().all(good)
     }
 
-    /// Whether not one run got past preflight.
+    /// Returns true if no run got past preflight.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         let mut records = self.records.iter();

@@ -21,7 +21,7 @@ use monolith_host::driver::{
 };
 use monolith_host::store::{Store, StoreError, StoreReader};
 
-/// Why an endpoint could not be asked at all. A server that is not there is none of these: its runs end typed.
+/// Errors that prevent asking an endpoint at all. A missing server is not among them: its runs end with a typed outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// monolith: a case that it carries is faulty, or the caller's endpoint cannot stand in a contract.
@@ -69,7 +69,7 @@ pub async fn run_live(
     Ok(gathered.report(&cases.cases))
 }
 
-/// What the name of a case's runs begins with.
+/// Returns the name prefix of a case's runs.
 fn label(case: &str) -> String {
     format!("live-{}-", case.to_lowercase().replace(' ', "-"))
 }
@@ -210,7 +210,7 @@ impl BlobSource for Blobs {
     }
 }
 
-/// What a second look at the stored run finds wrong.
+/// Returns the errors found by a second check of the stored run.
 fn unproven(finished: &Finished, store: &Store) -> Result<Vec<String>, LiveError> {
     let mut wrong = Vec::new();
     let mut reader = store.reader()?;

@@ -1,11 +1,11 @@
-//! What responses show of a server, counted.
+//! The traits of a server in its responses, counted.
 
 use serde::Serialize;
 
 use crate::metrics::Spread;
 use monolith_core::message::ProviderFaultClass;
 
-/// What the responses of a server show of the server. Nothing here is a verdict on a run.
+/// The traits of a server that its responses show. Nothing here is a verdict on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServerTraits {
     /// Responses to requests that asked for a call, and how many brought one, whole or not: is `required` obeyed? A message that
@@ -20,7 +20,7 @@ pub struct ServerTraits {
     pub finish: Share,
     /// Messages, and how many came with a report of usage.
     pub usage: Share,
-    /// Whether the same request brings the same message streamed and not.
+    /// Agreement of the streamed and the unstreamed message of one request.
     pub streaming: Agreement,
     /// Milliseconds from a request to its whole message.
     pub latency_ms: Spread,
@@ -31,13 +31,13 @@ pub struct ServerTraits {
 /// So many of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// How many there were.
+    /// The total.
     pub of: u64,
     /// In how many it held.
     pub held: u64,
 }
 
-/// Whether two ways to the same message agree.
+/// The agreement of two ways to the same message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {

@@ -23,7 +23,7 @@ pub(super) struct Watcher {
     pub(super) arguments: Share,
     /// The calls of all messages.
     pub(super) calls: Vec<(String, String)>,
-    /// Whether a result was cut.
+    /// True if a result was cut.
     pub(super) cut: bool,
     pub(super) elapsed_ms: u64,
     pub(super) faults: BTreeMap<ProviderFaultClass, u64>,
@@ -51,7 +51,7 @@ pub(super) struct FirstMessage {
 #[derive(Clone, Copy, Debug)]
 struct SentRequest {
     at_ms: u64,
-    /// Whether a call was asked for.
+    /// True if a call was required.
     forced: bool,
     tools: bool,
 }
@@ -158,7 +158,7 @@ fn text_of(result: &ProtocolAdapterResult) -> Digest {
     withheld.map_or_else(|| Digest::of(shown().as_bytes()), |held| held.hash)
 }
 
-/// Whether a message was rejected for one of its calls.
+/// True if a message was rejected for one of its calls.
 const fn is_of_a_call(code: FailureCode) -> bool {
     matches!(
         code,

@@ -9,21 +9,22 @@ use serde_json::value::RawValue;
 
 use super::RecordedResponse;
 
-/// What the adapter made of one recorded response.
+/// The adapter's verdict on one recorded response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JudgedRecord {
     /// The record's id.
     pub id: String,
     /// The verdict.
     pub status: RecordStatus,
-    /// Why there is no message: the adapter's failure code, or the class of the provider's error. Null where there is one.
+    /// Reason for a missing message: the adapter's failure code, or the class of the provider's error. Null if there is a
+    /// message.
     pub failure_code: Option<&'static str>,
     /// The calls of the message that could be run, in order.
     pub calls: Vec<JudgedCall>,
     /// The calls whose arguments could not be read, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<DroppedCall>,
-    /// What was repaired or left out, step by step with its place.
+    /// The repairs and omissions, step by step with their places.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
     /// The protocol, for the table.
@@ -70,7 +71,7 @@ pub struct JudgedCall {
 pub struct DroppedCall {
     /// The tool's name, byte for byte.
     pub name: String,
-    /// Why its arguments cannot be read.
+    /// The error in its arguments.
     pub fault: FailureCode,
 }
 
@@ -135,7 +136,7 @@ impl RecordedResponse {
     }
 }
 
-/// How many records of each protocol got which verdict.
+/// Number of records by protocol and verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerdictTable(BTreeMap<(String, RecordStatus, Option<&'static str>), u64>);
 
@@ -148,7 +149,7 @@ pub struct VerdictRow {
     pub status: RecordStatus,
     /// Its code; null where there is a message.
     pub failure_code: Option<&'static str>,
-    /// How many.
+    /// Count.
     pub records: u64,
 }
 

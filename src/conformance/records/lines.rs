@@ -11,7 +11,7 @@ const MAX_LINE_BYTES: u64 = 160 * 1024 * 1024;
 const GZIP: &[u8] = &[0x1F, 0x8B];
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// What became of one line that is not blank.
+/// The result of one line that is not blank.
 pub(crate) type JudgedLine = Result<JudgedRecord, RecordFault>;
 
 /// A file that could be read only in part: it is damaged, or the medium is.
@@ -20,7 +20,7 @@ pub(crate) type JudgedLine = Result<JudgedRecord, RecordFault>;
 pub struct RecordsReadError {
     /// The last line that was read whole; 0 where none was.
     pub after: u64,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 

@@ -9,7 +9,7 @@ use monolith_core::adapter::Adapter;
 /// One response as somebody recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedResponse {
-    /// What the recording calls it.
+    /// The recording's id for it.
     pub id: String,
     /// The protocol, such as `openai-chat`.
     pub proto: String,
@@ -48,9 +48,9 @@ pub enum RecordRule {
     /// No adapter of this build speaks its protocol.
     #[error("proto {got:?} is unknown; this build judges {known}")]
     Proto {
-        /// What it says, cut to 80 characters.
+        /// Its protocol, cut to 80 characters.
         got: String,
-        /// What is known.
+        /// Known protocols.
         known: String,
     },
     /// Its status is no HTTP status.

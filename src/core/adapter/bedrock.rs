@@ -22,7 +22,7 @@ use crate::adapter::json::{Raw, elements, given, object, string, whole, wire};
 use crate::contract::wire_version;
 use crate::message::{FailureCode, StopReason};
 
-/// What contracts and results call the adapter.
+/// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::BEDROCK;
 
 const CONTENT: &str = "/output/message/content";

@@ -10,7 +10,7 @@ use super::fold::{Failure, Progress, part};
 use super::json::{Raw, count, elements, object, string};
 use crate::message::{FailureCode, Usage, exact_sum};
 
-/// What Anthropic and Bedrock alike keep of a message while it arrives.
+/// The common state of Anthropic and Bedrock for an arriving message.
 #[derive(Debug)]
 pub(super) struct BlockMessage {
     pub blocks: Blocks,
@@ -82,7 +82,7 @@ pub(super) struct Blocks {
     list: Vec<Block>,
     /// The position of the block that is open under an index.
     open: BTreeMap<u64, usize>,
-    /// Where they are: an RFC 6901 pointer.
+    /// Their place: an RFC 6901 pointer.
     pointer: &'static str,
 }
 
@@ -92,10 +92,10 @@ struct Block {
     stopped: bool,
 }
 
-/// What a block is, as far as it matters.
+/// The kind of a block, as far as it matters.
 #[derive(Debug)]
 pub(super) enum BlockKind {
-    /// Nothing that belongs to the message: a tool of the provider's own, and what it gave.
+    /// Content outside the message: a tool run by the provider, and its result.
     Foreign,
     /// Reasoning that only the provider can read.
     Redacted(String),
@@ -290,7 +290,7 @@ pub(super) struct UsageReport {
     /// Prompt tokens that were written into the cache, where they are no part of `input`.
     pub cache_write: Option<u64>,
     pub input: Option<u64>,
-    /// Whether `input` holds the tokens read from the cache too.
+    /// True if `input` includes the tokens read from the cache.
     pub input_holds_cache: bool,
     pub output: Option<u64>,
     /// Reasoning, where it is no part of `output`.

@@ -11,7 +11,7 @@ use crate::message::{AgentMessage, Digest, DigestBuilder};
 /// The body of a request, and BLAKE3 over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestBody {
-    /// What is sent.
+    /// The sent bytes.
     pub bytes: Bytes,
     /// BLAKE3 over `bytes`.
     pub digest: Digest,
@@ -36,11 +36,11 @@ impl Deref for RequestBody {
     }
 }
 
-/// The bodies of one conversation, each of which goes on where the one before it ended: what they have in common is hashed once, and
-/// copied only while an earlier body is still held by what sends it.
+/// The bodies of one conversation, each of which extends the one before it. Their common part is hashed once, and copied only
+/// while the sender still holds an earlier body.
 #[derive(Debug)]
 pub(super) struct GrowingBody {
-    /// How many bytes of the common part `hashed` has.
+    /// Number of bytes of the common part in `hashed`.
     counted: usize,
     hashed: DigestBuilder,
     /// The last body; the common part is its beginning.
@@ -70,7 +70,7 @@ impl GrowingBody {
         let added = new.len() + end.iter().map(|part| part.len()).sum::<usize>();
         let last = std::mem::take(&mut self.last);
         let mut bytes = last.try_into_mut().unwrap_or_else(|in_use| {
-            // It grows with each body, so that most of them need no memory of their own.
+            // Its capacity grows with each body, so that most bodies need no new allocation.
             let mut copy = BytesMut::with_capacity((kept + added) * 2);
             copy.extend_from_slice(in_use.get(..kept).unwrap_or_default());
             copy
@@ -95,14 +95,14 @@ impl GrowingBody {
     }
 }
 
-/// What a request carries beside the conversation.
+/// The parts of a request besides the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestShape<'a> {
-    /// Whether this is the closing turn, which offers nothing but the final report.
+    /// True in the closing turn, which offers nothing except the final report.
     pub closing: bool,
     /// Messages after the conversation, in this request only; never kept.
     pub notices: &'a [AgentMessage],
-    /// Whether and how tools are offered.
+    /// The offer of tools, if there is one.
     pub tools: ToolExposure,
     /// The tags that it describes; `None` under the native transport.
     pub xml: Option<XmlOffer>,
@@ -119,7 +119,7 @@ impl<'a> From<&'a InferRequest> for RequestShape<'a> {
     }
 }
 
-/// What renders bodies of one protocol.
+/// A renderer of bodies for one protocol.
 pub(super) trait Encode: std::fmt::Debug + Send {
     /// The body of a request; the same conversation and shape always give the same bytes.
     fn encode(

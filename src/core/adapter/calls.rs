@@ -25,11 +25,11 @@ pub(super) struct GatheredCall {
     pub id: String,
     /// Empty where the provider gave none.
     pub name: String,
-    /// Where the call is: an RFC 6901 pointer.
+    /// The call's place: an RFC 6901 pointer.
     pub pointer: String,
 }
 
-/// Where a protocol keeps what of a call, below the call's own pointer.
+/// The places of a call's fields in a protocol, below the call's own pointer.
 #[derive(Debug)]
 pub(super) struct CallFields {
     pub arguments: &'static str,
@@ -41,15 +41,15 @@ pub(super) struct CallFields {
 #[derive(Debug, Default)]
 pub(super) struct ValidCalls {
     pub calls: Vec<ToolInvocation>,
-    /// What had to be repaired or left out, where something had to.
+    /// The repairs and omissions, if there were any.
     pub repair: Option<Repair>,
 }
 
-/// What became of the text of one call's arguments.
+/// The result of reading the text of a call's arguments.
 enum Text {
     Read(ObjectText),
     Repaired(ObjectText, Vec<&'static str>),
-    /// What was meant cannot be known. The calls beside it are still made.
+    /// The intended arguments cannot be known. The message's other calls are still made.
     Dropped(FailureCode),
 }
 
@@ -83,7 +83,7 @@ pub(super) fn validate(
     let last = calls.len().saturating_sub(1);
     for (at, call) in calls.into_iter().enumerate() {
         let pointer = format!("{}{}", call.pointer, fields.arguments);
-        // What there is of a call at which the output was cut may have one form, and another meaning than the whole.
+        // The part of a call before the cut may be unambiguous, and still mean something else than the whole.
         let repairs = if rules.is_cut && at == last {
             Repairs::Never
         } else {

@@ -87,7 +87,7 @@ fn message(decoded: &Decoded) -> Option<(&AgentMessage, StopReason)> {
     }
 }
 
-/// What must hold of every verdict.
+/// Asserts the invariants of every verdict.
 fn is_sound(record: &Record, decoded: &Decoded) {
     let Decoded::Message(result) = decoded else {
         return;

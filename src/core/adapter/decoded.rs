@@ -12,14 +12,14 @@ pub enum Decoded {
     Message(Box<ProtocolAdapterResult>),
     /// No message came back, and it is not the model's doing.
     Fault {
-        /// Why.
+        /// Cause.
         fault: ProviderFault,
-        /// What the provider reported of usage, where it did.
+        /// The usage that the provider reported, if any.
         usage: Option<Usage>,
     },
 }
 
-/// What came before the body of a response.
+/// The head of a response, before its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseMeta {

@@ -17,26 +17,26 @@ use crate::message::{
 pub(super) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// The most bytes of an error body that are read; the rest only counts in its hash.
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
-/// How much of a body that is no answer goes into the fault's message.
+/// Maximum bytes of a body that is no answer in the fault's message.
 const OPENING_BYTES: usize = 512;
 const NOT_AN_OBJECT: &str = "the body is no JSON object";
 /// A gateway's or another program's page, where a model's server was to answer.
 const WEB_PAGE: &str = "the body is a web page (text/html), no JSON object: base_url leads to something else than the model's API";
-/// How much of the end of a response is kept.
+/// Bytes kept from the end of a response.
 const TAIL_BYTES: usize = 512;
 
-/// What a body may hold; tests have smaller ones.
+/// The limits of a body; tests have smaller ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub body_bytes: usize,
     pub line_bytes: usize,
 }
 
-/// What a response's bytes are pushed into, whatever its protocol.
+/// A decoder that takes a response's bytes, whatever its protocol.
 pub(super) trait PushDecoder: std::fmt::Debug + Send {
     /// Takes the next bytes of the body.
     fn push(&mut self, bytes: &[u8]);
-    /// Whether nothing that may still arrive can change the message.
+    /// Returns true if no later bytes can change the message.
     fn is_settled(&self) -> bool;
     /// The text of the message as far as it has arrived, where that is known.
     fn text(&self) -> Option<&str>;
@@ -66,7 +66,7 @@ pub(super) struct Decoder<F> {
 
 #[derive(Debug)]
 enum Body {
-    /// Nothing but white space so far.
+    /// Only white space so far.
     Undecided(Vec<u8>),
     /// One JSON document, or something that is none.
     Document(Vec<u8>),
@@ -469,7 +469,7 @@ fn with_retry_after(fault: ProviderFault, meta: &ResponseMeta) -> ProviderFault 
     }
 }
 
-/// What a failure of the last event means where the blank line after it is missing: text that does not parse was cut.
+/// Converts a failure of the last event if the blank line after it is missing: text that does not parse was cut.
 fn at_the_end(failure: Failure) -> Failure {
     match failure.code {
         FailureCode::BodyInvalidJson if failure.pointer.is_empty() => {

@@ -8,9 +8,9 @@ use crate::message::FailureCode;
 /// The JSON documents of a body that holds several; nothing after the first fault.
 #[derive(Debug)]
 pub(super) struct Documents<'a> {
-    /// Whether they are elements of one array, separated by commas.
+    /// True if they are elements of one array, separated by commas.
     in_array: bool,
-    /// Whether the array was closed, or a fault was found.
+    /// True if the array was closed, or an error was found.
     over: bool,
     rest: &'a str,
     started: bool,
@@ -35,7 +35,7 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// What follows the documents so far.
+    /// Returns the text after the documents so far.
     pub(super) const fn rest(&self) -> &'a str {
         self.rest
     }
@@ -100,11 +100,11 @@ impl<'a> Iterator for Documents<'a> {
     }
 }
 
-/// What has arrived and is no whole document yet. A document counts once the line is whole that it ends in, so nothing depends on
-/// which bytes arrived together.
+/// The received bytes that are no whole document yet. A document counts once the line that it ends in is whole, so nothing
+/// depends on which bytes arrived together.
 #[derive(Debug, Default)]
 pub(super) struct LinesBody {
-    /// Where no line feed was found yet.
+    /// Length searched for line feeds.
     searched: usize,
     /// A document that spans lines is looked at again when it has doubled.
     next_look: usize,

@@ -17,7 +17,7 @@ pub(super) struct Draft {
     parts: Vec<ReasoningPart>,
     reasoning: String,
     refusal: String,
-    /// Whether any part is worth sending back: without one no trace is kept.
+    /// True if any part is worth sending back; otherwise no trace is kept.
     signed: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct ResponseOrigin<'a> {
 }
 
 impl Draft {
-    /// Takes text, and the signature that stood beside it.
+    /// Takes text and its signature.
     pub(super) fn text(&mut self, text: &str, signature: Option<String>) {
         self.content.push_str(text);
         self.signed |= signature.is_some();
@@ -68,7 +68,7 @@ impl Draft {
         self.refusal.push_str(text);
     }
 
-    /// Takes a call, and the signature that stood beside it.
+    /// Takes a call and its signature.
     pub(super) fn call(&mut self, call: GatheredCall, signature: Option<String>) {
         // One more than may be: it rejects the message, and more need not be kept.
         if self.calls.len() <= MAX_CALLS {
@@ -78,8 +78,8 @@ impl Draft {
         }
     }
 
-    /// The output was cut right after the last call: what there is of its arguments proves nothing. `arguments` is where they
-    /// stand below the call.
+    /// Marks the last call as cut: the output ended right after it, so its partial arguments prove nothing. `arguments` is
+    /// their place below the call.
     pub(super) fn cut_last_call(&mut self, arguments: &'static str) {
         if let Some(call) = self.calls.last_mut() {
             call.flaw

@@ -23,7 +23,7 @@ pub(super) struct ErrorReport {
     status: Option<u16>,
     /// Milliseconds that it asks to wait, where it does.
     retry_after_ms: Option<u64>,
-    /// Whether it names the rules of moderation that the request broke.
+    /// True if it names the moderation rules that the request broke.
     moderated: bool,
 }
 
@@ -136,7 +136,7 @@ const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
     ),
 ];
 
-/// What servers without codes of their own write; in lower case.
+/// Phrases of servers without error codes; in lower case.
 const OVERFLOW_WORDS: &[&str] = &[
     "available context size",
     "context length",
@@ -303,7 +303,7 @@ impl ErrorReport {
         }
     }
 
-    /// Whether it reports a missing model: by its code, or by status 404 and a word of models.
+    /// True if it reports a missing model: by its code, or by status 404 or 400 and a phrase for that.
     fn knows_no_such_model(&self, http: u16) -> bool {
         let named = |code: &String| UNKNOWN_MODEL_CODES.contains(&code.as_str());
         if self.codes.iter().any(named) {
@@ -316,7 +316,7 @@ impl ErrorReport {
             || status == Some(400) && contains_any(NO_MODEL_WORDS)
     }
 
-    /// Whether the same request would fail again: by its status, where no code says otherwise.
+    /// True if the same request would fail again, by its status, unless a code says otherwise.
     fn is_permanent(&self, http: u16) -> bool {
         let by_code = BY_CODE.iter().flat_map(|(_, codes)| codes.iter());
         let mut otherwise = by_code.chain(OF_A_SAMPLE);

@@ -213,7 +213,7 @@ pub(super) fn events(data: &[&str]) -> String {
     })
 }
 
-/// What an adapter makes of a body that arrives in pieces of that many bytes.
+/// Decodes a body that arrives in pieces of that many bytes.
 pub(super) fn decoded_in_pieces(version: &str, body: &str, strict: bool, piece: usize) -> Decoded {
     let meta = ResponseMeta {
         status: 200,

@@ -50,7 +50,7 @@ impl Failure {
     }
 }
 
-/// Whether a document is a whole response or a piece of one.
+/// The form of a document: a whole response or a piece of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The body of a blocking response: one chunk with `message`.
@@ -82,7 +82,7 @@ impl Folded {
     }
 }
 
-/// What every protocol keeps of a response while it arrives, whatever its wire shape.
+/// The state that every protocol keeps of an arriving response, whatever its wire shape.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// The protocol marked the end of the message.
@@ -91,17 +91,17 @@ pub(super) struct Progress {
     pub failure: Option<Failure>,
     /// The first error that the provider reported.
     pub fault: Option<ErrorReport>,
-    /// What OpenAI's protocol calls `system_fingerprint`.
+    /// The `system_fingerprint` of OpenAI's protocol.
     pub fingerprint: Option<String>,
     /// The model as the provider names it.
     pub model: Option<String>,
-    /// What the decoder holds to.
+    /// The decoder's rules.
     pub rules: Rules,
-    /// What the offered tools take, where the form of calls needs to know it.
+    /// The parameter types of the offered tools, if the form of calls depends on them.
     pub types: ParameterTypes,
     /// The last report of usage.
     pub usage: Option<Usage>,
-    /// What the adapter is called in results.
+    /// The adapter's name in results.
     pub version: &'static str,
 }
 
@@ -115,7 +115,7 @@ impl Progress {
         self.failure.is_some()
     }
 
-    /// Takes an error that the server reported, in a document of the protocol or beside them.
+    /// Takes an error that the server reported, inside or outside a document of the protocol.
     pub(super) fn report(&mut self, report: ErrorReport) {
         self.fault.get_or_insert(report);
     }
@@ -134,17 +134,17 @@ impl Progress {
         }
     }
 
-    /// What is decided already: an error outweighs a broken rule, and both outweigh a message.
+    /// Takes the verdict decided so far: an error outweighs a broken rule, and both outweigh a message.
     pub(super) fn decided(&mut self) -> Option<Folded> {
         let fault = self.fault.take().map(Folded::Fault);
         fault.or_else(|| self.failure.take().map(Folded::Rejected))
     }
 }
 
-/// How the bodies of a protocol are framed, beyond one JSON document and server-sent events.
+/// The framing of a protocol's bodies, beyond one JSON document and server-sent events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// Nothing beyond those.
+    /// No further framing.
     Plain,
     /// A stream may be one JSON array that holds its pieces.
     Array,
@@ -157,7 +157,7 @@ pub(super) enum Framing {
 /// The response of one protocol, folded from its documents. A blocking body goes through it as a stream of one document,
 /// so both give the same message.
 pub(super) trait Fold: Default + std::fmt::Debug {
-    /// How its bodies are framed.
+    /// The framing of its bodies.
     const FRAMING: Framing = Framing::Plain;
 
     /// The pointer of a message's calls. No text profile expects any below it.
@@ -165,10 +165,10 @@ pub(super) trait Fold: Default + std::fmt::Debug {
     /// The pointer of a message's text.
     const TEXT: &'static str = "";
 
-    /// What is common to all protocols.
+    /// Returns the common state of all protocols.
     fn progress(&mut self) -> &mut Progress;
 
-    /// Whether nothing that may still arrive can change the message.
+    /// Returns true if no later bytes can change the message.
     fn is_done(&self) -> bool;
 
     /// Takes one JSON document. Nothing of it is used where it is not of the protocol's shape.
@@ -190,10 +190,10 @@ pub(super) trait Fold: Default + std::fmt::Debug {
         None
     }
 
-    /// Why the model stopped.
+    /// Returns the stop reason.
     fn stop(&self) -> StopReason;
 
-    /// Whether the output is known to have been cut before its end.
+    /// True if the output is known to have been cut before its end.
     fn is_cut(&self) -> bool {
         self.stop() == StopReason::Length
     }
@@ -230,16 +230,17 @@ pub(super) fn part<'a, T: serde::Deserialize<'a>>(
         .ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer))
 }
 
-/// Whether the contract lets a decoder repair, whether the output was cut, and when the text of a message may be an answer.
+/// The rules of a decoder: whether the contract lets it repair, whether the output was cut, and when the text of a message may
+/// be an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
     pub beside_calls: BesideCalls,
-    /// Whether the output is known to have been cut: then its last call is validated as it came.
+    /// True if the output is known to have been cut: then its last call is validated as it came.
     pub is_cut: bool,
     pub repairs: Repairs,
 }
 
-/// Whether text beside calls may be an answer.
+/// The rule for text next to calls as an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum BesideCalls {
     /// The calls are what the message is for.
@@ -258,12 +259,12 @@ impl Rules {
         }
     }
 
-    /// Whether a call whose arguments cannot be read is answered alone, so that the calls beside it can run.
+    /// True if a call with unreadable arguments is answered alone, so that the other calls can run.
     pub(super) fn drop_calls(self) -> bool {
         self.repairs == Repairs::Allowed
     }
 
-    /// Whether the text of a message with calls of these names may be an answer.
+    /// True if the text of a message with calls of these names may be an answer.
     pub(super) fn may_answer<'n>(self, mut calls: impl Iterator<Item = &'n str>) -> bool {
         match self.beside_calls {
             BesideCalls::NoAnswer => calls.next().is_none(),
@@ -275,14 +276,14 @@ impl Rules {
 /// A byte order mark, which some servers write.
 pub(super) const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// Whether a body that is a document is the first of several.
+/// True if a body that is a document is the first of several.
 pub(super) fn is_lines(body: &[u8], framing: Framing) -> bool {
     let body = body.strip_prefix(BOM).unwrap_or(body);
     framing == Framing::Lines && body.trim_ascii_start().first() == Some(&b'{')
 }
 
-/// Whether the body is a document (JSON, markup, binary frames) and not an event stream; none until its first byte that is
-/// neither byte order mark nor white space has arrived. No field of an event stream begins like a document.
+/// Returns true if the body is a document (JSON, markup, binary frames) and not an event stream; `None` until a first byte that
+/// is neither byte order mark nor white space has arrived. No field of an event stream begins like a document.
 pub(super) fn is_document(body: &[u8], framing: Framing) -> Option<bool> {
     if body.len() < BOM.len() && BOM.starts_with(body) {
         return None;

@@ -14,7 +14,7 @@ const TRAILER_BYTES: usize = 4;
 /// The messages of a binary event stream (`application/vnd.amazon.eventstream`); nothing after the first fault.
 #[derive(Debug)]
 pub(super) struct Frames {
-    /// Whether the bytes were no event stream at all.
+    /// True if the bytes were not an event stream at all.
     broken: bool,
     bytes: Vec<u8>,
     at: usize,

@@ -13,7 +13,7 @@ use crate::message::is_invisible;
 const NAME: &[u8] = b"tool_response";
 /// The least run of one character that opens a fence.
 const FENCE: usize = 3;
-/// Where a line is indented that far, it is code.
+/// Minimum indent of a line that is code.
 const CODE_COLUMN: usize = 4;
 
 /// Looks for an invented result in a text that arrives in pieces.
@@ -22,10 +22,10 @@ pub(super) struct ResultScanner {
     fence: Option<Fence>,
     found: bool,
     line: Line,
-    /// How far the text is certainly no part of an invented result, in bytes of all pieces.
+    /// Length of the text that is certainly no part of an invented result, in bytes of all pieces.
     settled: usize,
     tag: Option<Tag>,
-    /// How many bytes of text were taken.
+    /// Number of bytes of text taken.
     taken: usize,
 }
 
@@ -44,16 +44,16 @@ struct Fence {
     mark: char,
 }
 
-/// What of a line was read.
+/// The read part of a line.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     before: Before,
-    /// Where it begins, in bytes of all pieces.
+    /// Its start, in bytes of all pieces.
     from: usize,
     part: Part,
 }
 
-/// What is before the text of a line.
+/// The prefix of a line, before its text.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     columns: usize,
@@ -104,7 +104,7 @@ impl ResultScanner {
         }
     }
 
-    /// What follows begins a line, as the text behind a call does.
+    /// Begins a line with the text that follows, as after a call.
     pub(super) fn begin_line(&mut self) {
         self.end_line();
         self.tag = None;
@@ -114,17 +114,17 @@ impl ResultScanner {
         };
     }
 
-    /// Whether the text that was taken holds an invented result, if nothing follows.
+    /// True if the taken text holds an invented result, provided that nothing follows.
     pub(super) fn has_found(&self) -> bool {
         self.found || self.tag.is_some_and(|tag| tag.matched == NAME.len())
     }
 
-    /// How far the text is no part of an invented result, whatever follows: bytes of all pieces.
+    /// Returns the length of the text that is no part of an invented result, whatever follows: bytes of all pieces.
     pub(super) const fn settled(&self) -> usize {
         self.settled
     }
 
-    /// Goes on with a tag, where one has begun.
+    /// Advances a tag, if one has begun.
     fn tag(&mut self, c: char) {
         let Some(tag) = &mut self.tag else {
             return;
@@ -138,7 +138,7 @@ impl ResultScanner {
         }
     }
 
-    /// Goes on with the line.
+    /// Advances the line.
     fn line(&mut self, c: char) {
         if is_line_break(c) {
             self.end_line();
@@ -245,7 +245,7 @@ impl ResultScanner {
         }
     }
 
-    /// Where nothing has begun everything is settled; else what is before that line is.
+    /// Settles everything if nothing has begun; otherwise everything before that line.
     fn settle(&mut self) {
         if self.found {
             return;
@@ -259,8 +259,8 @@ impl ResultScanner {
 }
 
 impl Fence {
-    /// Whether a line with this before its text is still within: a block in a quote ends with the quote, one in a list with
-    /// what is not indented.
+    /// True if a line with this prefix is still inside: a block in a quote ends with the quote, one in a list with the first
+    /// line without indent.
     const fn covers(self, before: Before) -> bool {
         if self.before.is_quote {
             before.is_quote

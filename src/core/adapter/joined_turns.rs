@@ -27,17 +27,17 @@ impl Side {
     }
 }
 
-/// How a protocol writes turns. Neighbours of one side share a turn, since protocols with two sides let them alternate and want all
-/// observations of a message in one place.
+/// The form of turns in a protocol. Adjacent messages of one side share a turn, because protocols with two sides let them
+/// alternate and want all observations of a message in one place.
 #[derive(Debug)]
 pub(super) struct TurnForm {
-    /// What opens a turn of the model.
+    /// The opening of a model's turn.
     pub model: &'static [u8],
-    /// What opens a turn of the other side.
+    /// The opening of a turn of the other side.
     pub user: &'static [u8],
-    /// What closes a turn.
+    /// The end of a turn.
     pub close: &'static [u8],
-    /// What the last block of the last turn has before its closing brace where that turn is the user's; may be empty.
+    /// The bytes in the last block of the last turn before its closing brace, if that turn is the user's; may be empty.
     pub mark: &'static [u8],
 }
 
@@ -60,7 +60,7 @@ pub(super) struct JoinedTurns {
     system: Vec<u8>,
 }
 
-/// Where a message ends.
+/// The end of a message.
 #[derive(Clone, Copy, Debug)]
 struct End {
     /// Length of the body up to its last byte, which is not counted: a mark may stand before it.
@@ -184,7 +184,7 @@ impl<'f> Turns<'f> {
         self.open = Some((side, last_byte));
     }
 
-    /// What was written, with the end of the turn that is open.
+    /// Returns the output, after closing the open turn.
     fn closed(mut self) -> Vec<u8> {
         if let Some((side, last)) = self.open {
             if side == Side::User && last == b'}' {

@@ -36,7 +36,7 @@ pub(super) fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Raw<'de>, D::E
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Whether a field holds null; only one that was read by [`given`] can.
+/// True if a field holds null; only one that was read by [`given`] can.
 pub(super) fn is_null(raw: Raw<'_>) -> bool {
     raw.is_some_and(|raw| raw.get() == "null")
 }
@@ -150,7 +150,7 @@ impl Elements {
     }
 }
 
-/// Whether a line ends there, for a person or for a program that reads the text.
+/// True if the character ends a line, for a person or for a program that reads the text.
 pub(super) const fn is_line_break(c: char) -> bool {
     matches!(
         c,

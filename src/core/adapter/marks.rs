@@ -25,7 +25,7 @@ pub(super) const TAGGED: Marks = Marks(&[
     "|endoftext|>",
 ]);
 
-/// What control tokens begin with in most vocabularies: a server's tokenizer reads them anywhere.
+/// The prefix of control tokens in most vocabularies: a server's tokenizer reads them anywhere.
 pub(super) const CONTROL: Marks = Marks(&["|"]);
 
 /// The special tokens of Llama 3 that begin calls, turns and headers.
@@ -115,7 +115,7 @@ impl Marks {
     }
 }
 
-/// What becomes of the backslashes in a marker.
+/// A change to the backslashes in a marker.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     /// One more.

@@ -34,9 +34,9 @@ use crate::contract::{TargetTerms, Terms, wire_version};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, FailureCode, Role, StopReason, ToolInvocation};
 
-/// What contracts and results call the adapter.
+/// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::OLLAMA;
-/// Where requests go, below the base URL.
+/// Request path below the base URL.
 pub(in crate::adapter) const PATH: &str = "api/chat";
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
@@ -150,7 +150,7 @@ struct Parameters<'a> {
     options: Options<'a>,
 }
 
-/// Whether to think, or how much, in the word that the author gives for the level.
+/// Thinking on or off, or its level in the word that the author gives.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Think<'a> {

@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 
 use crate::contract::Terms;
 
-/// How many references lead from one schema to the next before they are no longer followed.
+/// Maximum number of references that are followed from one schema to the next.
 const MAX_REFERENCES: usize = 8;
 
-/// What kinds of values the parameters of the offered tools take: for a form of calls that writes values as bare text.
+/// The value kinds of the offered tools' parameters: for a form of calls that writes values as bare text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ParameterTypes(BTreeMap<String, BTreeMap<String, Vec<Kind>>>);
 
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl ParameterTypes {
-    /// Those of all tools that a contract offers, the session's own included.
+    /// Gathers the types of all tools that a contract offers, including the session's own tools.
     pub(super) fn of(terms: &Terms) -> Self {
         let tool = |(name, schema): (&String, &Value)| {
             let properties = schema.get("properties").and_then(Value::as_object);

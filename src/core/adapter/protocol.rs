@@ -35,7 +35,7 @@ impl Protocol {
         Self::OpenrouterChat,
     ];
 
-    /// What contracts, entries and results call the adapter of the protocol.
+    /// Returns the name of the protocol's adapter in contracts, entries and results.
     pub(super) const fn version(self) -> &'static str {
         match self {
             Self::Anthropic => anthropic::VERSION,
@@ -49,7 +49,7 @@ impl Protocol {
         }
     }
 
-    /// What recordings call the protocol.
+    /// Returns the protocol's name in recordings.
     pub(super) const fn proto(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic-messages",

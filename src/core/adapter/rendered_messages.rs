@@ -6,7 +6,7 @@ use super::body::{GrowingBody, RequestBody};
 use crate::contract::{TargetTerms, Terms};
 use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace};
 
-/// How many messages at the head of `conversation` are those that were kept, each beside what came of it.
+/// Returns how many messages at the head of `conversation` equal the kept ones, which are stored with their results.
 pub(super) fn common<T>(
     rendered: &[(Arc<AgentMessage>, T)],
     conversation: &[Arc<AgentMessage>],
@@ -91,7 +91,7 @@ pub(super) fn name_of<'m>(before: &'m [Arc<AgentMessage>], id: &str) -> &'m str 
 pub(super) struct TargetModel {
     adapter_version: String,
     model: String,
-    /// Whether no other provider of the contract has the same adapter and model: else the owner of a trace is unknown.
+    /// True if no other provider of the contract has the same adapter and model. Otherwise the owner of a trace is unknown.
     is_unique: bool,
 }
 
@@ -131,9 +131,9 @@ impl TargetModel {
 pub(super) enum SentPart<'m> {
     /// The JSON text of a part as it came.
     Block(&'m str),
-    /// A call, and the signature beside it.
+    /// A call, and its signature.
     Call(&'m crate::message::ToolInvocation, Option<&'m str>),
-    /// Text, and the signature beside it.
+    /// Text, and its signature.
     Text(&'m str, Option<&'m str>),
 }
 

@@ -9,16 +9,16 @@ use std::str::CharIndices;
 
 use crate::message::ObjectText;
 
-/// How deep a text may nest that is repaired; a deeper one is refused anyway.
+/// Maximum nesting of a repaired text; a deeper one is refused anyway.
 const MAX_DEPTH: usize = 64;
 
-/// Whether argument text that is no JSON object may be repaired.
+/// The rule for repairing argument text that is no JSON object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Repairs {
     /// Every text is validated as it came: strict mode, and the default.
     #[default]
     Never,
-    /// What has one meaning only is repaired, and the message is recovered.
+    /// Text with only one meaning is repaired, and the message is recovered.
     Allowed,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Repairs {
 #[derive(Debug)]
 pub(super) struct Repaired {
     pub object: ObjectText,
-    /// What was done, each step once, in the order in which it was first needed.
+    /// The repair steps, each once, in the order in which they were first needed.
     pub steps: Vec<&'static str>,
 }
 
@@ -58,20 +58,20 @@ pub(super) fn repair(text: &str) -> Option<Repaired> {
     (!steps.is_empty()).then_some(Repaired { object, steps })
 }
 
-/// Whether a text ends as a member does before its value: then the object is part of another one.
+/// True if a text ends like a member before its value: then the object is part of another one.
 fn is_key(before: &str) -> bool {
     let key = before.trim_end().strip_suffix(':').map(str::trim_end);
     key.is_some_and(|key| key.ends_with(['"', '\'']))
 }
 
-/// Whether what follows an object may belong to it: a quote that no other one closes, or more members. The object was closed
-/// too early then, by a quote in the middle of a value or by a bracket too many. What the whole would be cannot be known.
+/// True if the text after an object may belong to it: a quote that no other one closes, or more members. The object was then
+/// closed too early, by a quote in the middle of a value or by an extra bracket. The whole cannot be known.
 fn goes_on(after: &str) -> bool {
     let behind = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '}' | ']'));
     behind.starts_with([',', ':']) || !after.matches('"').count().is_multiple_of(2)
 }
 
-/// What stood last, white space aside.
+/// The last token, white space aside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Last {
     #[default]
@@ -248,7 +248,7 @@ impl JsonWriter {
     }
 }
 
-/// How far the word goes that `text` begins with.
+/// Returns the length of the word that `text` begins with.
 fn word_length(text: &str) -> usize {
     text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '-')))
         .unwrap_or(text.len())

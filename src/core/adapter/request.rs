@@ -47,8 +47,8 @@ impl RequestEncoder {
         self
     }
 
-    /// The body of a request. Where `conversation` does not extend the one encoded last, what differs is rendered
-    /// anew.
+    /// Returns the body of a request. If `conversation` does not extend the last encoded one, the differing part is rendered
+    /// again.
     pub fn encode(
         &mut self,
         conversation: &[Arc<AgentMessage>],

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::contract::TextProfile;
 
-/// What a decoder needs to know before the body.
+/// The inputs that a decoder needs before the body.
 struct Head<'a> {
     meta: ResponseMeta,
     model: &'a str,
@@ -99,8 +99,8 @@ impl ResponseDecoder {
         self.0.push(bytes);
     }
 
-    /// Whether nothing that may still arrive can change the message: the stream said that it is done, or a bound was
-    /// passed. A caller may stop reading then.
+    /// True if no later bytes can change the message: the stream said that it is done, or a limit was passed. A caller may stop
+    /// reading then.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.0.is_settled()

@@ -158,7 +158,7 @@ fn rows() -> Vec<(&'static str, Value, [Value; 7])> {
     ]
 }
 
-/// Nothing switched on that another key could displace.
+/// Returns a base without anything that another key displaces.
 fn base() -> Value {
     json!({"repeat_penalty": null, "temperature": null, "top_p": null, "seed": null})
 }
@@ -211,7 +211,7 @@ fn a_parameter_is_in_the_request_or_named_as_not_sent() {
 
 #[test]
 fn no_parameter_of_a_contract_is_without_a_row() {
-    // Set where a place of its own shows it: in the path of Gemini, and beside the keys that they go with.
+    // Set where a separate place shows it: in the path of Gemini, and together with the keys that they go with.
     let elsewhere = ["max_output_tokens_unsent", "reasoning_value", "stream"];
     let all = json!({
         "max_output_tokens_unsent": true, "reasoning_value": 5, "stop": ["a"], "seed": "1",

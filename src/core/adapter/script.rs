@@ -25,7 +25,7 @@ pub struct ScriptRecord {
     pub after_bytes: Option<u64>,
     /// Milliseconds that pass before anything of the answer arrives.
     pub delay_ms: u64,
-    /// What goes wrong, where something does.
+    /// The failure, if there is one.
     pub fault: Option<ScriptFault>,
     /// Response headers, names in lower case, in the file's order.
     pub headers: Vec<(String, String)>,
@@ -35,7 +35,7 @@ pub struct ScriptRecord {
     pub response: String,
     /// The HTTP status.
     pub status: u16,
-    /// Whether the body arrives event by event.
+    /// True if the body arrives event by event.
     pub stream: bool,
 }
 

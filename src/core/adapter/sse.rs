@@ -13,7 +13,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 pub(super) struct SseEvent {
     /// The `data` lines, joined by line feeds; bytes, because nothing promises that they are UTF-8.
     pub data: Vec<u8>,
-    /// Whether the server named the event `error`.
+    /// True if the server named the event `error`.
     pub is_error: bool,
 }
 
@@ -88,7 +88,7 @@ impl SseSplitter {
         Ok(last.or_else(|| self.dispatch()))
     }
 
-    /// Whether any line so far was a comment or a field of the format. Where none was, this is no event stream.
+    /// True if any line so far was a comment or a field of the format. Without one, this is no event stream.
     pub(super) fn saw_field(&self) -> bool {
         self.saw_field
     }
@@ -110,7 +110,7 @@ impl SseSplitter {
         match name {
             b"data" => self.add_data(value)?,
             b"event" => self.is_error = value == b"error",
-            // Servers of the llama.cpp family wrote errors as a field of their own.
+            // Servers of the llama.cpp family wrote errors as a separate field.
             b"error" if colon.is_some() => {
                 self.is_error = true;
                 self.add_data(value)?;

@@ -1,4 +1,4 @@
-//! What ends a request's body: the parameters, and the members that the author gave for every request of a provider.
+//! The end of a request's body: the parameters, and the members that the author gave for every request of a provider.
 
 use serde::Serialize;
 

@@ -1,5 +1,4 @@
-//! A call whose arguments cannot be read, beside others that are whole, and null in the place of arguments: in every
-//! protocol, strict and not.
+//! A call with unreadable arguments next to whole ones, and null instead of arguments: in every protocol, strict and not.
 
 use serde_json::{Value, json};
 
@@ -149,7 +148,7 @@ fn a_message_of_which_no_call_can_be_read_is_rejected_in_every_mode() {
     }
 }
 
-/// What breaks the whole message and not the arguments of one call: ids are ambiguous, or a part is missing.
+/// Flaws that break the whole message and not the arguments of one call: ids are ambiguous, or a part is missing.
 #[test]
 fn a_flaw_of_the_message_rejects_it_in_every_mode() {
     let call = |id: &str, name: &str, text: &str| json!({"id": id, "function": {"name": name, "arguments": text}});

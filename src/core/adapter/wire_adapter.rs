@@ -133,21 +133,21 @@ impl Adapter {
         Ok(unsent(protocol, terms, target(terms, index)?))
     }
 
-    /// What recordings and scripts call the protocol.
+    /// Returns the protocol's name in recordings and scripts.
     #[must_use]
     pub const fn proto(self) -> &'static str {
         self.protocol.proto()
     }
 
-    /// Whether what it asks decodes under the grammar of the token gate itself, so that text through a closed gate is the
+    /// True if its backend decodes under the grammar of the token gate itself, so that text through a closed gate is the
     /// backend's fault and not the model's.
     #[must_use]
     pub const fn is_embedded(self) -> bool {
         matches!(self.protocol, Protocol::LocalHermes)
     }
 
-    /// Where requests for `target` go, below the provider's base URL: segments without a leading slash, and a query
-    /// where there is one.
+    /// Returns the path of requests for `target`, below the provider's base URL: segments without a leading slash, and a query
+    /// if there is one.
     #[must_use]
     pub fn path(self, target: &TargetTerms) -> Cow<'static, str> {
         match self.protocol {
@@ -161,7 +161,7 @@ impl Adapter {
         }
     }
 
-    /// How the protocol wants the key.
+    /// Returns the header for the key.
     #[must_use]
     pub const fn key_header(self) -> KeyHeader {
         let (name, prefix) = match self.protocol {
@@ -192,7 +192,7 @@ impl Adapter {
         }
     }
 
-    /// What the adapter holds to.
+    /// Returns the adapter's rules.
     pub(super) const fn rules(self) -> Rules {
         self.rules
     }
@@ -233,7 +233,7 @@ pub(super) fn target(terms: &Terms, index: usize) -> Result<&TargetTerms, Adapte
     })
 }
 
-/// Why no adapter can serve a target: the author of the contract asked for something this build lacks.
+/// The reason that no adapter can serve a target: the author of the contract asked for something this build lacks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdapterError {
     /// No adapter of this build has that version.
@@ -255,7 +255,7 @@ pub enum AdapterError {
     UnknownTarget {
         /// The index asked for.
         index: usize,
-        /// How many targets there are.
+        /// Number of targets.
         targets: usize,
     },
 }

@@ -20,7 +20,7 @@ pub struct Ability {
     pub(super) text: String,
 }
 
-/// What may stand before the text, between two lines `---`.
+/// The optional head before the text, between two lines `---`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {

@@ -1,4 +1,5 @@
-//! What an agent's system prompt begins with: its abilities within their budget, and how its work goes (INV-AGT-ABL-001 to 003).
+//! The beginning of an agent's system prompt: its abilities within their budget, and the course of its work (INV-AGT-ABL-001 to
+//! 003).
 
 use super::ability::Ability;
 use super::registry::AbilityFault;
@@ -17,7 +18,7 @@ pub struct Injected {
     pub system: String,
     /// The abilities in it, in their order.
     pub terms: Vec<AbilityTerms>,
-    /// What was cut or left out, in words.
+    /// The cuts and omissions, in words.
     pub warnings: Vec<String>,
 }
 
@@ -119,12 +120,12 @@ fn rendered(ability: &Ability, text: &str) -> String {
     format!("# Ability: {}\n\n{text}\n\n", ability.name)
 }
 
-/// What an ability takes as it is.
+/// Returns the tokens of an uncut ability.
 fn tokens(ability: &Ability) -> u64 {
     estimate_tokens(&rendered(ability, &ability.text))
 }
 
-/// What an ability takes with no more than its beginning: eight tokens of its text.
+/// Returns the tokens of an ability cut to its beginning: eight tokens of its text.
 fn least_of(ability: &Ability) -> u64 {
     let cut = estimate_tokens(&rendered(ability, CUT)) + 8;
     cut.min(tokens(ability))

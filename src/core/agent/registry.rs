@@ -1,4 +1,4 @@
-//! Which agents there are. Holds whole profiles only: what does not read is refused before it comes here (INV-AGT-001).
+//! The registry of agents. Holds whole profiles only: an unreadable one is refused before it comes here (INV-AGT-001).
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Those that are registered, in the order of their ids.
+    /// Returns the registered agents, in the order of their ids.
     pub fn registered(&self) -> impl Iterator<Item = &AgentProfile> {
         self.agents.values()
     }
@@ -81,7 +81,7 @@ pub enum AbilityFault {
     Form {
         /// Its name.
         name: AgentId,
-        /// What is wrong.
+        /// The broken rule.
         rule: String,
     },
     /// The author: not even the headings of the core abilities fit.
@@ -89,9 +89,9 @@ pub enum AbilityFault {
         "fit the core abilities: `abilityTokens` is {budget}, and {core} of them need {least} at least"
     )]
     Budget {
-        /// What is allowed.
+        /// The allowed budget.
         budget: u64,
-        /// How many core abilities there are.
+        /// Number of core abilities.
         core: usize,
         /// With how much each could keep a beginning.
         least: u64,

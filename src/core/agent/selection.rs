@@ -1,4 +1,4 @@
-//! Which agent is for a task (INV-AGT-SEL-001 to 006): integers, no model, no chance.
+//! The selection of an agent for a task (INV-AGT-SEL-001 to 006): integers, no model, no randomness.
 
 use crate::contract::{
     AgentId, AgentProfile, AgentScore, AgentSelection, Confidence, Signal, SignalKind,
@@ -14,21 +14,21 @@ const EXAMPLE: i64 = 40;
 const NOT_FOR: i64 = -50;
 /// For each of `capabilities` that a task names.
 const CAPABILITY: i64 = 10;
-/// How many of them count.
+/// Maximum that counts.
 const MOST_CAPABILITIES: usize = 3;
-/// How sure the fallback is.
+/// Confidence of the fallback.
 const FALLBACK: i64 = 50;
-/// How many scores a contract records.
+/// Maximum number of recorded scores.
 const MOST_RECORDED: usize = 16;
 
 /// The agents that fit a task, the best first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// How many could have been selected.
+    /// Number of selectable agents.
     pub considered: usize,
     /// At least one; sorted by confidence, and by the bytes of the id where that is the same.
     pub scores: Vec<AgentScore>,
-    /// Those that could have been selected and do not fit, with what spoke against them.
+    /// The selectable agents that do not fit, with the signals against them.
     pub unfit: Vec<AgentScore>,
 }
 
@@ -76,7 +76,7 @@ pub fn select(task: &str, registry: &Registry) -> Selection {
     }
 }
 
-/// How well a profile fits a task, which is normalized.
+/// Scores how well a profile fits a task, which is normalized.
 fn score(task: &str, profile: &AgentProfile) -> AgentScore {
     let mut signals = Vec::new();
     let mut add = |kind, adds, matched: &str| {
@@ -112,7 +112,7 @@ fn score(task: &str, profile: &AgentProfile) -> AgentScore {
     }
 }
 
-/// Whether a task has the words of a name side by side: `code-review` is named by "a code review".
+/// True if a task has the words of a name side by side: `code-review` is named by "a code review".
 pub(super) fn names(task: &str, name: &AgentId) -> bool {
     let words = task.split(|c: char| !c.is_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Which agent a contract is of: its profile, the abilities in its system prompt, and how it was selected. Plain data; decides nothing.
+//! The agent of a contract: its profile, the abilities in its system prompt, and its selection. Plain data; decides nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::compiled_schema::HexDigest;
 use crate::message::Digest;
 
-/// What an agent, an ability or a capability is called: lower-case letters and digits, with single hyphens between them.
+/// The name of an agent, an ability or a capability: lower-case letters and digits, with single hyphens between them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct AgentId(String);
 
-/// Why a text is no [`AgentId`].
+/// The error of an invalid [`AgentId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected up to {} lower-case letters and digits, with single hyphens between them",
@@ -25,7 +25,7 @@ pub struct AgentIdFault;
 impl AgentId {
     /// The most characters of one.
     pub(crate) const MOST_CHARS: usize = 64;
-    /// How it is written, for JSON Schemas.
+    /// Its form, for JSON Schemas.
     pub(crate) const PATTERN: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
 
     /// The id.
@@ -84,7 +84,7 @@ impl JsonSchema for AgentId {
     }
 }
 
-/// How sure a selection is, in hundredths: 0 to 100 (INV-AGT-SEL-002).
+/// The certainty of a selection, in hundredths: 0 to 100 (INV-AGT-SEL-002).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "i64")]
 pub struct Confidence(u8);
@@ -140,7 +140,7 @@ impl JsonSchema for Confidence {
     }
 }
 
-/// What of a profile spoke for an agent, or against it.
+/// The part of a profile that counted for an agent, or against it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalKind {
@@ -162,13 +162,13 @@ pub enum SignalKind {
 pub struct Signal {
     /// Hundredths that it adds; negative where it takes away.
     pub adds: i64,
-    /// What it is.
+    /// Its kind.
     pub kind: SignalKind,
     /// The text of the profile that matched.
     pub matched: String,
 }
 
-/// How well an agent fits a task.
+/// The fit of an agent for a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentScore {
@@ -176,20 +176,20 @@ pub struct AgentScore {
     pub agent: AgentId,
     /// Hundredths.
     pub confidence: Confidence,
-    /// Why.
+    /// Cause.
     pub signals: Vec<Signal>,
 }
 
-/// How an agent was selected.
+/// The selection of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSelection {
-    /// How many agents could have been selected.
+    /// Number of agents that could have been selected.
     pub considered: u64,
     /// BLAKE3 over their ids and the digests of their profiles.
     #[schemars(with = "HexDigest")]
     pub registry: Digest,
-    /// Those that fit, the best first; at most 16.
+    /// The agents that fit, the best first; at most 16.
     pub scores: Vec<AgentScore>,
 }
 
@@ -197,7 +197,7 @@ pub struct AgentSelection {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AbilityTerms {
-    /// Whether the profile always has it; else the task matched it.
+    /// True if the profile always has it; otherwise the task matched it.
     pub core: bool,
     /// BLAKE3 of its file.
     #[schemars(with = "HexDigest")]
@@ -207,7 +207,7 @@ pub struct AbilityTerms {
     pub kept_bytes: Option<u64>,
     /// Its name.
     pub name: AgentId,
-    /// What it takes of the budget, its heading included: bytes / 4.
+    /// Its share of the budget, including its heading: bytes / 4.
     pub tokens: u64,
 }
 
@@ -215,7 +215,7 @@ pub struct AbilityTerms {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentTerms {
-    /// What the system prompt begins with, in that order; left out where there is none.
+    /// The abilities at the start of the system prompt, in that order; omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abilities: Vec<AbilityTerms>,
     /// BLAKE3 of its profile's text, what it includes included.
@@ -223,22 +223,22 @@ pub struct AgentTerms {
     pub digest: Digest,
     /// Its id.
     pub id: AgentId,
-    /// How it was selected; left out where it was named.
+    /// Its selection; omitted if the agent was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<AgentSelection>,
     /// The version of its profile.
     pub version: String,
 }
 
-/// What is known of an agent beside its contract.
+/// The description of an agent besides its contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentProfile {
     /// Abilities that a task may match.
     pub abilities: Vec<AgentId>,
-    /// What abilities may take of the system prompt, in tokens of four bytes.
+    /// Budget of abilities in the system prompt, in tokens of four bytes.
     pub(crate) ability_tokens: u64,
-    /// What it can do, in words.
+    /// Its skills, in words.
     pub capabilities: Vec<AgentId>,
     /// Abilities that it always has.
     pub core_abilities: Vec<AgentId>,
@@ -246,7 +246,7 @@ pub struct AgentProfile {
     pub description: Option<String>,
     /// BLAKE3 of its text.
     pub digest: Digest,
-    /// Whether it may be selected and run.
+    /// True if it may be selected and run.
     pub enabled: bool,
     /// Tasks that it is for.
     pub(crate) example_tasks: Vec<String>,
@@ -256,14 +256,14 @@ pub struct AgentProfile {
     pub(crate) not_for_tasks: Vec<String>,
     /// The version that the author states.
     pub version: String,
-    /// How its work goes, for the model.
+    /// The course of its work, for the model.
     pub workflow: Option<String>,
 }
 
 impl AgentProfile {
     /// The agent that is always there (INV-AGT-SEL-004).
     pub const STANDARD: &str = "standard";
-    /// What abilities may take where a profile does not say.
+    /// Budget of abilities if a profile states none.
     pub(crate) const ABILITY_TOKENS: u64 = 4_000;
 
     /// The agent of that id which has nothing but a prompt.
@@ -284,7 +284,7 @@ impl AgentProfile {
         }
     }
 
-    /// Whether something of it is put into the system prompt.
+    /// True if any part of it enters the system prompt.
     pub fn is_injected(&self) -> bool {
         self.workflow.is_some() || !self.core_abilities.is_empty() || !self.abilities.is_empty()
     }

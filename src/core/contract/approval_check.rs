@@ -1,5 +1,5 @@
-//! What a contract's rules about calls get wrong: patterns of no tool, rules that no call reaches, schemas and keys that are none.
-//! Judges no call.
+//! The errors in a contract's rules about calls: patterns that match no tool, rules that no call reaches, invalid schemas and
+//! keys. Judges no call.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -9,7 +9,7 @@ use super::offered_tools::not_offered;
 use super::tool_pattern::{is_pattern, pattern_covers, pattern_takes};
 use super::{TermFault, Terms, Validators};
 
-/// The most rules: each call of a message is held against all of them.
+/// The most rules: each call of a message is compared with all of them.
 const MAX_RULES: usize = 256;
 /// The most keys of `approvers`.
 const MAX_APPROVERS: usize = 64;
@@ -111,7 +111,8 @@ pub(super) fn approval_warnings(terms: &Terms) -> Vec<String> {
         .collect()
 }
 
-/// Whether a text has the form of a public key that signs notes. That its point and its id are right is found by who reads it.
+/// True if a text has the form of a public key that signs notes. The reader of the key checks that its point and its id are
+/// right.
 fn has_form_of_key(text: &str) -> bool {
     let mut parts = text.splitn(3, '+');
     let (Some(name), Some(id), Some(bytes)) = (parts.next(), parts.next(), parts.next()) else {

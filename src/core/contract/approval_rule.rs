@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a rule does with a call.
+/// The action of a rule on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAction {
@@ -15,7 +15,7 @@ pub enum ApprovalAction {
     Allow,
     /// A person is asked first.
     Ask,
-    /// It is not made, and the model is told so.
+    /// It is not made, and the model learns of that.
     Deny,
 }
 
@@ -23,7 +23,7 @@ pub enum ApprovalAction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalRule {
-    /// What is done with such a call.
+    /// The action for such a call.
     pub action: ApprovalAction,
     /// JSON Schema of the arguments that the rule is about; left out where it is about all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct ApprovalRule {
     pub tool: String,
 }
 
-/// Where a contract says that a person is asked about a call, or that it is denied.
+/// The place in a contract that says that a person is asked about a call, or that it is denied.
 ///
 /// ```
 /// use monolith_core::contract::RulePlace;

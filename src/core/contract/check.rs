@@ -18,7 +18,7 @@ use super::{
     ToolTransport, Validators,
 };
 
-/// Why the pinned tools cannot be used (semantics §3).
+/// Reasons that the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ToolFault {
     /// A server or a tool is not there: FAILED_PREFLIGHT(tool_unavailable).
@@ -27,7 +27,7 @@ pub enum ToolFault {
     Changed,
 }
 
-/// What makes the terms contradict themselves: FAILED_PREFLIGHT(contract_invalid). All at once; empty is good.
+/// Returns the contradictions in the terms: FAILED_PREFLIGHT(contract_invalid). All at once; empty is good.
 #[must_use]
 pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     let mut faults = zeros(terms);
@@ -157,7 +157,7 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     faults
 }
 
-/// What is not there, and what means nothing when it is 0.
+/// Returns errors for missing targets and meaningless values of 0.
 fn zeros(terms: &Terms) -> Vec<TermFault> {
     let none = || TermFault::at("targets", "targets is empty".to_owned());
     let none = terms.targets.is_empty().then(none);
@@ -226,7 +226,7 @@ pub fn contract_warnings(terms: &Terms) -> Vec<String> {
     warnings
 }
 
-/// What may be hardly meant of the tools of a contract.
+/// Warns about terms of tools that are hardly intended.
 #[must_use]
 pub fn tool_warnings(terms: &Terms) -> Vec<String> {
     let mut warnings = hidden_characters(&terms.tools);
@@ -247,7 +247,7 @@ pub fn tool_warnings(terms: &Terms) -> Vec<String> {
     warnings
 }
 
-/// That the filters of a server that is there leave none of its tools.
+/// Reports that the filters of an available server leave none of its tools.
 fn leaves_none(terms: &Terms, name: &str, server: &ServerTerms) -> Option<String> {
     let key = match &server.tools_allowed {
         Some(_) if server.tools_denied.is_empty() => "tools_allowed leaves",
@@ -264,7 +264,7 @@ fn leaves_none(terms: &Terms, name: &str, server: &ServerTerms) -> Option<String
     (server.available && !is_taken).then(|| format!("{place}: {key} no tool of the server"))
 }
 
-/// That a filter leaves the models of a target no tool.
+/// Reports that a filter leaves the models of a target no tool.
 fn without_tools(terms: &Terms, target: usize) -> Option<String> {
     let name = &terms.targets.get(target)?.provider;
     let provider = terms.providers.get(name)?;
@@ -278,7 +278,7 @@ fn without_tools(terms: &Terms, target: usize) -> Option<String> {
     ))
 }
 
-/// What a server that is there does not offer of the tools that are to be taken of it.
+/// Returns the tools that a contract wants from an available server and the server does not offer.
 fn missing_tools<'t>(terms: &Terms, name: &str, server: &'t ServerTerms) -> Vec<&'t str> {
     let allowed = server.tools_allowed.iter().flatten();
     let allowed = allowed.filter(|tool| server.available && !is_wildcard(tool));
@@ -368,7 +368,7 @@ fn unknown_names(terms: &Terms) -> Vec<TermFault> {
     faults
 }
 
-/// Which pinned tools cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.
+/// Returns the pinned tools that cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.
 ///
 /// Compiles no schema again that `validators` know already: those of the same terms know everything.
 #[must_use]
@@ -439,7 +439,7 @@ pub fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFaul
     faults
 }
 
-/// Whether the reserves leave room for a loop: otherwise FAILED_PREFLIGHT(context_infeasible).
+/// Checks that the reserves leave room for a loop: otherwise FAILED_PREFLIGHT(context_infeasible).
 ///
 /// # Errors
 /// The sum that does not fit.

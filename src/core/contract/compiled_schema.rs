@@ -165,7 +165,7 @@ impl Compiled {
 /// Bytes of a rule's text; the model reads it.
 pub(super) const MAX_RULE_BYTES: usize = 200;
 
-/// What is wrong, the offending value masked. Of alternatives none of which fits: what the nearest one lacks, or what each wants.
+/// Describes the error with its value masked. If no alternative fits, names what the nearest one lacks or what each requires.
 fn text_of(error: &ValidationError<'_>) -> String {
     let keyword = error.kind().keyword();
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
@@ -221,7 +221,7 @@ fn text_of(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Whether a value is another one than the only ones that may stand there.
+/// True if a value differs from the only permitted values.
 fn is_choice(error: &ValidationError<'_>) -> bool {
     let kind = error.kind();
     matches!(
@@ -245,7 +245,7 @@ pub(super) fn rule_of(error: &ValidationError<'_>) -> String {
     rule
 }
 
-/// How a [`Digest`](crate::message::Digest) is written, for the JSON Schema.
+/// The written form of a [`Digest`](crate::message::Digest), for the JSON Schema.
 pub(super) struct HexDigest;
 
 impl JsonSchema for HexDigest {

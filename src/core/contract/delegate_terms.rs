@@ -11,9 +11,9 @@ use crate::message::Digest;
 
 /// The server of the tools that are agents; its name is in no file.
 pub(crate) const AGENTS: &str = "agent";
-/// What the names of tools begin with that are agents (001 §5).
+/// Prefix of the names of tools that are agents (001 §5).
 pub(crate) const AGENT_PREFIX: &str = "agent__";
-/// How many runs below the first one may stand one below the other (003, INV-DT-001).
+/// Default maximum depth of child runs below the first run (003, INV-DT-001).
 pub(crate) const DEFAULT_MAX_DEPTH: u32 = 5;
 
 /// An agent that a run may delegate to. Its name, description and input schema are those of the tool of that name.
@@ -30,7 +30,8 @@ pub struct DelegateTerms {
     pub digest: Digest,
     /// Its file, as the author names it: from the folder of the contract.
     pub file: String,
-    /// Which tools its runs may have, and those below them, as patterns of exposed names; left out where that is what its file names.
+    /// The tools that its runs and their child runs may have, as patterns of exposed names; omitted if they are the ones that
+    /// its file names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Vec<String>>,
     /// The id that its file states; left out where it states none.
@@ -46,7 +47,7 @@ pub struct DelegateTerms {
     pub total_timeout_ms: u64,
 }
 
-/// What a delegated run may use: its own contract holds the same.
+/// The limits of a delegated run; its own contract holds the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelegationGrant {
@@ -69,7 +70,7 @@ pub struct AgentLink {
     /// The id that its file states; left out where it states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<AgentId>,
-    /// What people call it: its tool name, else its id, else the name of its file.
+    /// Its name for people: its tool name, else its id, else the name of its file.
     pub name: String,
 }
 
@@ -85,34 +86,35 @@ impl AgentLink {
     }
 }
 
-/// Where a run stands that delegates or was delegated.
+/// The position of a run that delegates or was delegated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelegationTerms {
     /// The agents from the first run of the tree to this one, which is the last.
     pub chain: Vec<AgentLink>,
-    /// Which tools this run may have, and those below it, as patterns of exposed names: one of each list must take a tool. Left out where
-    /// no ancestor says anything of that.
+    /// The tools that this run and its child runs may have, as patterns of exposed names: one pattern of each list must match a
+    /// tool. Omitted if no ancestor restricts them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<Vec<String>>,
-    /// How many runs below the first one may stand one below the other.
+    /// Maximum depth of child runs below the first run.
     pub max_depth: u32,
 }
 
 impl DelegationTerms {
-    /// How many runs stand above this one.
+    /// Returns the number of runs above this one.
     #[must_use]
     pub fn depth(&self) -> u32 {
         u32::try_from(self.chain.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
-    /// Whether a run of this one may delegate at all (INV-DT-001).
+    /// Returns true if a run of this one may delegate at all (INV-DT-001).
     #[must_use]
     pub fn can_delegate(&self) -> bool {
         self.depth() < self.max_depth
     }
 
-    /// Whether that agent is this one or stands above it (INV-DT-002): an agent of the same id, in whatever version, or of the same text.
+    /// Returns true if that agent is this one or above it (INV-DT-002): an agent of the same id, in whatever version, or of the
+    /// same text.
     #[must_use]
     pub fn is_in_chain(&self, agent: &DelegateTerms) -> bool {
         let is_it = |link: &AgentLink| {

@@ -48,7 +48,7 @@ pub(super) fn delegates(
     Ok(delegates)
 }
 
-/// Where the run stands: below the one that delegated to it, or at the top where it has agents.
+/// Returns the run's position: below the run that delegated to it, or at the top if it has agents.
 pub(super) fn delegation(spec: &ContractSpec) -> Option<DelegationTerms> {
     let below = spec.delegation.clone();
     below.or_else(|| {
@@ -63,7 +63,7 @@ pub(super) fn delegation(spec: &ContractSpec) -> Option<DelegationTerms> {
     })
 }
 
-/// Where a run stands that a run of `contract` began for a call of the agent of that tool.
+/// Returns the position of a run that a run of `contract` began for a call of the agent of that tool.
 #[must_use]
 pub fn delegation_below(contract: &ExecutionContract, tool: &str) -> DelegationTerms {
     let above = contract.delegation.clone();

@@ -1,4 +1,5 @@
-//! What the terms of delegation get wrong: agents that are no tools, a chain that leads nowhere, patterns that take nothing. Judges no call.
+//! The errors in the terms of delegation: agents that are no tools, a chain that leads nowhere, patterns that match nothing.
+//! Judges no call.
 
 use std::collections::BTreeSet;
 

@@ -21,7 +21,7 @@ use crate::message::{Digest, TokenCounters};
 /// [`Self::complete`] adds the tools and seals it. Until then its servers count as unavailable.
 #[derive(Clone, Debug)]
 pub struct ContractDraft {
-    /// What the agents offer that it may delegate to; `None` if it has none.
+    /// The offer of the agents that it may delegate to; `None` if it has none.
     pub(super) agents: Option<ServerCapability>,
     /// One for each target.
     pub(super) adapters: Vec<Adapters>,
@@ -194,7 +194,7 @@ impl ContractDraft {
     }
 }
 
-/// What servers offer, without the tools that the contract does not take.
+/// Returns the servers' offers, without the tools that the contract does not take.
 fn taken<'o>(
     servers: &BTreeMap<String, ServerTerms>,
     offered: &'o BTreeMap<String, ServerCapability>,
@@ -208,7 +208,8 @@ fn taken<'o>(
     taken
 }
 
-/// Whether a server is there, and its pin, by what it offers. The built-in one is there with every tool that the file names.
+/// Sets whether a server is available, and its pin, from its offer. The built-in one is available if it has every tool that the
+/// file names.
 fn reach(
     name: &str,
     server: &mut ServerTerms,

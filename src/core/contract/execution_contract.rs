@@ -55,7 +55,7 @@ impl fmt::Debug for CompiledOnce {
     }
 }
 
-/// Why a text is not a stored contract.
+/// Reasons that a text is not a stored contract.
 #[derive(Debug, thiserror::Error)]
 pub enum ContractDecodeError {
     /// It is not JSON, or not of the contract's shape: an unknown or a missing field.
@@ -160,7 +160,7 @@ impl ExecutionContract {
         self.validators.0.get_or_init(compile)
     }
 
-    /// The hash computed anew; differs from [`Self::contract_hash`] exactly where the document was changed.
+    /// Computes the hash again; it differs from [`Self::contract_hash`] exactly if the document was changed.
     #[must_use]
     pub fn rehash(&self) -> Digest {
         derive_hash(&self.terms, &self.contract_id)
@@ -217,7 +217,7 @@ fn derive_hash(terms: &Terms, contract_id: &str) -> Digest {
 const MAX_BYTES: usize = (32 << 20) - 1024;
 /// The most members of objects and items of lists in it: each takes far more memory than its text.
 const MAX_VALUES: u64 = (1 << 18) - 16;
-/// How deeply they may nest.
+/// Their maximum nesting depth.
 const MAX_DEPTH: u64 = 127;
 
 /// Checks the document of a contract against its limits, before anything is built from it; the error names the exceeded one.

@@ -146,7 +146,8 @@ impl ContractFactory {
     }
 }
 
-/// How calls travel. A model that has its calls in its text has its report there, too: a tag beside them would be a second form.
+/// Chooses the transport of calls. A model with calls in its text also has its report there: a tag as well would be a second
+/// form.
 fn tool_transport(spec: &ContractSpec, adapters: &[Adapters]) -> ToolTransport {
     let mut adapters = adapters.iter();
     let in_text = adapters.any(|of| TextProfile::of_version(&of.with_tools).is_some());

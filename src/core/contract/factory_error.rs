@@ -1,12 +1,14 @@
-//! Why no contract can be made. Knows no terminal.
+//! The reasons that no contract can be made. Knows no terminal.
 
 use super::{Grounds, ModelProfile, ProviderType, Resolution, TextProfile, ToolPolicy};
 
-/// Why no contract can be made. All are the author's, or of the tool servers the author chose.
+/// The reason that no contract can be made. All are faults of the author, or of the tool servers the author chose.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactoryError {
     /// The file names an agent, and no one read the agent's own file.
-    #[error("agents: the agent {file} was not read; only a contract file beside it can name it")]
+    #[error(
+        "agents: the agent {file} was not read; only a contract that is itself a file can name it"
+    )]
     AgentUnread {
         /// Its file, as the author names it.
         file: String,
@@ -21,7 +23,7 @@ pub enum FactoryError {
     /// The file demands an adapter other than the one its first target has.
     #[error("adapter_version is {given}, but the first target's adapter is {chosen}")]
     AdapterDisagrees {
-        /// What the factory chose.
+        /// The factory's choice.
         chosen: String,
         /// The file's value.
         given: String,
@@ -83,7 +85,7 @@ pub enum FactoryError {
         provider: String,
         /// Its type.
         provider_type: ProviderType,
-        /// What the target names.
+        /// The profile of the target.
         text_profile: TextProfile,
         /// The adapter of the provider's wire protocol; that of its records where it is scripted.
         wire: String,

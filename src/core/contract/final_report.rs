@@ -60,7 +60,7 @@ impl fmt::Display for ReportFormat {
     }
 }
 
-/// What the final report of a run must be.
+/// The form that a run's final report must have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FinalReportTerms {
@@ -73,17 +73,17 @@ pub struct FinalReportTerms {
 /// A final report that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalReport {
-    /// What it says.
+    /// Its content.
     pub content: ReportContent,
     /// The form that the contract asks for, whatever the model called it.
     pub format: ReportFormat,
-    /// What the model gave beside it: the text of one JSON object.
+    /// The model's additional data: the text of one JSON object.
     pub metadata: Option<String>,
-    /// What monolith changed or overlooked, one sentence each: a format of another name, fields that were text.
+    /// Flaws that monolith changed or overlooked, one sentence each: a format of another name, fields that were text.
     pub warnings: Vec<String>,
 }
 
-/// What a final report says, by its form.
+/// The content of a final report, by its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportContent {
     /// Format `json`: the text of one JSON value.

@@ -1,4 +1,4 @@
-//! What is wrong with the rules of `labels` and `flow`: those that name no tool, contradict themselves or can never hold. Changes
+//! The errors in the rules of `labels` and `flow`: rules that name no tool, contradict themselves or can never hold. Changes
 //! nothing.
 
 use std::collections::BTreeSet;
@@ -108,7 +108,7 @@ fn reached<'t>(terms: &'t Terms, rule: &FlowRule) -> impl Iterator<Item = &'t To
     tools.filter(|tool| terms.flow_reaches(rule, &tool.name))
 }
 
-/// Whether the schema of a tool names an argument, or lets every name be one.
+/// True if the schema of a tool names an argument, or lets every name be one.
 fn has_argument(tool: &ToolTerms, argument: &str) -> bool {
     match tool.input_schema.get("properties") {
         Some(properties) => properties.get(argument).is_some(),

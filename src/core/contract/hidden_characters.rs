@@ -44,7 +44,7 @@ pub(super) fn hidden_characters(tools: &[ToolTerms]) -> Vec<String> {
     found
 }
 
-/// What texts of several lines are made of.
+/// True for control characters of multi-line text.
 const fn is_usual(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\t')
 }

@@ -13,13 +13,13 @@ pub(crate) const MOST_REDIRECTS: u64 = 20;
 /// Any host.
 const ANY: &str = "*";
 
-/// Where the built-in tool `http_get` may ask, and how much of an answer it takes.
+/// The addresses that the built-in tool `http_get` may ask, and how much of an answer it takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpGetTerms {
     /// The hosts that it may ask, on every hop.
     pub hosts: Vec<HostPattern>,
-    /// Whether a listed host may be this machine.
+    /// True if a listed host may be this machine.
     pub loopback: bool,
     /// Bytes of a body that are returned; the rest is left out.
     pub max_bytes: u64,
@@ -80,7 +80,7 @@ impl HostPattern {
         &self.0
     }
 
-    /// Whether an address names one of these hosts, at their port.
+    /// True if an address names one of these hosts, at their port.
     #[must_use]
     pub fn fits(&self, url: &Url) -> bool {
         let (host, port) = split(&self.0);
@@ -107,7 +107,7 @@ impl HostPattern {
 }
 
 impl HttpGetTerms {
-    /// Whether the contract has this address asked, as far as its words tell.
+    /// Checks that the contract allows a request to this address, as far as its text shows.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -150,7 +150,7 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether a text is an address of the web that holds no user name and no password.
+/// Checks that a text is a web address without user name and password.
 ///
 /// # Errors
 /// The rule that it breaks.

@@ -1,5 +1,6 @@
-//! Where data may flow: how the results of tools are labelled, and which calls may not follow which results (docs/design/information-flow.md).
-//! Plain data; what it says of a tool is `tool_labels`', what a run has seen is the kernel's.
+//! The flow of data: the labels of tool results, and the calls that may not follow certain results
+//! (docs/design/information-flow.md). Plain data; `tool_labels` applies it to a tool, and the kernel tracks what a run has
+//! seen.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a result comes from, and whom it may reach.
+/// The origin of a result, and whom it may reach.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -21,7 +22,7 @@ pub enum Label {
     Untrusted,
 }
 
-/// How the results of tools are labelled. The first rule that takes a tool's name decides.
+/// A rule for the labels of tool results. The first rule that matches a tool's name decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabelRule {
@@ -31,7 +32,7 @@ pub struct LabelRule {
     pub tool: String,
 }
 
-/// What is done with a call that a rule of `flow` holds for.
+/// The action for a call to which a rule of `flow` applies.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -47,7 +48,7 @@ pub enum FlowAction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowRule {
-    /// What is done with such a call.
+    /// The action for such a call.
     pub action: FlowAction,
     /// The rule holds once the model was shown results of all these labels.
     pub from: BTreeSet<Label>,

@@ -10,7 +10,7 @@ use crate::message::Digest;
 
 const RULES: &str = include_str!("../../../contracts/intent-rules.v1.json");
 
-/// How many matched phrases a decision names.
+/// Maximum number of matched phrases in a decision.
 const MAX_MATCHED: usize = 32;
 
 /// The rule set as data.
@@ -35,7 +35,7 @@ static PARSED: LazyLock<Rules> = LazyLock::new(|| {
 /// to the same policy is the same contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolution {
-    /// What the contract says.
+    /// The recorded decision.
     pub decision: PolicyDecision,
     /// The phrases and file names of the task that the rules matched, in order of appearance.
     pub matched: Vec<String>,

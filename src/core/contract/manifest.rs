@@ -1,4 +1,4 @@
-//! What bring-up found of servers and models. Plain data; finds nothing itself.
+//! The results of bring-up for servers and models. Plain data; finds nothing itself.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::{
 };
 use crate::message::{Digest, estimate_tokens};
 
-/// What bring-up found: which servers answered with which tools, and what is known of each target's model.
+/// The results of bring-up: the servers that answered, with their tools, and what is known of each target's model.
 ///
 /// Holds no address, path, process id or time, so two machines that find the same thing have the same manifest.
 ///
-/// A host of its own says here which tools it has:
+/// A custom host states here which tools it has:
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -47,17 +47,17 @@ pub struct CapabilityManifest {
 /// One tool server as bring-up found it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerCapability {
-    /// Whether it started and listed its tools.
+    /// True if it started and listed its tools.
     pub available: bool,
-    /// What it is.
+    /// Its kind.
     pub kind: ServerKind,
-    /// What it offers; empty where it is not available.
+    /// Its tools; empty if it is not available.
     pub tools: Vec<ToolCapability>,
 }
 
 impl CapabilityManifest {
-    /// What bring-up found when this contract was made, as far as servers go: with the same file it gives the same
-    /// servers and tools again. What is known of the targets' models is the caller's to add.
+    /// Returns the bring-up results from when this contract was made, as far as servers go: with the same file they give the
+    /// same servers and tools again. The caller adds what is known of the targets' models.
     #[must_use]
     pub fn recorded_in(contract: &ExecutionContract) -> Self {
         let servers = contract.servers.iter().map(|(name, terms)| {
@@ -95,7 +95,7 @@ impl CapabilityManifest {
 /// A pin of a contract that is not the one of what the contract says of the tool or of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PinFault {
-    /// What the definition gives.
+    /// The definition's pin.
     pub expected: Digest,
     /// The pin in the contract.
     pub found: Option<Digest>,
@@ -134,8 +134,8 @@ impl ExecutionContract {
 }
 
 impl ServerTerms {
-    /// Whether a recorded contract reached a server in the same way and holds all that this one takes of it: what it offered when that
-    /// one was made, it offers under this one.
+    /// True if a recorded contract reached a server in the same way and holds all that this one takes of it: the server's offer
+    /// to that contract then also holds for this one.
     #[must_use]
     pub fn is_reached_like(&self, recorded: &Self) -> bool {
         let way = |terms: &Self| Self {
@@ -190,7 +190,7 @@ impl ServerCapability {
 pub struct ToolCapability {
     /// The server's own hints, or null.
     pub annotations: Value,
-    /// What the tool says of itself; empty where it says nothing.
+    /// The tool's own description; empty if it has none.
     pub description: String,
     /// JSON Schema of its arguments.
     pub input_schema: Value,
@@ -201,14 +201,14 @@ pub struct ToolCapability {
 }
 
 impl ToolCapability {
-    /// What a request says of it, as text whose tokens can be counted: the same for what a server offers and for what a contract
-    /// recorded of it.
+    /// Returns its definition in a request, as text whose tokens can be counted: the same for a server's offer and for a
+    /// contract's record of it.
     pub(super) fn definition(&self) -> String {
         definition(&self.name, &self.description, &self.input_schema)
     }
 }
 
-/// What a request says of a tool that its server calls so.
+/// Returns a request's definition of a tool that its server calls so.
 pub(super) fn definition(name: &str, description: &str, input_schema: &Value) -> String {
     canonical(&json!({
         "description": description,
@@ -217,14 +217,14 @@ pub(super) fn definition(name: &str, description: &str, input_schema: &Value) ->
     }))
 }
 
-/// What is known of one target's model.
+/// The known facts about a target's model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetCapability {
     /// The adapter of what a script holds; none for every other provider.
     pub adapter_version: Option<String>,
     /// The window that the model's header or server states, where it does.
     pub context_window: Option<u64>,
-    /// What identifies the weights; empty lets the factory use provider type and model name.
+    /// The identity of the weights; if empty, the factory uses provider type and model name.
     pub fingerprint: Option<String>,
     /// Who lays out the prompts of an embedded model, where its file does.
     pub prompt_layout: Option<PromptLayout>,

@@ -28,7 +28,7 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
     }
 }
 
-/// An argument with that in the place of what looks random.
+/// Replaces the random-looking part of an argument with `mask`.
 pub fn masked_argument(argument: &str, mask: &str) -> String {
     match random_argument(argument) {
         Some(value) => argument.replace(value, mask),
@@ -74,7 +74,7 @@ fn masked(secret: Option<&str>, value: &Value, found: &mut dyn FnMut(&str, &str)
     }
 }
 
-/// What the word before says of the next one.
+/// The role that a word gives to the next one.
 #[derive(Default)]
 enum PrecedingWord {
     #[default]
@@ -144,8 +144,8 @@ fn connection_parts(text: &str) -> Option<Vec<&str>> {
     (parts.len() > 1 && (is_dense || filled.all(is_named))).then_some(parts)
 }
 
-/// Where the first part of a connection string ends: at a `;` outside of a value in quotes. A quote opens as the first character of a value
-/// alone, and two of them are one literal quote. One that is not closed holds nothing but a secret together.
+/// Returns the end of the first part of a connection string: a `;` outside of a quoted value. A quote opens only as the first
+/// character of a value, and two of them are one literal quote. An unclosed quote counts only in the value of a secret.
 fn part_end(text: &str) -> usize {
     let first = text.find(';').unwrap_or(text.len());
     let Some((name, value)) = text.split_once('=').filter(|(name, _)| name.len() < first) else {
@@ -369,13 +369,13 @@ fn with_placeholders(written: &str, recorded: &str) -> String {
     format!("{place}?{}", pairs.join("&"))
 }
 
-/// Whether it may be the name of a header or an option, or the scheme of an address.
+/// True if it may be the name of a header or an option, or the scheme of an address.
 fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
     !name.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_+.".contains(c))
 }
 
-/// What is left of a text without `${NAME}`.
+/// Returns a text without its `${NAME}` parts.
 fn without_placeholders(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

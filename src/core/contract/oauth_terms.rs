@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How tokens for a server at an address are got (OAuth 2.1).
+/// The way to get tokens for a server at an address (OAuth 2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OAuthGrant {
@@ -26,22 +26,22 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OAuthTerms {
-    /// What monolith is called there.
+    /// monolith's client id there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// The variable with its secret there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret_env: Option<String>,
-    /// How tokens are got; left out where that is a person's login.
+    /// The way to get tokens; omitted if it is a person's login.
     #[serde(default, skip_serializing_if = "is_default")]
     pub grant: OAuthGrant,
     /// The variable with the identity that is exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_token_env: Option<String>,
-    /// What monolith is called at the identity provider.
+    /// monolith's client id at the identity provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idp_client_id: Option<String>,
-    /// Where the identity provider exchanges; of a query the names alone.
+    /// The exchange endpoint of the identity provider; of a query only the names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idp_token_endpoint: Option<String>,
     /// The only authorization server that secrets go to; of a query the names alone.

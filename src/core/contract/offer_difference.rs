@@ -1,5 +1,5 @@
-//! What differs between two offers of a server, in words for a person who decides whether a change is meant. Every piece of the offers in
-//! it is escaped. Does not know why they are compared.
+//! The differences between two offers of a server, in words for a person who decides whether a change is intended. Every piece
+//! of the offers in it is escaped. Does not know why they are compared.
 
 use serde_json::Value;
 
@@ -14,11 +14,11 @@ const MOST_PLACES: usize = 6;
 const CONTEXT_CHARS: usize = 24;
 /// Characters that are shown of what differs.
 const CHANGED_CHARS: usize = 240;
-/// What joins the clauses.
+/// The clause separator.
 const JOINT: &str = "; ";
 
-/// What differs between two offers of one server, a clause for each tool: which are gone, new, renamed, and what of the others is not as
-/// it was. Of at most `limit` bytes.
+/// Describes the differences between two offers of one server, one clause per tool: gone, new and renamed tools, and the
+/// changes to the others. Has at most `limit` bytes.
 pub(crate) fn offer_difference(
     was: &[ToolCapability],
     is: &[ToolCapability],
@@ -53,7 +53,8 @@ pub(crate) fn offer_difference(
     within(clauses, limit)
 }
 
-/// What a tool's server describes otherwise now than a contract holds it; nothing where that cannot be found out. Of at most `limit` bytes.
+/// Describes how a tool's server now differs from the contract's record of the tool; empty if that cannot be found out. Has at
+/// most `limit` bytes.
 pub fn change_of_tool(was: &ToolTerms, now: Option<&ToolCapability>, limit: usize) -> String {
     let Some(now) = now else {
         return "the tool is gone".to_owned();
@@ -75,7 +76,7 @@ pub fn change_of_tool(was: &ToolTerms, now: Option<&ToolCapability>, limit: usiz
     char_prefix(&difference, limit).to_owned()
 }
 
-/// What differs between two definitions of a tool but for its name; none if nothing does.
+/// Describes the differences between two definitions of a tool, except its name; none if they are equal.
 fn tool_difference(was: &ToolCapability, is: &ToolCapability) -> Option<String> {
     let mut places = Vec::new();
     if was.description != is.description {

@@ -89,8 +89,8 @@ pub(super) fn tools<'s>(
 }
 
 impl ExecutionContract {
-    /// What `counter` counts the definitions of tools at, those of the session included, each with the place of its count: what the
-    /// factory wrote there, where it counted with that.
+    /// Counts the definitions of tools with `counter`, including those of the session, each with the place of its count. The
+    /// factory wrote these counts there, if it used that counter.
     pub(crate) fn definitions_counted(
         &self,
         counter: &dyn TokenCounter,
@@ -114,7 +114,7 @@ impl ExecutionContract {
     }
 }
 
-/// What every provider accepts as a function's name; of an agent a `.`, too (001 §2).
+/// True if every provider accepts a function of that name; an agent's may also have a `.` (001 §2).
 fn is_tool_name(name: &str, origin: &str) -> bool {
     let word = |b: u8| {
         b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-') || (b == b'.' && origin == AGENTS)
@@ -146,8 +146,8 @@ pub(super) fn not_offered(terms: &Terms, name: &str) -> String {
     format!("`{name}`, which no server offers{meant}")
 }
 
-/// What an author writes, so that tools whose input schema cannot be used are left out and the others of their servers stay; `None` if
-/// every schema can be used, or it is the author's own.
+/// Returns the settings that leave out tools with unusable input schemas and keep the other tools of their servers; `None` if
+/// every schema is usable, or the author's own.
 pub fn way_without_tools(terms: &Terms) -> Option<String> {
     let validators = Validators::default();
     let exposed = terms.exposed_tools();

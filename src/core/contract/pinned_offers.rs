@@ -1,5 +1,6 @@
-//! What tool servers offered when their pins were taken: the text of the file beside a contract. A pin is a hash, and says that an offer
-//! is another one; this says what differs. It is trusted in nothing: what does not come to the pin is not used. Opens no file.
+//! The offers of tool servers when their pins were taken: the text of the file next to a contract. A pin is a hash and shows
+//! only that an offer is another one; this shows the differences. Nothing in it is trusted: an offer that does not match the
+//! pin is not used. Opens no file.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +20,10 @@ pub(super) const FORMAT: &str = "monolith-pins/1";
 /// The most bytes that a difference has.
 const DIFFERENCE_BYTES: usize = 2_000;
 
-/// What tool servers offered when their pins were taken.
+/// The offers of tool servers when their pins were taken.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PinnedOffers {
-    /// Why the file was not read, where there is one.
+    /// Reason that an existing file was not read.
     fault: Option<String>,
     servers: BTreeMap<String, ServerCapability>,
 }
@@ -33,7 +34,7 @@ pub struct PinnedOffers {
 pub(super) struct Document {
     /// The format of this file.
     format: String,
-    /// What each tool server of the contract offered, by its name there.
+    /// The offer of each tool server of the contract, by its name there.
     servers: BTreeMap<String, Vec<PinnedTool>>,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Document {
 struct PinnedTool {
     /// The server's own hints, or null.
     annotations: Value,
-    /// What the tool says of itself; empty where it says nothing.
+    /// The tool's own description; empty if it has none.
     description: String,
     /// JSON Schema of its arguments.
     input_schema: Value,
@@ -52,7 +53,7 @@ struct PinnedTool {
 }
 
 impl PinnedOffers {
-    /// What the servers of a contract offered when it was made.
+    /// Returns the offers of a contract's servers when it was made.
     pub fn of(contract: &ExecutionContract) -> Self {
         let servers = CapabilityManifest::recorded_in(contract).servers;
         let is_outside = |server: &ServerCapability| !server.kind.is_of_author();
@@ -89,7 +90,7 @@ impl PinnedOffers {
         text + "\n"
     }
 
-    /// What the file holds; where it cannot be read, why.
+    /// Parses the file; keeps the reason if it cannot be read.
     pub fn parse(text: &str) -> Self {
         let document = match serde_json::from_str::<Document>(text) {
             Ok(document) if document.format == FORMAT => document,
@@ -125,7 +126,8 @@ impl PinnedOffers {
         }
     }
 
-    /// What each server whose pin is not the one that the author demands offers otherwise than at that pin, sorted by server.
+    /// Returns how the offer of each server whose pin is not the demanded one differs from its offer at that pin, sorted by
+    /// server.
     pub fn differences(&self, contract: &ExecutionContract) -> Vec<(String, String)> {
         let now = Self::of(contract).servers;
         let differences = now.iter().filter_map(|(name, is)| {
@@ -159,7 +161,7 @@ impl PinnedOffers {
     }
 }
 
-/// What each server of the tools named `changed` offers otherwise than a contract holds it; sorted by server.
+/// Returns how the offer of each server of the tools named `changed` differs from the contract's record; sorted by server.
 pub fn changed_offers(
     contract: &ExecutionContract,
     offered: &BTreeMap<String, ServerCapability>,

@@ -11,7 +11,8 @@ use crate::message::{MAX_EXACT, Usage};
 /// Trillionths of a dollar in a millionth of one.
 const PICO_PER_MICRO: u128 = 1_000_000;
 
-/// What models cost, as the author of the contract states it. Part of the contract, so a change of a price is another one.
+/// The prices of models, as the author of the contract states them. They are part of the contract, so a changed price makes
+/// another contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
@@ -30,7 +31,7 @@ pub struct RunPrices {
     pub stated: Option<PriceTable>,
 }
 
-/// What one model costs, in trillionths of a US dollar per token: the same number as millionths per million tokens.
+/// The prices of one model, in trillionths of a US dollar per token: the same number as millionths per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
@@ -44,7 +45,7 @@ pub struct ModelPrice {
     pub output_pico_usd: BigCount,
 }
 
-/// How many tokens a price in the author's file is for.
+/// The number of tokens for a price in the author's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PriceUnit {
     /// Dollars per thousand tokens.
@@ -53,7 +54,7 @@ pub(super) enum PriceUnit {
     PerMillion,
 }
 
-/// Why a text is no price.
+/// Errors in a price's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PriceFault {
     /// It is not digits with at most one point among them.
@@ -99,7 +100,7 @@ impl PriceUnit {
 }
 
 impl ModelPrice {
-    /// What a request cost in millionths of a US dollar: summed exactly, then rounded up once.
+    /// Returns the cost of a request in millionths of a US dollar: summed exactly, then rounded up once.
     #[must_use]
     pub fn cost_micro_usd(&self, usage: &Usage) -> u64 {
         let written = usage.cache_write.min(usage.input);
@@ -168,8 +169,8 @@ impl Terms {
         models.get(&target.model)
     }
 
-    /// What a request to that target cost: as the provider reports, else by the price table. None if neither
-    /// is there; a target that is none has no price.
+    /// Returns the cost of a request to that target: as the provider reports, else by the price table. None if there is
+    /// neither; a target of none has no price.
     #[must_use]
     pub fn cost_micro_usd(&self, target: Option<usize>, usage: &Usage) -> Option<u64> {
         let priced = || Some(self.price(target?)?.cost_micro_usd(usage));
@@ -197,7 +198,7 @@ impl Terms {
         })
     }
 
-    /// Whether only a price table shows what a request to that target costs. Embedded and scripted models cost nothing.
+    /// True if the cost of a request to that target needs a price that is missing. Embedded and scripted models cost nothing.
     pub(super) fn needs_price(&self, target: usize) -> bool {
         let provider = self.targets.get(target).map(|target| &target.provider);
         let provider = provider.and_then(|name| self.providers.get(name));

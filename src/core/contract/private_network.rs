@@ -22,7 +22,7 @@ const RANGE_6: (u128, u32) = (0xfc00 << 112, 7);
 #[serde(transparent)]
 pub struct PrivateNetwork(String);
 
-/// Which addresses lie in a network: those that begin with so many bits of its first one.
+/// The addresses in a network: those that share its first address's leading bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressRange {
     Four { first: u32, bits: u32 },
@@ -30,7 +30,7 @@ pub enum AddressRange {
 }
 
 impl AddressRange {
-    /// Whether an address of version 4 lies in it.
+    /// True if an address of version 4 is in it.
     pub const fn has_four(self, address: u32) -> bool {
         match self {
             Self::Four { first, bits } => begins_4(address, first, bits),
@@ -38,7 +38,7 @@ impl AddressRange {
         }
     }
 
-    /// Whether an address of version 6 lies in it.
+    /// True if an address of version 6 is in it.
     pub const fn has_six(self, address: u128) -> bool {
         match self {
             Self::Six { first, bits } => begins_6(address, first, bits),

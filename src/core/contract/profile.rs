@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProviderType, TextProfile};
 
-/// What is known of a family of models before any of them is asked. Data: `contracts/profiles/`, and `model_profiles` of a
-/// contract.
+/// The known facts about a model family, before any of its models is asked. Data: `contracts/profiles/`, and `model_profiles`
+/// of a contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelProfile {
@@ -18,9 +18,9 @@ pub struct ModelProfile {
     pub description: String,
     /// Languages of the token gate that can be had with the model; `lark/1` is the embedded engine's.
     pub grammar_profiles: Vec<String>,
-    /// What contracts call it.
+    /// Its name in contracts.
     pub id: String,
-    /// Which targets it describes.
+    /// The targets that it describes.
     #[serde(rename = "match")]
     pub matches: Vec<ProfileMatch>,
     /// Format retries of a run whose file names none; strict profiles have 0 or 1 (002 §4.1).
@@ -28,16 +28,16 @@ pub struct ModelProfile {
     /// Parameters of targets where neither target nor file says otherwise; null leaves them to the rules of the contract.
     #[serde(default)]
     pub sampling: SamplingDefaults,
-    /// Whether answers are judged strictly where the file does not say (002 §4.1).
+    /// True if answers are judged strictly when the file does not say (002 §4.1).
     #[serde(default = "strict")]
     pub strict_mode: bool,
-    /// Whether it calls tools through its provider's own form.
+    /// True if it calls tools through its provider's own form.
     pub supports_native_tools: bool,
-    /// How its weights expect a conversation to be laid out; null is the provider's affair. The embedded engine lays out
-    /// `chatml`, and no other.
+    /// The layout of conversations that its weights expect; null leaves it to the provider. The embedded engine lays out only
+    /// `chatml`.
     #[serde(default)]
     pub template: Option<String>,
-    /// The forms in which it writes calls into its text. Where it has no calls of its own the first one is used unless the
+    /// The forms in which it writes calls into its text. If it has no native calls, the first form is used unless the
     /// contract's author says otherwise.
     pub text_profiles: Vec<TextProfile>,
     /// Tokenizer for estimates, by its id or by the name of a model that is known to use it; null is bytes / 4.
@@ -104,7 +104,7 @@ impl ModelProfile {
         &PROFILES
     }
 
-    /// The form that is read where the contract's author names none: none if the model has calls of its own.
+    /// Returns the form that is read if the contract's author names none: none if the model has native calls.
     #[must_use]
     pub fn usual_text_profile(&self) -> Option<TextProfile> {
         let first = self.text_profiles.first().copied();
@@ -136,7 +136,7 @@ impl ModelProfile {
         known.collect()
     }
 
-    /// Whether it describes that model of that provider.
+    /// True if it describes that model of that provider.
     #[must_use]
     pub fn describes(&self, provider: ProviderType, model: &str) -> bool {
         let model = model.to_lowercase();
@@ -147,7 +147,7 @@ impl ModelProfile {
     }
 }
 
-/// Whether `text` fits a pattern in which `*` is any run of characters. Linear in pattern × text.
+/// True if `text` fits a pattern in which `*` is any run of characters. Linear in pattern × text.
 fn fits(glob: &str, text: &str) -> bool {
     let mut parts = glob.split('*');
     let Some(mut rest) = parts.next().and_then(|head| text.strip_prefix(head)) else {

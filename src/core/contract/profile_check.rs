@@ -12,7 +12,7 @@ use crate::message::amount;
 /// The default prompt layout of the embedded engine, if the model's file has none.
 const EMBEDDED_TEMPLATE: &str = "chatml";
 
-/// What the model profile, the transport or this build cannot do: FAILED_PREFLIGHT(profile_incompatible).
+/// Returns what the model profile, the transport or this build cannot do: FAILED_PREFLIGHT(profile_incompatible).
 #[must_use]
 pub fn profile_faults(terms: &Terms) -> Vec<TermFault> {
     let mut faults = Vec::new();
@@ -84,8 +84,8 @@ pub fn profile_faults(terms: &Terms) -> Vec<TermFault> {
         };
         if let Some(grammar) = &terms.grammar_profile {
             let embedded = grammar == GrammarLanguage::Lark.profile();
-            // An embedded model always decodes under our own engine. Remote targets beside it do not use it.
-            // A server that reads grammars does so for every model whose calls are in the text.
+            // An embedded model always decodes under our own engine. Remote targets do not use it. A server that reads grammars
+            // does so for every model whose calls are in the text.
             let sent = grammar == GrammarLanguage::Gbnf.profile();
             let text = TextProfile::of_version(&target.adapter_version);
             let tagged = text.is_some_and(|(_, text)| text.is_tagged());
@@ -124,8 +124,8 @@ pub fn profile_faults(terms: &Terms) -> Vec<TermFault> {
     faults
 }
 
-/// What does not go together between a target's adapter, its model profile, its provider and the transport of calls (002
-/// Phase 2a, rule 2): prompt and protocol are of one form, or the run does not begin.
+/// Returns the conflict between a target's adapter, its model profile, its provider and the transport of calls (002 Phase 2a,
+/// rule 2): prompt and protocol must have one form, or the run does not begin.
 fn alignment_fault(
     terms: &Terms,
     n: usize,

@@ -1,11 +1,11 @@
-//! Which of a contract's tools the models of a provider are offered (001 §6). Reads terms; changes none.
+//! Filters that decide which tools of a contract a provider's models are offered (001 §6). Reads terms; changes none.
 
 use std::borrow::Cow;
 
 use super::{ProviderTerms, Terms, ToolTerms, tool_filter};
 
 impl ProviderTerms {
-    /// Whether models here are offered every tool that the contract exposes.
+    /// True if models here are offered every tool that the contract exposes.
     #[must_use]
     pub const fn offers_all_tools(&self) -> bool {
         self.tools_allowed.is_none() && self.tools_denied.is_empty()
@@ -13,8 +13,8 @@ impl ProviderTerms {
 }
 
 impl Terms {
-    /// Whether the provider of the target at `target` lets its models have a tool. A filter names a tool as models are offered it,
-    /// or as its server calls it. The session's own tools pass every filter.
+    /// True if the provider of the target at `target` offers a tool to its models. A filter names a tool by its exposed name or
+    /// by its name on the server. The session's own tools pass every filter.
     #[must_use]
     pub fn offers_to(&self, target: usize, tool: &ToolTerms) -> bool {
         let target = self.targets.get(target);

@@ -1,4 +1,4 @@
-//! How each tool server of a file is reached, as its contract says it. Reaches none.
+//! The server terms of a contract: the way to each tool server of a file. Connects to none.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ fn reached(transport: &McpTransport, terms: &mut ServerTerms) {
     }
 }
 
-/// How each server is reached. What it offers is added once it was started.
+/// Returns the terms of each server. Its tools are added after it starts.
 pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
@@ -135,10 +135,10 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     servers
 }
 
-/// How many calls the default queue runs at once where the author does not say.
+/// Default maximum of concurrent calls in the default queue.
 const DEFAULT_CONCURRENT: u32 = 16;
 
-/// Whether the author speaks of queues at all. Where not, calls wait for nothing.
+/// True if the author configures any queue. Without queues, no call waits.
 fn has_queues(spec: &ContractSpec) -> bool {
     let named = spec
         .tools
@@ -168,7 +168,7 @@ pub(super) fn queue_of(spec: &ContractSpec, named: Option<&str>) -> Option<Strin
     has_queues(spec).then(|| named.to_owned())
 }
 
-/// What confines the commands of the built-in shell.
+/// Returns the sandbox of the built-in shell's commands.
 pub fn shell_sandbox(given: Option<&SandboxSpec>) -> SandboxTerms {
     let given = given.cloned().unwrap_or_default();
     let network = given.network == Some(Network::On);
@@ -184,7 +184,7 @@ pub fn shell_sandbox(given: Option<&SandboxSpec>) -> SandboxTerms {
     sandbox(limited, network)
 }
 
-/// What confines a tool server, where its author says anything of it: the files, and what is stated.
+/// Returns the sandbox of a tool server that configures one: file access, and the stated limits only.
 pub fn server_sandbox(given: &SandboxSpec) -> SandboxTerms {
     sandbox(given.clone(), given.network != Some(Network::Off))
 }

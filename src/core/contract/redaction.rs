@@ -18,7 +18,7 @@ const MAX_PATTERN_TEXT: usize = 4_096;
 /// The text that replaces a secret in a contract.
 pub(crate) const SECRET_MARKER: &str = "[SECRET]";
 
-/// What is taken out of everything that is recorded, beside what is taken out anyway: names and patterns, never values.
+/// Additional redaction of everything that is recorded, on top of the built-in redaction: names and patterns, never values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedactionTerms {
@@ -31,7 +31,7 @@ pub struct RedactionTerms {
 }
 
 impl RedactionTerms {
-    /// Whether the author asks for nothing.
+    /// True if the author configures no redaction.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.env.is_empty() && self.headers.is_empty() && self.patterns.is_empty()
@@ -144,8 +144,8 @@ pub(super) fn address_user(url: &str) -> &str {
     split_at_user(place).1
 }
 
-/// What of an address is secret: user, password, and the values of its query, as written and as they are meant; each with its name in
-/// the query, or none.
+/// Returns the secrets of a URL: user, password and query values, each as written and decoded. Each is paired with its query
+/// parameter, if it has one.
 #[must_use]
 pub fn url_secrets(url: &str) -> Vec<(Option<&str>, String)> {
     let url = url.split_once('#').map_or(url, |(before, _)| before);

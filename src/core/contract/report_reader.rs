@@ -1,4 +1,4 @@
-//! What a model gave as its final report, read by the format that the contract asks for (000 §1, §5, §11).
+//! Parses a model's final report in the format that the contract requires (000 §1, §5, §11).
 //!
 //! Three layers: the transport gave arguments; here they are read by format; what comes out holds nothing of the wrapper.
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::message::{ObjectFault, ObjectText, char_prefix, exact_value, is_blank, nearest_value};
 
-/// How many fields of one report may be text that holds JSON.
+/// Maximum number of fields of one report that may be text holding JSON.
 const MAX_REPAIRS: usize = 16;
 
 /// The arguments of `agent__final_report`. Other members are left out.

@@ -6,8 +6,8 @@ use super::{
     TargetSpec,
 };
 
-/// What the author says of one target's parameters, the most particular first (semantics §4, 001 §6): the target, the model
-/// at its provider, the provider, the file. What the command line says of any of them comes before all that is written.
+/// The author's parameters for one target, most specific first (semantics §4, 001 §6): target, model at its provider, provider,
+/// file. Command-line values for any of them take precedence over everything in the file.
 pub(super) struct Layers<'a>(Vec<&'a SamplingSpec>);
 
 impl<'a> Layers<'a> {
@@ -43,7 +43,7 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// Whether the first setting switches it off.
+    /// True if the first setting switches it off.
     fn is_off<T>(&self, key: impl Fn(&SamplingSpec) -> &Setting<T>) -> bool {
         let settings = self.0.iter().map(|layer| key(layer));
         let mut settings = settings.filter(|setting| !matches!(setting, Setting::Unset));

@@ -1,14 +1,14 @@
-//! What confines the processes of a tool server, and those of the built-in shell. Plain data; the factory decides it.
+//! The sandbox of a tool server's processes and of the built-in shell's. Plain data; the factory decides the values.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether a confined process has a network.
+/// Network access of a confined process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// One of its own, without a way out.
+    /// An isolated one, with no way out.
     Off,
     /// The host's.
     On,
@@ -26,7 +26,7 @@ pub struct SandboxSpec {
     pub memory_mb: Option<u64>,
     /// Access to the network.
     pub network: Option<Network>,
-    /// Whether the author wants none.
+    /// True if the author wants no sandbox.
     pub off: bool,
     /// Maximum number of open files of a process.
     pub open_files: Option<u64>,
@@ -40,11 +40,11 @@ pub struct SandboxSpec {
     pub write: Vec<String>,
 }
 
-/// What confines the processes of a tool server, or those of the built-in shell.
+/// The sandbox of a tool server's processes, or of the built-in shell's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxTerms {
-    /// Whether they are confined at all; where not, nothing else here holds.
+    /// True if they are confined; if not, the other fields have no effect.
     pub confined: bool,
     /// Seconds of processor time of one process.
     pub cpu_s: Option<u64>,
@@ -52,18 +52,18 @@ pub struct SandboxTerms {
     pub file_mb: Option<u64>,
     /// Memory in MiB.
     pub memory_mb: Option<u64>,
-    /// Whether they have the host's network.
+    /// True if they use the host's network.
     pub network: bool,
     /// Open files of one process.
     pub open_files: Option<u64>,
     /// Processes and threads together.
     pub processes: Option<u64>,
-    /// What may be read beside programs and their settings, as the author wrote it.
+    /// Readable paths, besides programs and their settings, as the author wrote them.
     pub read: Vec<String>,
     /// Unix sockets that may be connected to, as the author wrote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets: Vec<String>,
-    /// What may be written beside the workspace, as the author wrote it.
+    /// Writable paths, besides the workspace, as the author wrote them.
     pub write: Vec<String>,
 }
 

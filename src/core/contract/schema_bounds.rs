@@ -9,23 +9,24 @@ use crate::message::char_prefix;
 
 /// The longest input schema in bytes.
 const MAX_BYTES: usize = 256 * 1024;
-/// How deeply an input schema may nest.
+/// Maximum nesting of an input schema.
 const MAX_DEPTH: usize = 48;
 /// The most objects of an input schema, subschemas and the maps that hold them.
 const MAX_NODES: usize = 1024;
 /// The longest RFC 6901 pointer to one of them, in bytes.
 const MAX_POINTER_BYTES: usize = 4096;
-/// How many pairs of schemas there may be of which one has the other applied, directly or through others.
+/// Maximum number of pairs of schemas in which one applies the other, directly or through others.
 const MAX_PAIRS: usize = 65_536;
-/// How often one place of the arguments may be looked at. A ladder of alternatives passes it, honest schemas do not.
+/// Maximum number of times that one place of the arguments is checked. A ladder of alternatives exceeds it; honest schemas do
+/// not.
 const MAX_LOOKS: u64 = 4096;
-/// How deeply arguments may nest at all.
+/// Maximum nesting of arguments.
 const MAX_ARGUMENT_DEPTH: usize = 64;
 /// The most states of all regular expressions of a schema together.
 const MAX_STATES: u64 = 65_536;
 /// The most bytes of them together: translating one may take steps by the square of its length.
 const MAX_PATTERN_BYTES: usize = 64 * 1024;
-/// How many bytes that a value is compared with count for one look more.
+/// Number of compared bytes that count as one additional look.
 const BYTES_PER_LOOK: usize = 32;
 
 /// The rule that a ladder of alternatives breaks.
@@ -50,7 +51,7 @@ const EVERY_MEMBER: [&str; 3] = [
 /// Keywords with one schema for every item.
 const EVERY_ITEM: [&str; 4] = ["additionalItems", "contains", "items", "unevaluatedItems"];
 
-/// Why a tool's input schema cannot be used, and where.
+/// The reason why a tool's input schema is unusable, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SchemaFault {
     /// RFC 6901, into the schema.
@@ -197,7 +198,7 @@ struct SchemasBelow<'s> {
     named: BTreeMap<&'s str, Vec<(usize, u64)>>,
 }
 
-/// How often one value is visited, for arguments of growing depth.
+/// Counts visits to one value, for arguments of increasing depth.
 struct VisitCounts<'s> {
     /// Schemas by index, with their pointers.
     nodes: Vec<(&'s str, &'s Map<String, Value>)>,
@@ -272,8 +273,8 @@ impl<'s> VisitCounts<'s> {
         found
     }
 
-    /// What each schema, with everything it applies to its own place, asks for; `order` has those it applies before it.
-    /// Stops at the first that is refused, so that a bomb is not even counted to its end.
+    /// Collects the demands of each schema, including everything that it applies in place. `order` lists a schema after those
+    /// it applies. Stops at the first refused one, so that a bomb is never counted to its end.
     fn gather(&self, order: &[usize]) -> Result<Vec<SchemasBelow<'s>>, SchemaFault> {
         let mut all: Vec<SchemasBelow<'s>> = Vec::new();
         all.resize_with(self.nodes.len(), SchemasBelow::default);
@@ -444,14 +445,14 @@ impl<'s> VisitCounts<'s> {
 }
 
 impl SchemasBelow<'_> {
-    /// How many other schemas it names.
+    /// Returns the number of schemas it names.
     fn pairs(&self) -> usize {
         let named: usize = self.named.values().map(Vec::len).sum();
         self.same.len() + self.items.len() + self.every.len() + named
     }
 
-    /// How often one place is looked at on the worst way down, given the same for one level less; each look weighs what its
-    /// schema does.
+    /// Returns the looks at one value in the worst case, given the looks of one level less. Each look has the weight of its
+    /// schema.
     fn visits(&self, less: &[u64], weights: &[u64]) -> u64 {
         let sum = |list: &[(usize, u64)]| {
             let look = |(node, count): &(usize, u64)| {
@@ -478,7 +479,7 @@ impl SchemasBelow<'_> {
     }
 }
 
-/// How many looks more it takes to compare a value with what one schema holds.
+/// Returns the additional looks for comparing a value with the data of one schema.
 fn compared(map: &Map<String, Value>) -> u64 {
     let mut bytes = 0_usize;
     for (key, member) in map {

@@ -1,7 +1,7 @@
 //! Names that give a secret away: of options, variables, headers and members. Does not know the values of secrets, nor the shapes of
 //! well-known credentials.
 
-/// What a secret is called that stands before the `@` of an address.
+/// Name of a secret in front of the `@` of an address.
 pub const ADDRESS_PASSWORD: &str = "user:password@";
 /// Parts of a name that mark its value as secret.
 const SECRET_PARTS: [&str; 9] = [
@@ -27,7 +27,7 @@ const OPEN: [&str; 9] = [
     "sessions_dir",
     "tokenizer",
 ];
-/// How a name ends of which the value can only be a secret.
+/// Suffixes that always mark a secret.
 const CERTAIN_ENDS: [&str; 7] = [
     "apikey",
     "passphrase",
@@ -57,7 +57,7 @@ const KEYS: [&str; 8] = [
     "secret",
     "signing",
 ];
-/// What is written in the place of a secret, or switches something.
+/// Words that are written instead of a secret, or that switch a feature.
 const NO_VALUES: [&str; 8] = [
     "default", "disabled", "enabled", "keychain", "keyring", "optional", "prompt", "required",
 ];
@@ -70,13 +70,13 @@ pub const SHORTEST_RANDOM: usize = 16;
 /// The most digits of what may be a count.
 const LONGEST_NUMBER: usize = 9;
 
-/// Whether a header, variable, option or member of that name is secret by its name.
+/// True if a header, variable, option or member with that name is secret by its name.
 pub fn names_a_secret(name: &str) -> bool {
     let lower = name.to_lowercase();
     !OPEN.contains(&name) && SECRET_PARTS.iter().any(|part| lower.contains(part))
 }
 
-/// Whether what is called so can only be a secret: `--api-key`, not `--keyboard`.
+/// True if the value of that name can only be a secret: `--api-key`, not `--keyboard`.
 pub fn is_certainly_secret(name: &str) -> bool {
     if name == ADDRESS_PASSWORD {
         return true;
@@ -95,7 +95,7 @@ pub fn is_certainly_secret(name: &str) -> bool {
     }
 }
 
-/// Whether a value only fills the place of a secret, names one, or is a path or a count.
+/// True if a value is a placeholder, names a secret, or is a path or a count.
 pub fn is_stand_in(value: &str) -> bool {
     let value = value.trim_matches(['"', '\'', '`']);
     let mut characters: Vec<char> = value.chars().collect();
@@ -123,7 +123,7 @@ pub fn is_stand_in(value: &str) -> bool {
         || lower.contains("xxxx")
 }
 
-/// Whether a text looks like a credential, not like words: letters and digits in one piece that is long.
+/// True if a text resembles a credential: it has a long piece that mixes letters and digits.
 pub fn looks_random(text: &str) -> bool {
     let mut pieces = text.split(|c: char| !c.is_ascii_alphanumeric());
     pieces.any(|piece| {
@@ -133,8 +133,8 @@ pub fn looks_random(text: &str) -> bool {
     })
 }
 
-/// What of an argument looks random and is nothing else: the whole of it, or what it gives to an option. A path, an address and the version of
-/// a package are none.
+/// Returns an argument, or the value it gives to an option, if it looks random as a whole. A path, an address or a package
+/// version does not.
 pub fn random_argument(argument: &str) -> Option<&str> {
     let value = argument
         .split_once('=')
@@ -144,7 +144,7 @@ pub fn random_argument(argument: &str) -> Option<&str> {
     is_random.then_some(value)
 }
 
-/// Whether a text has a word that names a secret, so that it hardly is one: `your-token`, not `argtokenlit`.
+/// True if a word of the text names a secret, so that the text is hardly one: `your-token`, not `argtokenlit`.
 fn is_of_a_name(text: &str) -> bool {
     let words = words_of(text);
     let mut words = words.iter().map(String::as_str);

@@ -11,11 +11,11 @@ use super::oauth_terms::{OAuthTerms, is_default};
 use super::{AGENT_PREFIX, AGENTS, OpenapiTerms, RestTerms, SandboxTerms, tool_filter};
 use crate::message::Digest;
 
-/// How a tool server is reached.
+/// The way to reach a tool server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerKind {
-    /// Agents: a call is a run of its own.
+    /// Agents: each call is a child run.
     Agents,
     /// Inside monolith.
     #[default]
@@ -42,11 +42,11 @@ pub(super) const BUILTIN: &str = "builtin";
 /// The origin of tools of the program that embeds monolith, and the name of their server.
 pub const HOST: &str = "host";
 
-/// What the names of tools of web services begin with (001 §6), and so those of their servers.
+/// Prefix of the tools of web services (001 §6), and of their servers' names.
 pub const REST_PREFIX: &str = "rest__";
 
 impl ServerKind {
-    /// Where the tools of a server of that name come from.
+    /// Returns the origin of the tools of the server with that name.
     #[must_use]
     pub fn origin(self, server: &str) -> String {
         match self {
@@ -59,7 +59,7 @@ impl ServerKind {
         }
     }
 
-    /// Where the author's file defines the server of that name.
+    /// Returns the place in the author's file that defines that server.
     #[must_use]
     pub fn place(self, server: &str) -> String {
         match self {
@@ -86,19 +86,19 @@ impl ServerKind {
         }
     }
 
-    /// Whether its tools are the author's own words: nothing else can change them, so there is nothing to pin.
+    /// True if the author alone defines its tools: nothing else can change them, so there is nothing to pin.
     #[must_use]
     pub const fn is_of_author(self) -> bool {
         matches!(self, Self::Agents | Self::Builtin | Self::Rest)
     }
 }
 
-/// What the author calls a web service.
+/// Returns the author's name for a web service.
 pub fn own_name(server: &str) -> &str {
     server.strip_prefix(REST_PREFIX).unwrap_or(server)
 }
 
-/// How a tool server at an address is reached.
+/// The protocol of a remote tool server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Remote {
     /// Streamable HTTP.
@@ -110,7 +110,7 @@ pub enum Remote {
 }
 
 impl Remote {
-    /// How the contract names it.
+    /// Returns its kind in the contract.
     #[must_use]
     pub const fn kind(self) -> ServerKind {
         match self {
@@ -121,20 +121,20 @@ impl Remote {
     }
 }
 
-/// What a server gets that asks for input during a call (MCP elicitation).
+/// The answer to a server that requests input during a call (MCP elicitation).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Elicitation {
     /// A refusal.
     #[default]
     Denied,
-    /// What a person enters, who is asked as for an approval.
+    /// A person's input, requested like an approval.
     Ask,
     /// The default of every field that has one; a refusal where a field that it needs has none.
     Defaults,
 }
 
-/// What a server may offer beside its tools.
+/// Server features besides tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Beside {
@@ -144,7 +144,7 @@ pub enum Beside {
     Prompts,
 }
 
-/// What a server is asked for a sign of life with, after a call to it timed out (001 §6).
+/// The request that probes a server after a call to it timed out (001 §6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthProbe {
@@ -155,14 +155,14 @@ pub enum HealthProbe {
     ListTools,
 }
 
-/// What an author grants a server and wants of it, beside how it is reached.
+/// The author's grants to a server and demands on it, apart from its transport.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct McpTerms {
-    /// What it gets that asks for input during a call.
+    /// Answer to its input requests during a call.
     pub elicitation: Elicitation,
-    /// What it is asked for a sign of life with.
+    /// Request that probes its health.
     pub health_probe: HealthProbe,
-    /// What of it is offered beside its tools.
+    /// Features it offers besides its tools.
     pub offers: Vec<Beside>,
     /// The folders that it is named where it asks for them (MCP roots).
     pub roots: Vec<String>,
@@ -176,26 +176,25 @@ pub struct McpTerms {
 pub struct ServerTerms {
     /// Arguments as the author wrote them.
     pub args: Vec<String>,
-    /// Whether bring-up reached it.
+    /// True if bring-up reached it.
     pub available: bool,
-    /// Names of the variables of which the values stand in its arguments, where it is started, in the place of `${NAME}`; left out
-    /// where there are none.
+    /// Names of the variables whose values replace `${NAME}` in its arguments when it starts; omitted if none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arg_variables: Vec<String>,
     /// The command as the author wrote it.
     pub command: Option<String>,
-    /// What it gets that asks for input during a call; left out where that is a refusal.
+    /// Answer to its input requests during a call; omitted if they are refused.
     #[serde(default, skip_serializing_if = "is_default")]
     pub elicitation: Elicitation,
     /// Names of environment variables handed to it; of tools inside monolith, to the commands of the shell.
     pub env_names: Vec<String>,
-    /// Which variables of monolith's own environment feed each of them; left out where none does.
+    /// Variables of monolith's own environment that feed each of them; omitted if none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env_variables: BTreeMap<String, Vec<String>>,
-    /// What of it is offered beside its tools; left out where that is nothing.
+    /// Features it offers besides its tools; omitted if none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<Beside>,
-    /// What is taken of a description of a web service; left out elsewhere.
+    /// Selection from the description of a web service; omitted elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openapi: Option<Box<OpenapiTerms>>,
     /// The pin that the author demands, where one is given.
@@ -203,16 +202,16 @@ pub struct ServerTerms {
     pub expected_pin: Option<Digest>,
     /// Names of headers sent to it.
     pub header_names: Vec<String>,
-    /// Which variables feed each of them; left out where none does.
+    /// Variables that feed each header; omitted if none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub header_variables: BTreeMap<String, Vec<String>>,
-    /// What it is asked for a sign of life with; left out where that is a ping.
+    /// Request that probes its health; omitted for a ping.
     #[serde(default, skip_serializing_if = "is_default")]
     pub health_probe: HealthProbe,
-    /// Where the built-in tool `http_get` may ask; left out where the contract has no such tool.
+    /// Terms for the requests of the built-in tool `http_get`; omitted if the contract has no such tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpGetTerms>,
-    /// How it is reached.
+    /// Kind of connection.
     pub kind: ServerKind,
     /// As what monolith comes to its authorization server; left out where nothing is said of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -223,7 +222,7 @@ pub struct ServerTerms {
     /// The queue that its calls wait in; left out where the contract has no queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// What it asks, if it is a request to a web service; left out elsewhere.
+    /// The request, if it is a request to a web service; omitted elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Box<RestTerms>>,
     /// The folders that it is named where it asks for them, as the author wrote them; left out where there are none.
@@ -232,16 +231,16 @@ pub struct ServerTerms {
     /// The model that it may have asked (MCP sampling), as `provider/model` or by its name alone; left out where it may have none asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<String>,
-    /// What confines the commands of the built-in shell, or the server, where its author says so; left out elsewhere.
+    /// Sandbox of the built-in shell's commands, or of the server if its author configures one; omitted elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxTerms>,
-    /// Whether the runs of one process that reach it in the same way share it; left out where they do.
+    /// True if runs in one process share it when they reach it the same way; omitted if true.
     #[serde(default = "shared_by_default", skip_serializing_if = "Clone::clone")]
     pub shared: bool,
-    /// Which of its tools are taken, by its own names; left out where all are.
+    /// Tools that the contract takes, by the server's own names; omitted if it takes all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_allowed: Option<Vec<String>>,
-    /// Which are not, whatever is allowed; left out where none is denied.
+    /// Tools to exclude, even if allowed; omitted if none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_denied: Vec<String>,
     /// Its address; of a query the names alone, and which of its values are arguments.
@@ -265,12 +264,12 @@ impl ServerTerms {
         }
     }
 
-    /// Whether the contract takes every tool of it.
+    /// True if the contract takes every tool of it.
     pub(super) const fn takes_all_tools(&self) -> bool {
         self.tools_allowed.is_none() && self.tools_denied.is_empty()
     }
 
-    /// Whether the contract takes the tool that the server calls so.
+    /// True if the contract takes the tool with that name on the server.
     pub(super) fn takes_tool(&self, tool: &str) -> bool {
         tool_filter::takes(self.tools_allowed.as_deref(), &self.tools_denied, tool)
     }

@@ -44,7 +44,7 @@ impl SessionTool {
 }
 
 impl ToolTerms {
-    /// Whether it is one of the session's own: it does no work and proves nothing.
+    /// True for the session's own tools: they do no work and prove nothing.
     #[must_use]
     pub fn is_of_session(&self) -> bool {
         self.origin == ORIGIN
@@ -52,7 +52,7 @@ impl ToolTerms {
 }
 
 impl Terms {
-    /// Which of the session's own tools that name is under this contract; none for every other name.
+    /// Returns the session's own tool with that name under this contract; `None` for any other name.
     #[must_use]
     pub fn session_tool(&self, name: &str) -> Option<SessionTool> {
         let offered = self.session_tools.iter().any(|tool| tool.name == name);
@@ -90,13 +90,13 @@ impl Terms {
         exposed.chain(own)
     }
 
-    /// The part of [`Self::offered_tools`] that the provider gets as tools of its own protocol.
+    /// Returns the part of [`Self::offered_tools`] that the provider gets as tools of its native protocol.
     pub fn native_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
         self.offered_tools(closing)
             .filter(|tool| self.is_native(tool))
     }
 
-    /// The part of [`Self::offered_to`] that the provider gets as tools of its own protocol.
+    /// Returns the part of [`Self::offered_to`] that the provider gets as tools of its native protocol.
     pub fn native_to(&self, target: usize, closing: bool) -> impl Iterator<Item = &ToolTerms> {
         let offered = self.offered_to(target, closing);
         offered.filter(|tool| self.is_native(tool))
@@ -127,8 +127,8 @@ impl Terms {
     }
 }
 
-/// What the report must be: as written, Markdown where nothing is. One beside another completion is kept, and
-/// PRECHECK refuses it.
+/// Returns the report's terms as written, with Markdown as the default. Terms under another completion are kept, and PRECHECK
+/// refuses them.
 pub(super) fn report_terms(
     given: &FinalReportSpec,
     completion: Completion,
@@ -223,7 +223,7 @@ fn define(
     }
 }
 
-/// What a definition of the session's own counts, its schema as its canonical text says it.
+/// Counts the tokens of a session tool's definition, with the schema as canonical text.
 pub(super) fn weight_of_session_tool(
     name: &str,
     description: &str,

@@ -105,7 +105,7 @@ impl ProviderType {
         }
     }
 
-    /// What its addresses mostly end in, such as `/v1`, where this one does not.
+    /// Returns the usual end of its addresses, such as `/v1`, if this one lacks it.
     #[must_use]
     pub fn lacking_end(self, address: &str) -> Option<&'static str> {
         let (_, usual) = self.usual_base_url()?.split_once("//")?;
@@ -116,7 +116,7 @@ impl ProviderType {
     }
 }
 
-/// What a level of reasoning is at a provider (001 §6).
+/// A provider's value for a level of reasoning (001 §6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ReasoningValue {
@@ -134,14 +134,14 @@ pub struct Sampling {
     pub caching: String,
     /// Tokens a response may have.
     pub max_output_tokens: u64,
-    /// Whether requests do not say so: the tokens are reserved all the same. Left out where they do.
+    /// True if requests omit `max_output_tokens`: the tokens are still reserved. Omitted if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub max_output_tokens_unsent: bool,
     /// `minimal`, `low`, `medium` or `high`.
     pub reasoning: Option<String>,
     /// Tokens for reasoning.
     pub reasoning_tokens: Option<u64>,
-    /// What the level is at this provider, where the author says; left out where not.
+    /// This provider's value for the level, if the author states one; omitted otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_value: Option<ReasoningValue>,
     /// At least 0.
@@ -151,7 +151,7 @@ pub struct Sampling {
     /// Texts that end a response; left out where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// Whether responses are streamed.
+    /// True if responses are streamed.
     pub stream: bool,
     /// 0 to 2.
     pub temperature: Option<f64>,
@@ -166,7 +166,7 @@ impl Sampling {
         (!self.max_output_tokens_unsent).then_some(self.max_output_tokens)
     }
 
-    /// Whether reasoning is switched off by a count of 0.
+    /// True if a count of 0 switches reasoning off.
     #[must_use]
     pub fn reasoning_off(&self) -> bool {
         self.reasoning_tokens == Some(0)
@@ -217,7 +217,7 @@ pub struct TargetTerms {
     pub context_window: u64,
     /// The model's name at the provider.
     pub model: String,
-    /// What identifies the weights: a file's hash, or provider and name for a remote model.
+    /// Identity of the weights: a file's hash, or provider and name for a remote model.
     pub model_fingerprint: String,
     /// The profile that describes the model.
     pub model_profile_id: String,
@@ -228,7 +228,7 @@ pub struct TargetTerms {
     pub provider: String,
     /// Parameters for this target.
     pub sampling: Sampling,
-    /// Whether it makes summaries and nothing else: no attempt goes to it. Such a target is the last one; left out where false.
+    /// True if it only makes summaries: no attempt uses it. Such a target is the last one; omitted if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summarizer: bool,
     /// Tokens of an embedded model's vocabulary; left out where it is not known.
@@ -237,7 +237,7 @@ pub struct TargetTerms {
 }
 
 impl TargetTerms {
-    /// Whether that is what it is called: `provider/model`, or the model's name alone.
+    /// True if `name` is its name: `provider/model`, or the model's name alone.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         let rest = name.strip_prefix(&self.provider);
@@ -246,14 +246,15 @@ impl TargetTerms {
     }
 }
 
-/// How a provider is reached; never a secret.
+/// The access to a provider; never a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderTerms {
     /// Name of the environment variable that holds the key; null where none is sent. Null, too, where the address is in a variable
     /// and the author names no key: then the usual one is sent, to a host of the provider's own.
     pub api_key_env: Option<String>,
-    /// Where it is, of a query the names alone; null for embedded and scripted providers, and where the address is in a variable.
+    /// Base URL, with only the names in its query; null for embedded and scripted providers, and if a variable holds the
+    /// address.
     pub base_url: Option<String>,
     /// Name of the environment variable that holds the address; left out where `base_url` is the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -262,7 +263,7 @@ pub struct ProviderTerms {
     pub file: Option<String>,
     /// Names of extra headers; their values are resolved when a request is sent.
     pub header_names: Vec<String>,
-    /// Which variables feed each of them; left out where none does.
+    /// Variables that feed each header; omitted if none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub header_variables: BTreeMap<String, Vec<String>>,
     /// Members of every request, as the author's JSON text; left out where there are none.
@@ -279,8 +280,8 @@ pub struct ProviderTerms {
     pub tools_denied: Vec<String>,
 }
 
-/// How a model writes calls into its text, where it has none of its own on the wire. Data of model profiles; the adapter
-/// that a target is given names it.
+/// The format of calls in a model's text, for models without native calls on the wire. Data of model profiles; the adapter
+/// given to a target names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TextProfile {
@@ -313,7 +314,7 @@ impl TextProfile {
     /// Every profile.
     pub const ALL: [Self; 3] = [Self::Hermes, Self::Llama3, Self::Qwen];
 
-    /// Whether calls are between `<tool_call>` tags: the form that the token gate's grammar writes.
+    /// True if `<tool_call>` tags enclose the calls: the form that the token gate's grammar writes.
     #[must_use]
     pub const fn is_tagged(self) -> bool {
         matches!(self, Self::Hermes | Self::Qwen)

@@ -18,7 +18,7 @@ pub const CONTRACT_FORMAT: &str = "monolith-contract/1";
 /// The version of the machine's decisions that this build implements.
 pub const SEMANTICS_VERSION: u32 = 1;
 
-/// Whether the run must, may or must not call tools (002 §4.1).
+/// The obligation to call tools: the run must, may or must not (002 §4.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolPolicy {
@@ -41,7 +41,7 @@ pub enum Page {
     Code,
 }
 
-/// What ends a run well (semantics §2).
+/// The successful end of a run (semantics §2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
@@ -52,7 +52,7 @@ pub enum Completion {
     FinalReport,
 }
 
-/// Which executed calls prove that a tool was used under `required`.
+/// The executed calls that prove tool use under `required`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolProof {
@@ -65,7 +65,7 @@ pub enum ToolProof {
     Lineage,
 }
 
-/// How calls travel between model and adapter (000 §11).
+/// The transport of calls between model and adapter (000 §11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolTransport {
@@ -88,7 +88,7 @@ pub struct ContextBudget {
     pub context_window: u64,
     /// Share of the window above which the closing turn begins; 0 to 1.
     pub force_synthesis_at_ratio: f64,
-    /// What at least must be left for the loop to be worth starting.
+    /// Minimum number of tokens that must remain to start the loop.
     pub minimum_loop_margin: u64,
     /// Reserved for the final answer.
     pub reserved_synthesis: u64,
@@ -111,7 +111,7 @@ impl ContextBudget {
     }
 }
 
-/// What a tool result may weigh in the conversation (002 §4.1).
+/// Limits on a tool result in the conversation (002 §4.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolOutputBudget {
@@ -139,7 +139,7 @@ pub struct CallLimits {
 pub struct CycleException {
     /// The first tool of the pair.
     pub from: String,
-    /// How often the pair may occur in the run.
+    /// Maximum occurrences of the pair in the run.
     pub max: u64,
     /// The second tool of the pair.
     pub to: String,
@@ -153,7 +153,7 @@ pub struct ContractMetadata {
     pub cycle_exceptions: Vec<CycleException>,
 }
 
-/// Why the resolver chose a policy.
+/// The reason for the resolver's policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grounds {
@@ -174,7 +174,7 @@ pub enum Grounds {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecision {
-    /// Why.
+    /// Reason.
     pub grounds: Grounds,
     /// The chosen policy.
     pub policy: ToolPolicy,
@@ -204,7 +204,7 @@ impl QueueTerms {
 pub struct ToolTerms {
     /// The tool's own hints, as its server gave them.
     pub annotations: serde_json::Value,
-    /// What it says of itself.
+    /// Its own description.
     pub description: String,
     /// JSON Schema of its arguments.
     pub input_schema: serde_json::Value,
@@ -224,7 +224,7 @@ pub struct ToolTerms {
 #[serde(deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "002 §4.1 names each of them as a flag of its own"
+    reason = "002 §4.1 names each of them as a separate flag"
 )]
 pub struct Terms {
     /// Version of the adapter of the first target.
@@ -240,23 +240,23 @@ pub struct Terms {
     /// Rules about calls before they start, the first that fits first; left out where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approval: Vec<ApprovalRule>,
-    /// How long an approval may be waited for.
+    /// Maximum wait for an approval.
     pub approval_timeout_ms: u64,
     /// Public keys, as `NAME+ID+BASE64`, of those whose answers count; left out where every answer does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
     /// A signed checkpoint is written at least every so many entries.
     pub checkpoint_every: u64,
-    /// What ends the run well.
+    /// Successful end of the run.
     pub completion: Completion,
     /// Context accounting limits.
     pub context_budget: ContextBudget,
     /// Ordered pairs of tool names that may not follow each other.
     pub cycle_forbid: Vec<(String, String)>,
-    /// Where the run stands in a tree of delegated runs; left out where it neither delegates nor was delegated.
+    /// Place of the run in a tree of delegated runs; omitted if it neither delegates nor was delegated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegation: Option<DelegationTerms>,
-    /// What the final report must be; exactly where `completion` is `final_report`.
+    /// Requirements on the final report; present exactly if `completion` is `final_report`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_report: Option<FinalReportTerms>,
     /// Flows of data that need a person, or may not be; left out where there is none.
@@ -270,7 +270,7 @@ pub struct Terms {
     pub grammar_profile: Option<String>,
     /// Exposed names of tools that may be run again with the same idempotency key.
     pub idempotent: Vec<String>,
-    /// How results of tools are labelled; left out where kinds of tools say enough.
+    /// Labels for tool results; omitted if kinds of tools say enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<LabelRule>,
     /// Time without a chunk after which an inference has failed.
@@ -285,13 +285,13 @@ pub struct Terms {
     pub max_cost_micro_usd: Option<BigCount>,
     /// Format retries of the run, never refilled.
     pub max_format_retries: u32,
-    /// How often the same call with the same arguments may be made in the run.
+    /// Maximum number of calls in the run with the same tool and the same arguments.
     pub max_identical_calls: Option<u64>,
     /// Inferences of the run.
     pub max_inferences: u64,
     /// Consecutive turns of which every call was refused for its name or its arguments.
     pub max_invalid_turns: u32,
-    /// How often the run may be resumed after a crash.
+    /// Maximum number of resumes after a crash.
     pub max_resumes: u32,
     /// Tokens of the run: input, output and cache reads of every attempt.
     pub max_tokens_consumed: BigCount,
@@ -308,16 +308,16 @@ pub struct Terms {
     pub model_profiles: Vec<ModelProfile>,
     /// The page the request came from.
     pub page: Option<Page>,
-    /// Whether adjacent calls named in `parallel_safe` may run together.
+    /// True if adjacent calls named in `parallel_safe` may run together.
     pub parallel_tool_calls: bool,
     /// Exposed names of tools that may run beside each other.
     pub parallel_safe: Vec<String>,
     /// The contract of the run that delegated, where one did.
     #[schemars(with = "Option<HexDigest>")]
     pub parent_contract_hash: Option<Digest>,
-    /// How `tool_policy` was chosen.
+    /// Origin of `tool_policy`.
     pub policy_decision: PolicyDecision,
-    /// What models cost; left out where the author says nothing of it.
+    /// Prices of models; omitted if the author states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PriceTable>,
     /// Providers by name.
@@ -325,7 +325,7 @@ pub struct Terms {
     /// Queues of calls by name; left out where there is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, QueueTerms>,
-    /// What is taken out of the transcript beside what always is; left out where the author asks for nothing.
+    /// Additional redaction of the transcript, besides the built-in redaction; omitted if the author asks for none.
     #[serde(default, skip_serializing_if = "RedactionTerms::is_empty")]
     pub redact: RedactionTerms,
     /// Exposed names of tools whose calls wait for an approval.
@@ -337,29 +337,29 @@ pub struct Terms {
     /// The session's own tools, sorted by name; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub session_tools: Vec<ToolTerms>,
-    /// Whether a call may start while its message is still streaming.
+    /// True if a call may start while its message is still streaming.
     pub speculative_exec: bool,
     /// Time for one turn, waits included.
     pub step_timeout_ms: u64,
-    /// Whether nothing is repaired and any fault of form rejects the whole message.
+    /// True if nothing is repaired and any format error rejects the whole message.
     pub strict_mode: bool,
     /// The system prompt, unexpanded.
     pub system: String,
     /// Models to ask, in the order of attempts.
     pub targets: Vec<TargetTerms>,
-    /// Whether text is held back until a call has been validated (Invariant F).
+    /// True if text is withheld until a call has been validated (Invariant F).
     pub token_gate: bool,
     /// Tokenizer that estimates are made with; null is bytes / 4.
     pub tokenizer: Option<String>,
-    /// What a tool result may weigh.
+    /// Limits on a tool result.
     pub tool_output_budget: ToolOutputBudget,
-    /// Whether the run must, may or must not call tools.
+    /// Obligation to call tools: must, may or must not.
     pub tool_policy: ToolPolicy,
-    /// Which executed calls count as proof.
+    /// Executed calls that count as proof.
     pub tool_proof: ToolProof,
     /// Time for one call.
     pub tool_timeout_ms: u64,
-    /// How calls travel.
+    /// Transport of calls.
     pub tool_transport: ToolTransport,
     /// Every tool the servers offered, sorted by name.
     pub tools: Vec<ToolTerms>,
@@ -368,7 +368,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// How many of the targets attempts go to: all but the one that only makes summaries.
+    /// Counts the targets for attempts: all except the one that only makes summaries.
     #[must_use]
     pub fn attempt_targets(&self) -> usize {
         self.targets
@@ -404,7 +404,7 @@ impl Terms {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// Whether `allowed_tools` lets that exposed name be called.
+    /// True if `allowed_tools` permits calls of that exposed name.
     #[must_use]
     pub fn allows(&self, name: &str) -> bool {
         self.allowed_tools
@@ -412,7 +412,7 @@ impl Terms {
             .is_none_or(|allowed| allowed.iter().any(|a| a == name))
     }
 
-    /// Whether a grammar may have to keep a model from talking instead of acting: the token gate (semantics §7).
+    /// True if a grammar may have to keep a model from talking instead of acting: the token gate (semantics §7).
     #[must_use]
     pub fn needs_grammar(&self) -> bool {
         self.token_gate && self.tool_policy == ToolPolicy::Required

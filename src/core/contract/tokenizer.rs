@@ -9,14 +9,14 @@ use super::Terms;
 pub enum Tokenizer {
     /// OpenAI's encoder of GPT-4 and GPT-3.5.
     Cl100kBase,
-    /// What the file of an embedded model says: its own vocabulary.
+    /// The vocabulary in the file of an embedded model.
     Model,
     /// OpenAI's encoder of GPT-4o and everything since.
     O200kBase,
 }
 
-/// The families of models whose encoder its maker has published (tiktoken 0.14, `model.py`), by their names: a family's own, or one
-/// that goes on behind a `-`. That of gpt-oss differs in its control tokens alone, which are never counted as such.
+/// Model families with a published encoder (tiktoken 0.14, `model.py`), by name. A model has the family's name, or that name
+/// continued with a `-`. The gpt-oss encoder differs only in control tokens, which are never counted as such.
 const FAMILIES: [(Tokenizer, &[&str]); 2] = [
     (
         Tokenizer::O200kBase,
@@ -43,7 +43,7 @@ impl Tokenizer {
     /// Every one, sorted by id.
     pub const ALL: [Self; 3] = [Self::Cl100kBase, Self::Model, Self::O200kBase];
 
-    /// What contracts call it.
+    /// Returns its id in contracts.
     pub const fn id(self) -> &'static str {
         match self {
             Self::Cl100kBase => "cl100k_base/1",
@@ -83,7 +83,7 @@ impl Tokenizer {
     }
 }
 
-/// What counts the tokens of a contract's texts.
+/// The token counting of a contract's texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counting {
     tokenizer: Option<String>,
@@ -92,7 +92,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Whether a text has as many tokens with the one as with the other. A file that is not known is no other one.
+    /// True if both count the same number of tokens in any text. An unknown file does not count as different.
     pub fn is_like(&self, other: &Self) -> bool {
         let other_file = self.vocabulary.is_some()
             && other.vocabulary.is_some()
@@ -102,7 +102,7 @@ impl Counting {
 }
 
 impl Terms {
-    /// What counts the tokens of this contract's texts.
+    /// Returns the token counting of this contract's texts.
     pub fn counting(&self) -> Counting {
         let of_file = self.tokenizer.as_deref() == Some(Tokenizer::Model.id());
         let prints = self.targets.iter().map(|target| &target.model_fingerprint);
@@ -115,7 +115,7 @@ impl Terms {
     }
 }
 
-/// Why no build can count with a contract's tokenizer.
+/// Returns why no build can count with a contract's tokenizer.
 pub(super) fn tokenizer_fault(terms: &Terms, some_local: bool) -> Option<String> {
     let name = terms.tokenizer.as_deref()?;
     match Tokenizer::by_id(name) {

@@ -1,24 +1,24 @@
-//! Which of a server's tools a contract takes (001 §6). Does not know what a server offers.
+//! The selection of a server's tools in a contract (001 §6). Does not know what a server offers.
 
 /// Words that mean every tool.
 const ALL: [&str; 2] = ["*", "any"];
 
-/// Which of a server's tools a contract takes, by the server's own names for them.
+/// A contract's selection of a server's tools, by the server's own names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolFilter {
-    /// Those that are taken; every tool where there is no list.
+    /// Tools to take; every tool if there is no list.
     pub allowed: Option<Vec<String>>,
-    /// Those that are not, whatever `allowed` says.
+    /// Tools to leave out, whatever `allowed` says.
     pub denied: Vec<String>,
 }
 
-/// Whether a tool of that name is taken. Case does not count, and `*` and `any` mean every tool; a tool that is in both lists is not
-/// taken.
+/// True if the lists take a tool of that name. Case does not matter, and `*` and `any` mean every tool; a tool in both lists is
+/// not taken.
 pub(super) fn takes(allowed: Option<&[String]>, denied: &[String], tool: &str) -> bool {
     allowed.is_none_or(|allowed| names(allowed, tool)) && !names(denied, tool)
 }
 
-/// Whether a list names every tool.
+/// True if a name means every tool.
 pub(super) fn is_wildcard(name: &str) -> bool {
     ALL.iter().any(|all| name.eq_ignore_ascii_case(all))
 }

@@ -1,5 +1,5 @@
-//! What a contract says of the flow from and to a tool: the labels of its results, whether it may send or change something, which rules are about it. Knows
-//! no run.
+//! The contract's terms for data flow from and to a tool: the labels of its results, its ability to send or change something,
+//! and the rules about it. Knows no run.
 
 use std::collections::BTreeSet;
 
@@ -71,15 +71,15 @@ impl Terms {
         }
     }
 
-    /// Whether a call of the tool may carry data away: its pinned annotations do not say `openWorldHint: false`. Of the built-in shell its
-    /// sandbox says it: what it may reach is the contract's, and no pin has it.
+    /// True if a call of the tool may send data out: its pinned annotations lack `openWorldHint: false`. For the built-in shell
+    /// the sandbox decides: the contract sets its reach, and no pin covers that.
     #[must_use]
     pub(crate) fn may_send(&self, tool: &str) -> bool {
         let pinned = self.tool(tool);
         if tool == SHELL && pinned.is_some_and(|tool| tool.origin == BUILTIN) {
             let server = self.servers.get(BUILTIN);
             let sandbox = server.and_then(|server| server.sandbox.as_ref());
-            // A daemon behind a socket may send what it is told.
+            // A daemon behind a socket may send what it receives.
             return sandbox.is_none_or(|sandbox| {
                 !sandbox.confined || sandbox.network || !sandbox.sockets.is_empty()
             });
@@ -88,7 +88,7 @@ impl Terms {
         hint.and_then(serde_json::Value::as_bool) != Some(false)
     }
 
-    /// Whether the tool is a server's whose pinned annotations do not say `readOnlyHint: true`. What it changes is not recorded.
+    /// True if it is a server's tool whose pinned annotations lack `readOnlyHint: true`. Its changes are not recorded.
     #[must_use]
     pub(crate) fn may_change(&self, tool: &str) -> bool {
         self.tool(tool).is_some_and(|tool| {
@@ -97,7 +97,7 @@ impl Terms {
         })
     }
 
-    /// Whether a rule of `flow` is about calls of the tool.
+    /// True if a rule of `flow` applies to calls of the tool.
     #[must_use]
     pub(crate) fn flow_reaches(&self, rule: &FlowRule, tool: &str) -> bool {
         match &rule.to {

@@ -1,6 +1,6 @@
 //! Patterns of tool names, as rules about calls have them. Does not know which tools there are.
 
-/// Whether a pattern takes a name: `*` stands for any characters, none included, and everything else for itself.
+/// True if a pattern matches a name: `*` matches any characters, even none; everything else matches itself.
 ///
 /// Names are compared byte for byte, as calls are: a pattern takes no name that differs in case.
 #[must_use]
@@ -24,7 +24,7 @@ pub(crate) fn pattern_takes(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Whether the first pattern takes every name that the second takes.
+/// True if the first pattern matches every name that the second matches.
 ///
 /// The second is read as a name: its `*` can only have been taken by one of the first, which then takes whatever may stand there.
 #[must_use]
@@ -32,7 +32,7 @@ pub(crate) fn pattern_covers(first: &str, second: &str) -> bool {
     pattern_takes(first, second)
 }
 
-/// Whether a text is a pattern and no name.
+/// True if a text is a pattern, not a name.
 #[must_use]
 pub(crate) fn is_pattern(text: &str) -> bool {
     text.contains('*')

@@ -1,4 +1,4 @@
-//! A schema whose keywords hold for values of their own type alone. Judges no value.
+//! A schema whose keywords accept only values of the keyword's type. Judges no value.
 //!
 //! JSON Schema passes a keyword over where the value has another type: `pattern` says nothing of a number. A rule that allows calls
 //! means the opposite: what its keyword cannot look at it does not allow.

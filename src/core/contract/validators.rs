@@ -20,9 +20,9 @@ pub struct Validators {
     /// The schemas of the rules of `approval`; `None` of a rule about all arguments, or with a schema that does not compile.
     approval: Vec<Option<Arc<CompiledRule>>>,
     by_tool: BTreeMap<String, Arc<Compiled>>,
-    /// Why the schemas of the others cannot be used, with their pins.
+    /// Reasons why the other schemas are unusable, with their pins.
     faults: BTreeMap<String, (Digest, SchemaFault)>,
-    /// What judges a final report in JSON, where the contract has a schema that compiles.
+    /// Validator of a final report in JSON, if the contract has a schema that compiles.
     report: Option<Arc<Compiled>>,
 }
 
@@ -133,7 +133,7 @@ impl Validators {
         self.approval.get(usize::try_from(rule).ok()?)?.as_deref()
     }
 
-    /// What judges a final report alone.
+    /// Compiles only the final report's schema.
     #[cfg(test)]
     pub(super) fn of_report(terms: &FinalReportTerms) -> Result<Self, SchemaFault> {
         match terms.schema.as_ref().and_then(Self::fault_of) {
@@ -145,7 +145,7 @@ impl Validators {
         }
     }
 
-    /// Why a tool's schema cannot be used; None if it can. Compiles it only where that is not known here.
+    /// Returns why a tool's schema is unusable; `None` if it is usable. Compiles it only if that is not known here.
     pub(super) fn fault(&self, tool: &ToolTerms) -> Option<SchemaFault> {
         let compiled = self.by_tool.get(&tool.name);
         if compiled.is_some_and(|compiled| compiled.pin == tool.pin) {
@@ -157,7 +157,7 @@ impl Validators {
         }
     }
 
-    /// Why a schema cannot be used; None if it can.
+    /// Returns why a schema is unusable, or `None`.
     pub(super) fn fault_of(schema: &Value) -> Option<SchemaFault> {
         Compiled::of(schema, Digest::ZERO).err()
     }
@@ -166,7 +166,7 @@ impl Validators {
 /// Checks a task that is to be JSON, against its schema where there is one.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The flaw.
 pub fn check_input(schema: Option<&Value>, task: &str) -> Result<(), String> {
     let value = rounded_value(task).map_err(|fault| format!("the task is to be JSON: {fault}"))?;
     let Some(schema) = schema else {
@@ -199,7 +199,7 @@ impl fmt::Debug for Validators {
     }
 }
 
-/// None if the contract has no schema, or one that does not compile: PRECHECK refuses that.
+/// Compiles the report's schema; `None` if there is none, or if it does not compile: PRECHECK refuses that.
 fn compile_report(terms: &FinalReportTerms) -> Option<Arc<Compiled>> {
     let compiled = Compiled::of(terms.schema.as_ref()?, Digest::ZERO);
     compiled.ok().map(Arc::new)

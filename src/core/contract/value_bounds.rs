@@ -11,13 +11,13 @@ const MAX_STEPS: u64 = 1 << 25;
 pub(crate) struct StepsLeft(u64);
 
 impl StepsLeft {
-    /// Nothing of the message was checked yet.
+    /// The full budget of a message.
     pub(crate) const WHOLE: Self = Self(MAX_STEPS);
 }
-/// How many steps of a regular expression one look at a place counts for.
+/// Number of regular expression steps that count as one look at a place.
 const STEPS_PER_LOOK: u64 = 4;
 
-/// How large a value may be that is checked against a schema.
+/// Maximum size of a value that is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ValueBounds {
     /// So that no place of it is looked at more than a few thousand times.
@@ -62,7 +62,7 @@ impl ValueBounds {
     }
 }
 
-/// What a value amounts to.
+/// The size of a value.
 #[derive(Default)]
 struct Size {
     /// Bytes of its texts and keys.
@@ -105,7 +105,7 @@ impl Size {
 const MAX_BYTES: usize = 4096;
 /// The most states of one: an honest one has a few hundred.
 const MAX_STATES: u64 = 8192;
-/// How deeply its groups may nest.
+/// Maximum nesting of its groups.
 const MAX_DEPTH: u32 = 64;
 
 /// About how many states the automaton of a regular expression has: no byte of a text costs more steps than that.

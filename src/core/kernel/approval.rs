@@ -1,5 +1,5 @@
-//! What a person is asked while EXECUTE rests: whether a call may be made, and what the server of a call asks for (semantics §6). Asks
-//! no one.
+//! The questions to a person while EXECUTE rests: the approval of a call, and the input that a call's server requests
+//! (semantics §6). Asks no one.
 
 use super::batch::{Batch, BatchCall, Settled, Slot};
 use super::edges::{FromExecute, Reply};
@@ -54,8 +54,8 @@ impl Machine {
         self.refused(batch, outbox, ("denied", reason))
     }
 
-    /// A person has answered: starts the call that was approved, or goes on with the one whose server asked. `None` if nothing may be
-    /// started any more: then the call is settled.
+    /// Handles a person's answer: starts the approved call, or continues the call whose server asked. Returns `None` if nothing
+    /// may start any more: the call is then settled.
     fn answered(
         &mut self,
         call: &mut BatchCall<Slot>,
@@ -107,7 +107,7 @@ impl Machine {
         })
     }
 
-    /// No person allowed what was asked: the call is not made, or goes on without what its server asked for.
+    /// Handles a question that no person allowed: the call is not made, or continues without the input for its server.
     pub(super) fn refused(
         &mut self,
         batch: &mut Batch,

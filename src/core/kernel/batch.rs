@@ -8,7 +8,7 @@ use crate::message::{
     CallSeq, Digest, InferenceSeq, InputQuestion, SamplingRequest, ToolEnvelope, ToolInvocation,
 };
 
-/// What became of a call that needs nothing more.
+/// The end of a call that needs nothing more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
     /// Answered by monolith; never started, or its effect is unknown.
@@ -27,18 +27,18 @@ pub(super) enum Settled {
     Failed { call: CallSeq, end: FailedEnd },
 }
 
-/// What the model is shown of a result.
+/// The part of a result that the model sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     /// The result, cut where it is too large.
     Cut,
-    /// Nothing of it: it did not fit the context.
+    /// No part of it: it did not fit the context.
     Nothing,
     /// A summary.
     Summary { text: String, tokens: u64 },
 }
 
-/// How a call ended without a valid envelope.
+/// The end of a call without a valid envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FailedEnd {
     Malformed,
@@ -50,7 +50,7 @@ pub(super) enum FailedEnd {
     RestartFailed,
 }
 
-/// Where one call of the message stands while EXECUTE goes on.
+/// The progress of one call of the message during EXECUTE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     Settled(Settled),
@@ -116,12 +116,12 @@ impl From<FailedReason> for Settled {
     }
 }
 
-/// Where a call stands in a container of calls.
+/// The place of a call in a container of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     /// The container's id.
     pub(super) container: String,
-    /// What the model calls it there.
+    /// The model's name for it there.
     pub(super) label: String,
 }
 
@@ -130,11 +130,11 @@ pub(super) struct Part {
 pub(super) struct BatchCall<S> {
     pub(super) invocation: ToolInvocation,
     pub(super) arguments_hash: Digest,
-    /// What it holds of its run, where it is a call of an agent.
+    /// State of its run, if it calls an agent.
     pub(super) delegated: Option<Box<Delegated>>,
-    /// What it goes on with, once its server had an answer.
+    /// Input to continue with, once its server had an answer.
     pub(super) input: Option<Box<GivenInput>>,
-    /// How often its server has asked a person.
+    /// Number of its server's questions to a person.
     pub(super) questions: u32,
     /// The entry that records its result; 0 before.
     pub(super) returned_in: u64,
@@ -177,12 +177,12 @@ impl BatchCall<Slot> {
         None
     }
 
-    /// Whether its server waits for a person.
+    /// True if its server waits for a person.
     pub(super) const fn asks_for_input(&self) -> bool {
         matches!(self.slot, Slot::Asking { .. })
     }
 
-    /// What a person is asked about it now, where one is.
+    /// Returns the current question to a person about it, if any.
     pub(super) fn question(&self) -> Option<CallOrder> {
         match &self.slot {
             Slot::Awaiting(call, by) => Some(CallOrder {
@@ -236,20 +236,20 @@ impl BatchCall<Slot> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) calls: Vec<BatchCall<Slot>>,
-    /// Whether the run is to end, and nothing but the ends of runs below it is waited for.
+    /// True if the run is to end and waits only for the ends of child runs.
     pub(super) ending: bool,
-    /// What each call of an agent gets, where its file states nothing.
+    /// Share of each agent call whose file states none.
     pub(super) share: Share,
     /// Inferences whose servers did not wait for the answer, each with the bytes of its prompt. What they use counts, so each is waited
     /// for.
     pub(super) unwanted: Vec<(InferenceSeq, u64)>,
 }
 
-/// The calls of one message once nothing of it goes on, in the message's order.
+/// The calls of one message, in its order, once none of them is in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ended {
     pub(super) calls: Vec<BatchCall<Settled>>,
-    /// Whether EXECUTE was left before they had ended by themselves.
+    /// True if EXECUTE was left before they had ended by themselves.
     pub(super) cut_short: bool,
 }
 
@@ -263,16 +263,16 @@ impl Batch {
         self.calls.iter().filter_map(BatchCall::running)
     }
 
-    /// Those of them that are agents'.
+    /// Returns the running calls of agents.
     pub(super) fn delegations(&self) -> impl Iterator<Item = CallSeq> {
         let granted = self.calls.iter().filter(|call| call.grant().is_some());
         granted.filter_map(BatchCall::running)
     }
 
-    /// Those of them, and those that ask a person, whose result ends with the process: nothing else could bring it.
+    /// Returns the running calls and the asking ones whose result ends with the process: nothing else could bring it.
     pub(super) fn bound_calls(&self) -> impl Iterator<Item = CallSeq> {
         self.calls.iter().filter_map(|call| match &call.slot {
-            // A run of its own is gone on with.
+            // A child run is resumed.
             Slot::Running(_) if call.grant().is_some() => None,
             Slot::Running(seq) => Some(*seq),
             Slot::Asking { call, asked } if asked.resume.is_none() => Some(*call),
@@ -338,7 +338,7 @@ impl Batch {
             .find(|c| matches!(c.slot, Slot::Awaiting(..) | Slot::Asking { .. }))
     }
 
-    /// What a person is asked to answer.
+    /// Returns the open question to a person.
     pub(super) fn awaited(&self) -> Option<CallOrder> {
         self.calls.iter().find_map(BatchCall::question)
     }
@@ -354,7 +354,7 @@ impl Batch {
             .then_some(question)
     }
 
-    /// Whether a person is asked about one of them.
+    /// True if a person is asked about one of them.
     pub(super) fn is_asking(&self) -> bool {
         let asks = |c: &BatchCall<Slot>| matches!(c.slot, Slot::Awaiting(..) | Slot::Asking { .. });
         self.calls.iter().any(asks)
@@ -385,7 +385,7 @@ impl Batch {
         for call in &mut self.calls {
             match &call.slot {
                 Slot::Pending(_) | Slot::ToAsk(..) | Slot::Awaiting(..) | Slot::Approved(_) => {
-                    // What goes on with an answer was started before.
+                    // A call that continues with an answer was started before.
                     let reason = match call.input {
                         Some(_) => &FailedReason::EffectUnknown,
                         None => reason,
@@ -410,7 +410,7 @@ impl Batch {
         }
     }
 
-    /// Whether something that was begun has not ended: a call, a summary of its result, or what its server wants a model to be asked.
+    /// True if something started and has not ended: a call, a summary of its result, or a model request by its server.
     pub(super) fn is_busy(&self) -> bool {
         self.is_running() || self.inferences().next().is_some()
     }
@@ -441,7 +441,7 @@ impl Batch {
         false
     }
 
-    /// The calls, taken out, where nothing of them goes on.
+    /// Takes out the calls once none of them is in progress.
     pub(super) fn settled(&mut self) -> Option<Ended> {
         if !self.unwanted.is_empty() {
             return None;
@@ -481,7 +481,7 @@ impl Batch {
     }
 }
 
-/// What a call comes to that is given up.
+/// Returns the result of a call that is given up.
 fn given_up(slot: Slot) -> Settled {
     match slot {
         Slot::Settled(settled) => settled,

@@ -9,7 +9,7 @@ pub struct BringUpFault {
     /// The cause, where it has a remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<BringUpCause>,
-    /// What the system or the server said, or what differs; at most 2,048 bytes.
+    /// Message of the system or the server, or the difference; at most 2,048 bytes.
     pub detail: String,
     /// Scopes that a login has to ask for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

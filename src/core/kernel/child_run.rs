@@ -14,14 +14,14 @@ use crate::message::{Digest, RunId};
 pub struct ChildEnd {
     /// Cost, that of the runs below it included, in millionths of a US dollar.
     pub cost_micro_usd: u64,
-    /// How many entries it has.
+    /// Number of its entries.
     pub entries: u64,
     /// The hash of the last one.
     pub head: Digest,
     /// The labels of all that its model was shown, child runs included: `trusted` where there are none, left out where they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeSet<Label>>,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Its name.
     pub run_id: RunId,
@@ -38,10 +38,10 @@ impl ChildEnd {
     }
 }
 
-/// What the call of an agent holds while its message is dealt with.
+/// The state of an agent call while its message is processed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delegated {
-    /// What its run was given; `None` if none was begun.
+    /// The grant of its run; `None` if no run was started.
     pub(super) grant: Option<DelegationGrant>,
     /// The labels of its report, once it has returned.
     pub(super) labels: BTreeSet<Label>,
@@ -49,7 +49,7 @@ pub(super) struct Delegated {
     pub(super) tools_ok: u64,
 }
 
-/// What each call of an agent gets of one message, where its file states nothing.
+/// The share of one message's agent calls whose file states none, for each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) cost_micro_usd: Option<u64>,

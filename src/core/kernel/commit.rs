@@ -10,9 +10,9 @@ use super::turn::{Failure, Turn};
 use super::{ClosingReason, Outcome, Predicate, PredicateName};
 use crate::message::exact_sum;
 
-/// What a decision came to.
+/// The result of a decision.
 pub(super) enum Carried {
-    /// The run goes on, and waits for this.
+    /// The run continues and waits for this.
     On(Awaited),
     /// The run is over.
     Out(Outcome),
@@ -117,12 +117,12 @@ impl Machine {
     }
 }
 
-/// What COMMIT decides.
+/// A decision of COMMIT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// The run ends.
     End(Ending),
-    /// The run goes on.
+    /// The run continues.
     Continue { predicate: Predicate, next: Next },
 }
 
@@ -149,7 +149,7 @@ impl From<Ending> for Decision {
     }
 }
 
-/// How a run goes on.
+/// The next step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The same attempt again: its inference was lost.

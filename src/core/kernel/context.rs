@@ -37,7 +37,7 @@ impl ContextLedger {
     }
 }
 
-/// Tokens of the definitions that a request to a target carries: in the closing turn none but that of the final report.
+/// Counts the tokens of the definitions in a request to a target: in the closing turn only the final report's.
 pub(super) fn schema_tokens(terms: &Terms, target: usize, closing: bool) -> u64 {
     terms
         .offered_to(target, closing)
@@ -68,7 +68,7 @@ pub(super) fn smallest(terms: &Terms, lineup: Lineup<'_>, closing: bool) -> (usi
     smallest.map_or((0, u64::MAX), |target| (target, limit(terms, target)))
 }
 
-/// What the projection may not pass by the forced-synthesis ratio: floor(ratio × window).
+/// Returns the limit of the projection by the forced-synthesis ratio: floor(ratio × window).
 pub(super) fn ratio_threshold(terms: &Terms) -> u64 {
     let window = u128::from(terms.context_budget.context_window);
     let threshold = u128::from(terms.context_budget.ratio_ppm()) * window / 1_000_000;

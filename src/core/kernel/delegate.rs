@@ -37,12 +37,12 @@ impl Machine {
         self.contract.agents.get(tool)
     }
 
-    /// What a call of a tool of that name begins with.
+    /// Returns the initial state of an agent call to that tool.
     pub(super) fn delegated(&self, tool: &str) -> Option<Box<Delegated>> {
         self.agent(tool).map(|_| Box::default())
     }
 
-    /// Why an agent may not be delegated to at all, wherever it is called (INV-DT-001, INV-DT-002).
+    /// Returns why an agent must not be delegated to at all, wherever it is called (INV-DT-001, INV-DT-002).
     pub(super) fn delegation_fault(&self, tool: &str) -> Option<FailedReason> {
         let agent = self.agent(tool)?;
         let stands = self.contract.delegation.as_ref()?;
@@ -137,7 +137,8 @@ impl Machine {
         true
     }
 
-    /// What each agent call of these gets where its file states nothing: an equal part of what is left, half of it where there is one.
+    /// Returns the share of each agent call whose file states none: an equal part of what is left, or half of it for a single
+    /// call.
     pub(super) fn share_among(&self, calls: &[BatchCall<Slot>]) -> Share {
         let waits = |call: &&BatchCall<Slot>| {
             call.delegated.is_some() && matches!(call.slot, Slot::Pending(_) | Slot::ToAsk(..))
@@ -153,7 +154,7 @@ impl Machine {
         }
     }
 
-    /// What the run of an agent call may use, where that is enough to begin it.
+    /// Returns the grant of an agent call's run, if that is enough to start it.
     fn granted(
         &self,
         call: &BatchCall<Slot>,
@@ -210,7 +211,7 @@ impl Machine {
         }
     }
 
-    /// What runs that go on may still use: tokens, and cost in millionths of a US dollar.
+    /// Sums what active child runs may still use: tokens, and cost in millionths of a US dollar.
     pub(super) fn reserved(&self) -> (u64, u64) {
         let grants = self.delegations.values();
         grants.fold((0, 0), |(tokens, cost), grant| {
@@ -250,13 +251,13 @@ impl Machine {
 }
 
 impl<S> BatchCall<S> {
-    /// What its run may use, where it is an agent's and its run was begun.
+    /// Returns the grant of its run, if it is an agent's and its run was started.
     pub(super) fn grant(&self) -> Option<DelegationGrant> {
         self.delegated.as_ref()?.grant
     }
 }
 
-/// What the result of an agent call comes to for which no run was begun: nothing was executed.
+/// Settles an agent call whose run never started: nothing was executed.
 pub(super) fn without_a_run(outcome: &ToolOutcome) -> Option<Settled> {
     let ToolOutcome::Returned(envelope) = outcome else {
         return None;
@@ -264,7 +265,7 @@ pub(super) fn without_a_run(outcome: &ToolOutcome) -> Option<Settled> {
     Some(Settled::Answered(FailedReason::Tool(envelope.text())))
 }
 
-/// What makes an envelope unfit for the run whose end it is.
+/// Returns why an envelope does not fit the run that it ends.
 pub(super) fn envelope_disagrees(envelope: &ToolEnvelope, child: &ChildEnd) -> Option<String> {
     let is_ok = envelope.status == EnvelopeStatus::Ok;
     let completed = child.outcome.class.is_success();

@@ -1,4 +1,4 @@
-//! What identifies the machine's condition: the digest in every entry, and the key that exploration merges states by.
+//! The identity of the machine's state: the digest in every entry, and the key by which exploration merges states.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::message::{
     CallSeq, Digest, DigestContext, EnvelopeStatus, ToolEnvelope, estimate_tokens,
 };
 
-/// Whether digests of states and of events are left out: never in the shipped machine.
+/// True if digests of states and events are left out: never in the shipped machine.
 #[cfg(not(test))]
 #[inline]
 pub(super) const fn leaves_out_digests() -> bool {
@@ -81,7 +81,7 @@ pub struct DecisionKey {
     batch: Vec<CallKey>,
     parked: bool,
     notice_tokens: u64,
-    /// What the report is, and for a failed one what its answer weighs.
+    /// The kind of the report, and for a failed one the tokens of its answer.
     report: (u8, u64),
     tools_changed: BTreeSet<String>,
     outcome: Option<Outcome>,
@@ -127,7 +127,7 @@ impl StageView<'_> {
         }
     }
 
-    /// What is waited for. OBSERVE has what EXECUTE waited for, unless that was given up.
+    /// Returns the key of the awaited event. OBSERVE keeps that of EXECUTE, unless EXECUTE was cut short.
     const fn phase_key(self) -> (u8, u64) {
         match self {
             Self::Precheck => (1, 0),
@@ -164,7 +164,7 @@ impl Machine {
             closing: Option<ClosingReason>,
             context: (u64, u64, u64),
             counters: &'a Counters,
-            /// Left out where no run below goes on.
+            /// Omitted if no child run is active.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             delegations: Vec<DelegationKey>,
             dropped: &'a BTreeSet<usize>,
@@ -255,7 +255,7 @@ impl Machine {
     }
 }
 
-/// Whether a tool returned an ok result below an agent's call; nothing where none did.
+/// Returns a key if a tool returned an ok result below an agent's call; `None` otherwise.
 fn below_key<S>(call: &BatchCall<S>) -> Option<CallKey> {
     let proves = call.delegated.as_ref()?.tools_ok > 0;
     proves.then(|| (call.invocation.id.clone(), 27, CallSeq(0), 1))
@@ -275,12 +275,12 @@ fn report_key<S>(call: &BatchCall<S>) -> Option<CallKey> {
     })
 }
 
-/// That only the ends of runs below are waited for; nothing where they are not.
+/// Returns a key if only the ends of child runs are awaited; `None` otherwise.
 fn ending_key(ending: bool) -> Option<CallKey> {
     ending.then(|| (String::new(), 28, CallSeq(0), 0))
 }
 
-/// What calls of agents get of the message; nothing where it has none.
+/// Returns the key of the message's share for agent calls; `None` without a share.
 fn share_key(share: Share) -> Option<CallKey> {
     let cost = share
         .cost_micro_usd
@@ -305,7 +305,7 @@ fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
             let resumable = u64::from(asked.resume.is_some());
             (21, *call, questions << 1 | resumable)
         }
-        // It was started before, and goes on.
+        // It was started before, and continues.
         Slot::Approved(seq) if call.input.is_some() => (22, *seq, questions),
         Slot::Approved(seq) => (17, *seq, questions),
         // What is asked stands in the events; its size is judged when it is due.
@@ -329,7 +329,7 @@ fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
     }
 }
 
-/// Which rule has a person asked; 0 for the list of names.
+/// Returns the key of the rule that asks a person; 0 for the name list.
 const fn rule_key(by: RulePlace) -> u64 {
     match by {
         RulePlace::RequireApproval => 0,

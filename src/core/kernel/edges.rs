@@ -1,11 +1,11 @@
-//! The edges of 002 §5 as types: a state's handler can only answer with one of its own edges, so an illegal transition does
+//! The edges of 002 §5 as types: a state's handler can only answer with an edge of that state, so an illegal transition does
 //! not compile. `monolith machine` prints from [`EDGES`].
 
 use super::batch::{Batch, Ended};
 use super::stage::{Arrived, Awaited, Stage};
 use super::{Outcome, State};
 
-/// What a state's handler answers: stay, or take one of the state's own edges.
+/// The answer of a state's handler: stay, or take one of the state's own edges.
 pub(super) enum Reply<E> {
     /// The event was dealt with here; no transition, and this is what its entry says.
     Stay(&'static str),

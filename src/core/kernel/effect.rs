@@ -1,4 +1,4 @@
-//! What the machine asks to have done. How a request is written or a call is run is not known here.
+//! The effects that the machine requests. Does not know how a request is written or a call is run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, Role, ToolInvocation, estimate_tokens,
 };
 
-/// What the session has to have done, in the order in which the machine gives it.
+/// The effects that the session must carry out, in the machine's order.
 ///
 /// [`Effect::Append`] always comes first, and no other effect may start before its entries are durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub enum Effect {
     Probe,
     /// Send a request; raise `InferenceReturned` or `InferenceFailed`.
     Infer(InferRequest),
-    /// Start a call, or go on with one whose server has its answer; raise `ToolReturned`.
+    /// Start a call, or continue one whose server has its answer; raise `ToolReturned`.
     Execute(CallOrder),
-    /// Begin a run of its own for a call of an agent, or go on with the one that there is; raise `ToolReturned` with its end.
+    /// Start a child run for a call of an agent, or resume the existing one; raise `ToolReturned` with its end.
     Delegate(DelegateOrder),
     /// Ask for a summary of a result; raise `InferenceReturned` or `InferenceFailed`.
     Summarise(SummaryRequest),
@@ -50,39 +50,39 @@ pub enum Effect {
 pub struct InferRequest {
     /// The attempt in this turn, from 1.
     pub attempt: u32,
-    /// Why this is the closing turn, where it is.
+    /// Reason for the closing turn, if this is one.
     pub closing: Option<ClosingReason>,
     /// Prompt tokens that the machine expects: context + pending + schema.
     pub expected_tokens: u64,
-    /// Which inference of the run this is.
+    /// Number of the inference in the run.
     pub inference: InferenceSeq,
     /// Messages after the conversation, in this request only.
     pub notices: Vec<AgentMessage>,
     /// Index into the contract's targets.
     pub target: usize,
-    /// Whether and how tools are offered.
+    /// Exposure of tools in the request.
     pub tools: ToolExposure,
     /// The turn, from 1.
     pub turn: u32,
-    /// Which tags the answer is read for, and what the request says of them; none under the native transport.
+    /// Tags to look for in the answer, and their description in the request; `None` under the native transport.
     pub xml: Option<XmlOffer>,
 }
 
-/// What one request offers under the XML tool transport (000 §11).
+/// The offer of one request under the XML tool transport (000 §11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct XmlOffer {
-    /// Whether this is the closing turn.
+    /// True in the closing turn.
     pub closing: bool,
     /// The number of the first free slot: slots go on over the turns.
     pub first_slot: u32,
     /// `H_0` of the run; the nonce is its first 8 digits.
     pub genesis: Digest,
-    /// How many slots for calls there are.
+    /// Number of slots for calls.
     pub slots: u32,
 }
 
-/// How tools are offered in a request.
+/// The exposure of tools in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolExposure {
@@ -104,10 +104,10 @@ pub struct CallOrder {
     /// server's question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<RulePlace>,
-    /// Which call of the run.
+    /// Call number in the run.
     pub call: CallSeq,
-    /// What it goes on with, where its server asked for something. Of an order that a person is asked about: set where the question is
-    /// the server's, which then stands in the place of the arguments.
+    /// Answer to continue with, if its server asked for something. In an order about which a person is asked, it is set if the
+    /// question is the server's; the question then replaces the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<GivenInput>>,
     /// The call itself.
@@ -115,7 +115,7 @@ pub struct CallOrder {
 }
 
 impl CallOrder {
-    /// Whether its server asks within the call, so that the question ends with the process that made it.
+    /// True if its server asks within the call, so that the question ends with the process that made it.
     pub fn asks_within_the_call(&self) -> bool {
         let question = self.input.as_ref();
         question.is_some_and(|question| question.resume.is_none())
@@ -126,7 +126,7 @@ impl CallOrder {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenInput {
-    /// What a person entered; `None` if they refused.
+    /// Input of a person; `None` if they refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ObjectText>,
     /// [`InputQuestion::resume`](crate::message::InputQuestion::resume), as it came.
@@ -141,9 +141,9 @@ pub struct SummaryRequest {
     pub call: CallSeq,
     /// The blob that holds the whole of the result.
     pub full: Digest,
-    /// What it has in common with other requests: no notices, no tools.
+    /// The fields shared with other requests: no notices, no tools.
     pub request: InferRequest,
-    /// How many bytes the summary may have.
+    /// Maximum size of the summary in bytes.
     pub room_bytes: u64,
     /// The exposed name of the tool.
     pub tool: String,
@@ -158,7 +158,7 @@ pub struct SampleRequest {
     pub max_tokens: u64,
     /// The blob that holds the messages.
     pub prompt: Digest,
-    /// What it has in common with other requests: no notices, no tools.
+    /// The fields shared with other requests: no notices, no tools.
     pub request: InferRequest,
 }
 
@@ -176,11 +176,11 @@ impl SummaryRequest {
     }
 }
 
-/// A call of an agent: a run of its own is begun for it, or gone on with where there is one of that name.
+/// A call of an agent: a child run starts for it, or resumes if one of that name exists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelegateOrder {
-    /// What it may use.
+    /// Its limits.
     pub grant: DelegationGrant,
     /// The labels that the model had seen when it asked for the call: the task carries them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

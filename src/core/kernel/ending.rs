@@ -12,8 +12,8 @@ use super::texts::FailedReason;
 use super::{EventKind, LostEffect, ToolReturned};
 use crate::message::{ToolOutcome, exact_sum};
 
-/// How long the ends of runs below are waited for. What has none by then is charged with everything that it might use. It decides ends, so
-/// it changes with `semantics_version` alone.
+/// Maximum wait for the ends of child runs. A run without an end by then is charged with everything that it might use. The
+/// value decides ends, so it changes only with `semantics_version`.
 pub(super) const ENDS_TIMEOUT_MS: u64 = 30_000;
 
 impl Machine {

@@ -1,4 +1,4 @@
-//! What the machine says of each thing it did: an entry before it is chained. Hashes and canonical bytes are `transcript`'s.
+//! The machine's record of each thing it did: an entry before it is chained. Hashes and canonical bytes belong to `transcript`.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use crate::message::{CallSeq, Digest, InferenceSeq};
 /// One transcript entry as the machine decided it, before the transcript chains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryDraft {
-    /// What the machine did.
+    /// The machine's action.
     pub action: Action,
     /// The event that began the step; only the first entry of a step carries it.
     pub event: Option<Event>,
 }
 
-/// Which kind of entry this is (semantics §1).
+/// The kind of an entry (semantics §1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -34,7 +34,7 @@ pub enum EntryKind {
     Seal,
 }
 
-/// What the machine did: the decision, what it stood on, and what it set going.
+/// The machine's action: the decision, its basis and its effects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
@@ -42,13 +42,13 @@ pub struct Action {
     pub adapter_version: String,
     /// The attempt in this turn, from 1; 0 in PRECHECK.
     pub attempt: u32,
-    /// What did not fit the context, on the entry that drops a result or begins a closing turn for it.
+    /// Content that did not fit the context, on the entry that drops a result or begins a closing turn for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<ContextBlock>,
     /// The results of PRECHECK, on the entry that leaves it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
-    /// Why the closing turn was begun, once it was.
+    /// Reason for the closing turn, once it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<ClosingReason>,
     /// The context account of the request that this entry issues, or of the result that it judges.
@@ -61,7 +61,7 @@ pub struct Action {
     /// Targets that are not asked any more, on the entry that finds it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped_targets: Vec<DroppedTarget>,
-    /// What was set going, in order.
+    /// Effects, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectRecord>,
     /// The calls that a rule of `flow` denied, or has a person asked about, on the entry that judges their message.
@@ -69,7 +69,7 @@ pub struct Action {
     pub flow: Vec<FlowRecord>,
     /// The state before.
     pub from: State,
-    /// Which kind of entry this is.
+    /// Kind of the entry.
     pub kind: EntryKind,
     /// Number of entries, this one included; only on the seal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,13 +78,13 @@ pub struct Action {
     pub model_fingerprint: String,
     /// Profile of the attempt's target.
     pub model_profile_id: String,
-    /// What is worth a person's eye in this entry: a machine-made sentence, never matched.
+    /// A machine-made sentence for people about this entry; never matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The outcome, from the entry that decides it on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// How the tool policy was chosen, on the entry that leaves PRECHECK.
+    /// Origin of the tool policy, on the entry that leaves PRECHECK.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyRecord>,
     /// The predicate of semantics §2 that fired, on entries that leave COMMIT or PRECHECK.
@@ -105,7 +105,7 @@ pub struct Action {
     pub to: State,
 }
 
-/// What an entry says of the run's final report; the words stand in the response that it came in.
+/// An entry's record of the run's final report; the words are in the response that brought it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportRecord {
@@ -115,14 +115,14 @@ pub struct ReportRecord {
     pub format: ReportFormat,
     /// BLAKE3 over its content.
     pub hash: Digest,
-    /// How it was given.
+    /// Its source.
     pub source: ReportSource,
-    /// What monolith changed or overlooked.
+    /// Changes and omissions by monolith.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// How a final report was given.
+/// The source of a final report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportSource {
@@ -136,11 +136,11 @@ pub enum ReportSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// What was found, for people.
+    /// Findings, for people.
     pub detail: String,
     /// The check.
     pub name: CheckName,
-    /// Whether it passed.
+    /// True if it passed.
     pub ok: bool,
 }
 
@@ -168,7 +168,7 @@ pub enum CheckName {
     Backend,
 }
 
-/// How the tool policy was chosen (semantics §8).
+/// The origin of the tool policy (semantics §8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyRecord {
@@ -178,7 +178,7 @@ pub struct PolicyRecord {
     pub matched: Vec<String>,
 }
 
-/// Why the closing turn was begun (semantics §2).
+/// The reason for the closing turn (semantics §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClosingReason {
@@ -203,11 +203,11 @@ pub struct ContextAccount {
     pub ctx: u64,
     /// `ctx + pending + schema`, on the entry of a request.
     pub expected: u64,
-    /// What fits the target.
+    /// Capacity of the target.
     pub limit: u64,
     /// Tokens of messages appended since, ephemeral notices included.
     pub pending: u64,
-    /// What was judged against the limit.
+    /// Tokens compared with the limit.
     pub projected: u64,
     /// `limit - projected`, or 0.
     pub remaining: u64,
@@ -215,18 +215,18 @@ pub struct ContextAccount {
     pub schema: u64,
 }
 
-/// What did not fit, and whom (semantics §5; 000 §2).
+/// The overflowing content and its target (semantics §5; 000 §2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextBlock {
     /// The result that was dropped, where it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<DroppedResult>,
-    /// What the projection was judged against.
+    /// The limit for the projection.
     pub limit: u64,
     /// `current + pending + new + schema`.
     pub projected: u64,
-    /// Which judgement it was.
+    /// Reason for the block.
     pub reason: BlockReason,
     /// `limit - projected`, or 0.
     pub remaining: u64,
@@ -238,19 +238,19 @@ pub struct ContextBlock {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DroppedTarget {
-    /// What would fit it, where the first request does not.
+    /// Capacity of the target, if the first request does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// What the first request needs, where it does not fit.
+    /// Need of the first request, if it does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projected: Option<u64>,
-    /// Why.
+    /// Reason.
     pub reason: DropReason,
     /// `provider/model` of the target.
     pub target: String,
 }
 
-/// Why a target is dropped for the run (semantics §1, §4).
+/// The reason for dropping a target for the run (semantics §1, §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropReason {
@@ -262,7 +262,7 @@ pub enum DropReason {
     UnknownModel,
 }
 
-/// What a dropped result would have weighed, and what its stub weighs.
+/// The tokens of a dropped result and of its stub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DroppedResult {
@@ -272,7 +272,7 @@ pub struct DroppedResult {
     pub replacement: u64,
 }
 
-/// Which judgement found that the context is used up.
+/// The check that found the context used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockReason {
@@ -286,7 +286,7 @@ pub enum BlockReason {
     TurnPreflight,
 }
 
-/// What has been used (semantics §1, §4).
+/// The usage counters (semantics §1, §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
@@ -365,7 +365,7 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What an entry set going: enough to see and compare, small enough to hash.
+/// An effect of an entry: enough to see and compare, small enough to hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -380,33 +380,33 @@ pub enum EffectRecord {
     Infer {
         /// The attempt in this turn.
         attempt: u32,
-        /// Which inference.
+        /// The inference.
         inference: InferenceSeq,
         /// Digests of the ephemeral notices in this one request.
         notices: Vec<Digest>,
         /// Index of the target.
         target: u32,
-        /// Whether the tools are offered.
+        /// True if tools are offered.
         tools: bool,
     },
     /// A call is started.
     Execute {
         /// BLAKE3 over its argument text.
         arguments_hash: Digest,
-        /// Which call.
+        /// The call.
         call: CallSeq,
         /// Its id in the message.
         id: String,
         /// The exposed tool name.
         name: String,
     },
-    /// A run of its own is begun for a call of an agent, or gone on with.
+    /// A child run starts or resumes for a call of an agent.
     Delegate {
         /// BLAKE3 over its argument text.
         arguments_hash: Digest,
-        /// Which call.
+        /// The call.
         call: CallSeq,
-        /// What the run may use.
+        /// Limits of the run.
         grant: DelegationGrant,
         /// Its id in the message.
         id: String,
@@ -420,16 +420,16 @@ pub enum EffectRecord {
     Summarise {
         /// The call whose result it is.
         call: CallSeq,
-        /// Which inference.
+        /// The inference.
         inference: InferenceSeq,
         /// Index of the target.
         target: u32,
     },
-    /// What the server of a call wants a model to be asked is asked.
+    /// A model is asked on behalf of a call's server.
     Sample {
         /// The call.
         call: CallSeq,
-        /// Which inference.
+        /// The inference.
         inference: InferenceSeq,
         /// Index of the target.
         target: u32,
@@ -441,15 +441,15 @@ pub enum EffectRecord {
         /// The rule of the contract that has a person asked; none for its list `require_approval`, and for a server's question.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<RulePlace>,
-        /// Which call.
+        /// The call.
         call: CallSeq,
     },
-    /// Nothing is sent before this moment, in milliseconds since the run began.
+    /// A wait: no request is sent before this moment, in milliseconds since the run began.
     Wait {
         /// The moment.
         until_ms: u64,
     },
-    /// What is in flight is given up.
+    /// Effects in flight are given up.
     Cancel,
     /// The run is over.
     Finish,

@@ -1,4 +1,4 @@
-//! What can happen to a run: the machine's only input. How an event comes about is for `session`.
+//! The events of a run: the machine's only input. Their causes belong to `session`.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,11 @@ use crate::message::{
 pub struct Event {
     /// Milliseconds since the run began, never decreasing, not counting time in which no process drove the run.
     pub at_ms: u64,
-    /// What happened.
+    /// The event.
     pub event: EventKind,
 }
 
-/// What happened. Each variant says who raises it and what follows.
+/// The kind of an event. Each variant says who raises it and what follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -71,10 +71,10 @@ pub enum EventKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunStarted {
-    /// Where each provider is whose address the contract gives by a variable's name; sorted by provider.
+    /// Addresses of the providers for which the contract names a variable; sorted by provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<ProviderAddress>,
-    /// What bring-up could not bring up, for people; sorted by server.
+    /// Failures of bring-up, for people; sorted by server.
     pub bring_up: Vec<BringUpFault>,
     /// The confinement of each program that the run starts; sorted by server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -96,11 +96,11 @@ pub struct RunStarted {
     pub run_id: RunId,
     /// Wall-clock time of the start, in milliseconds since 1970-01-01 UTC. Nothing is decided by it.
     pub started_unix_ms: u64,
-    /// Why the process that began the run cannot count with the contract's tokenizer, in one line, where it cannot: then the run
-    /// ends with that.
+    /// The one-line reason why the process that began the run cannot count with the contract's tokenizer, if so: the run then
+    /// ends with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer_fault: Option<String>,
-    /// What each tool server said of itself that came up and is not built in; sorted by server.
+    /// Self-descriptions of the tool servers that came up and are not built in; sorted by server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_servers: Vec<ToolServerStatement>,
     /// BLAKE3 over the resolved workspace path, where there is a workspace.
@@ -153,8 +153,8 @@ impl RunStarted {
         system.into_iter().chain([said(Role::User, task)]).collect()
     }
 
-    /// What the user said in a conversation that a run begins with, joined by line feeds: what the intent rules judge (semantics
-    /// §8). `None` if the user wrote nothing. What monolith itself writes in the user's name is left out.
+    /// Returns the user's words in a run's initial conversation, joined by line feeds: the intent rules judge them (semantics
+    /// §8). `None` if the user wrote nothing. Text that monolith itself writes in the user's name is left out.
     #[must_use]
     pub fn intent(messages: &[AgentMessage]) -> Option<String> {
         let said: Vec<&str> = messages
@@ -178,7 +178,7 @@ impl RunStarted {
         }
     }
 
-    /// Counts a conversation again, but for what the model said: that was never estimated.
+    /// Recounts the tokens of a conversation, except the model's messages: those were never estimated.
     pub fn recount(messages: &mut [AgentMessage], counter: &dyn TokenCounter) {
         for message in messages {
             if message.role != Role::Assistant {
@@ -187,8 +187,7 @@ impl RunStarted {
         }
     }
 
-    /// A conversation with the system prompt of another contract in the place of its own, `was`, counted by `counter`; the rest
-    /// stays.
+    /// Replaces a conversation's own system prompt, `was`, with that of another contract, counted by `counter`; the rest stays.
     #[must_use]
     pub fn with_system(
         system: &str,
@@ -208,7 +207,7 @@ impl RunStarted {
     }
 }
 
-/// Where a child run comes from.
+/// The origin of a child run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParentRun {
@@ -222,7 +221,7 @@ pub struct ParentRun {
 }
 
 impl ParentRun {
-    /// How the child comes from it, in words: `forked from nightly`, `delegated by nightly (call 2)`.
+    /// Describes the child's origin in words: `forked from nightly`, `delegated by nightly (call 2)`.
     #[must_use]
     pub fn link(&self) -> String {
         let run_id = &self.run_id;
@@ -233,7 +232,7 @@ impl ParentRun {
     }
 }
 
-/// What the probe of the targets found; never an inference.
+/// The results of probing the targets; never an inference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probed {
@@ -245,12 +244,12 @@ pub struct Probed {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbedTarget {
-    /// What was seen, for people; at most 2,048 bytes.
+    /// Observation, for people; at most 2,048 bytes.
     pub detail: String,
-    /// What the server says of itself at `/props`, where it is a llama-server.
+    /// The server's description of itself at `/props`, if it is a llama-server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<NamedText>,
-    /// Whether it answered at all; any HTTP answer counts.
+    /// True if it answered at all; any HTTP answer counts.
     pub responsive: bool,
     /// The headers of its answer in which it says what it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -266,7 +265,7 @@ pub struct InferenceReturned {
     /// Set where the answer came through a closed token gate, so that its raw bytes may hold text that is held back.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gated: bool,
-    /// Which inference this answers.
+    /// The inference that this answers.
     pub inference: InferenceSeq,
     /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
     /// the run's salt.
@@ -279,7 +278,7 @@ pub struct InferenceReturned {
     /// The headers of the answer in which the server says what it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_headers: Vec<NamedText>,
-    /// What the inference used: the provider's numbers, or an estimate marked as such.
+    /// Usage of the inference: the provider's numbers, or an estimate marked as such.
     pub usage: Usage,
 }
 
@@ -287,12 +286,12 @@ pub struct InferenceReturned {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InferenceFailed {
-    /// Why.
+    /// Cause.
     pub fault: ProviderFault,
     /// Set where the token gate was closed, so that what arrived may hold text that is held back.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gated: bool,
-    /// Which inference this answers.
+    /// The inference that this answers.
     pub inference: InferenceSeq,
     /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
     /// the run's salt.
@@ -301,7 +300,7 @@ pub struct InferenceFailed {
     /// BLAKE3 over the request body; absent where no request could be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_hash: Option<Digest>,
-    /// What the provider reported of usage, where it did.
+    /// Usage that the provider reported, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -310,15 +309,15 @@ pub struct InferenceFailed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolReturned {
-    /// Which call.
+    /// The call.
     pub call: CallSeq,
     /// Of a call of an agent the end of its run; `None` if none was begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<Box<ChildEnd>>,
-    /// What its server asked for meanwhile, and what it got, in that order; for people.
+    /// Its server's requests for input meanwhile and the answers, in that order; for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<InputExchange>,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: ToolOutcome,
 }
 
@@ -343,15 +342,15 @@ pub struct Approval {
     pub answerer: Option<Answerer>,
     /// BLAKE3 over the exact text that the person saw: the arguments of the call, or the question of its server.
     pub arguments_hash: Digest,
-    /// Which call.
+    /// The call.
     pub call: CallSeq,
-    /// What the person entered, where the server asked for something.
+    /// Input of the person, if the server asked for something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ObjectText>,
     /// Of a denial: the arguments that the person would have the call made with. The model is shown them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<ObjectText>,
-    /// Why; the model sees the reason of a denial.
+    /// Reason; the model sees that of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -414,7 +413,7 @@ pub enum LostEffect {
     Call(CallSeq),
 }
 
-/// Where a provider is whose address the contract gives by a variable's name.
+/// The address of a provider for which the contract names a variable.
 ///
 /// ```
 /// use monolith_core::kernel::ProviderAddress;
@@ -440,13 +439,13 @@ pub struct Resumed {
     /// As [`RunStarted::addresses`], for what follows: a model server may have moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<ProviderAddress>,
-    /// What each tool server offers otherwise than the contract holds it, for people; sorted by server.
+    /// Differences between each tool server's offer and the contract, for people; sorted by server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bring_up: Vec<BringUpFault>,
     /// As [`RunStarted::confinement`], for what follows: it may be more than before, never less.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub confinement: Vec<ServerConfinement>,
-    /// The hash of the contract, computed anew.
+    /// The recomputed hash of the contract.
     pub contract_hash: Digest,
     /// As [`RunStarted::tool_servers`], for what follows: a server may be another version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

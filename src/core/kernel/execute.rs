@@ -19,7 +19,7 @@ use super::{
 };
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
-/// How often the server of one call may ask a person or a model.
+/// Maximum number of questions by one call's server to a person or a model.
 pub(super) const MOST_QUESTIONS: u32 = 10;
 
 impl Machine {
@@ -198,8 +198,8 @@ impl Machine {
         self.go_on(batch, outbox, "a call returned")
     }
 
-    /// Where a call stands that returned an envelope: only such a result can overflow the context or be summarised; what
-    /// monolith answers for a failed call is counted when it is observed.
+    /// Returns the slot of a call that returned an envelope. Only such a result can overflow the context or be summarised.
+    /// Monolith's answer to a failed call is counted when it is observed.
     fn envelope_returned(
         &mut self,
         call: CallSeq,
@@ -256,7 +256,7 @@ impl Machine {
         })
     }
 
-    /// Whether no further call may start in this step.
+    /// True if no further call may start in this step.
     pub(super) fn nothing_starts(&self) -> bool {
         self.head_decides()
             || holds(Guard::StopStartsNothing, self.stop_requested)
@@ -273,7 +273,7 @@ impl Machine {
             && self.verdict != Verdict::EnvelopeMalformed
     }
 
-    /// Whether a call of that tool is started once more where its result is lost.
+    /// True if a call of that tool restarts after its result is lost.
     pub(super) fn starts_again(&self, tool: &str) -> bool {
         let idempotent = &self.contract.idempotent;
         idempotent.iter().any(|name| name == tool) && !self.nothing_starts()
@@ -290,7 +290,7 @@ impl Machine {
             return Reply::Defer;
         };
         if call.grant().is_some() {
-            // Its run is gone on with.
+            // Its run is resumed.
             return Reply::Defer;
         }
         // A question that its server put within the call is lost with it, and so is what it was answered.
@@ -390,7 +390,8 @@ impl Machine {
     }
 }
 
-/// What a call came to: an envelope that does not fit the call of that id and name, or the run that it is the end of, is malformed.
+/// Judges the outcome of a call: an envelope is malformed if it does not fit the call of that id and name, or the run that it
+/// ends.
 pub(crate) fn judged_outcome<'o>(
     outcome: &'o ToolOutcome,
     (id, name): (&str, &str),
@@ -418,7 +419,7 @@ pub(crate) fn judged_outcome<'o>(
     })
 }
 
-/// What makes an envelope unfit for the call that it answers.
+/// Returns why an envelope does not fit its call.
 fn envelope_fault(envelope: &ToolEnvelope, id: &str, name: &str) -> Option<String> {
     if envelope.tool_call_id != id {
         return Some(format!(

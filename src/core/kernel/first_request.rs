@@ -1,4 +1,4 @@
-//! Whether the first request fits (semantics §1): targets that cannot hold it are not asked at all.
+//! The fit of the first request (semantics §1): targets that cannot hold it are never asked.
 
 use super::context::{limit, schema_tokens, target_name};
 use super::guard::{Guard, holds};
@@ -37,7 +37,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What an entry says of the targets that the first request does not fit.
+    /// Lists, for an entry, the targets that the first request does not fit.
     pub(super) fn dropped_by_size(&self) -> Vec<DroppedTarget> {
         let closing = self.begins_closing();
         let dropped = self.dropped.iter().map(|target| DroppedTarget {
@@ -49,7 +49,7 @@ impl Machine {
         dropped.collect()
     }
 
-    /// Whether the first request is that of a closing turn: no target holds the one with tools.
+    /// True if the first request is that of a closing turn: no target holds the request with tools.
     fn begins_closing(&self) -> bool {
         let required = self.contract.tool_policy == ToolPolicy::Required;
         let mut targets = 0..self.contract.attempt_targets();

@@ -9,7 +9,7 @@ use crate::message::{
 };
 
 impl Machine {
-    /// Whether text must still be held back.
+    /// True if text must still be withheld.
     pub(super) fn gate_closed(&self) -> bool {
         self.contract.token_gate
             && self.contract.tool_policy == ToolPolicy::Required
@@ -56,10 +56,10 @@ fn size(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
-/// What was taken out of a message.
+/// The text taken out of a message.
 #[derive(Debug, Default)]
 struct Held {
-    /// Whether the message itself said nothing; what was repaired in it is no word of its own.
+    /// True if the message itself said nothing; repaired text does not count.
     is_blank: bool,
     /// Size of the arguments of the last final report in it.
     report_bytes: Option<u64>,
@@ -69,7 +69,7 @@ struct Held {
 /// An adapter's verdict as it may be recorded, and what must be kept out of sight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Admitted {
-    /// Whether the raw answer may hold text that is held back.
+    /// True if the raw answer may hold withheld text.
     pub gated: bool,
     /// The verdict, without the text that is held back.
     pub result: ProtocolAdapterResult,
@@ -78,11 +78,11 @@ pub(crate) struct Admitted {
 }
 
 impl Run {
-    /// What of an adapter's verdict may be recorded now.
+    /// Returns the recordable part of an adapter's verdict.
     ///
-    /// While the gate is closed and no call of the message validates, its text is taken out and returned beside the verdict. A
-    /// rejected answer has no text of its own, but its raw bytes may: they are marked. Pure, so replay does the same to what it
-    /// decodes again.
+    /// While the gate is closed and no call of the message validates, takes its text out and returns it with the verdict. A
+    /// rejected answer has no text, but its raw bytes may: they are marked. Pure, so replay does the same to what it decodes
+    /// again.
     #[must_use]
     pub(crate) fn admit(&self, mut result: ProtocolAdapterResult) -> Admitted {
         let machine = self.storage();
@@ -116,20 +116,20 @@ impl Run {
         }
     }
 
-    /// Whether the message of a verdict asks for a tool that is not the session's own.
+    /// True if the message of a verdict asks for a tool other than the session's own.
     #[must_use]
     pub fn asks(&self, result: &ProtocolAdapterResult) -> bool {
         let message = result.canonical_message.as_ref();
         message.is_some_and(|message| !self.storage().units(message).is_empty())
     }
 
-    /// Whether what arrived before this fault may hold text that is held back.
+    /// True if data that arrived before this fault may hold withheld text.
     #[must_use]
     pub fn gates(&self, fault: &ProviderFault) -> bool {
         fault.raw_hash.is_some() && self.holds_back()
     }
 
-    /// Whether what arrives now without a message, such as a broken stream, may hold text that is held back.
+    /// True if data that arrives now without a message, such as a broken stream, may hold withheld text.
     #[must_use]
     pub fn holds_back(&self) -> bool {
         self.storage().gate_closed()

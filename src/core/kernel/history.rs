@@ -1,4 +1,4 @@
-//! What a run has authorised so far, for the limits that look back (semantics §2).
+//! The calls that a run has authorised so far, for the limits that look back (semantics §2).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::message::{AgentMessage, Digest, DigestContext, ToolInvocation};
 static CALL_CONTEXT: DigestContext = DigestContext::new("monolith calls v1");
 static IDENTITY_CONTEXT: DigestContext = DigestContext::new("monolith identical call v1");
 
-/// What the run has authorised so far, for the limits that look back.
+/// The calls that the run has authorised so far, for the limits that look back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CallHistory {
     pub(super) digest: Digest,

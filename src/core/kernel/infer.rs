@@ -205,7 +205,7 @@ impl Machine {
     }
 }
 
-/// Why a target is asked no more after that fault, where it is not.
+/// Returns why that fault drops its target, or `None`.
 pub(super) const fn drop_reason(fault: &ProviderFault) -> Option<DropReason> {
     if fault.unknown_model {
         Some(DropReason::UnknownModel)

@@ -12,7 +12,7 @@ use super::texts::FailedReason;
 use crate::contract::{RulePlace, Ruling, StepsLeft, ToolPolicy};
 use crate::message::{AgentMessage, Digest, ToolInvocation};
 
-/// What a message's calls amount to.
+/// The verdict on a message's calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// The contract is broken; nothing runs.
@@ -26,7 +26,7 @@ pub(super) enum Judgement {
     Calls(Vec<Judged>),
 }
 
-/// What becomes of one call of a message that the contract lets run.
+/// The verdict on one call of a message that the contract lets run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judged {
     /// It runs.
@@ -38,7 +38,7 @@ pub(super) enum Judged {
 }
 
 impl Judged {
-    /// Why it does not run, where it does not.
+    /// Returns why it does not run, if it does not.
     pub(super) const fn answer(&self) -> Option<&FailedReason> {
         match self {
             Self::Answered(reason) => Some(reason),
@@ -93,7 +93,7 @@ impl Machine {
         Judgement::Calls(judged)
     }
 
-    /// What becomes of one call by itself. Its checks take from the steps that the calls before it have left.
+    /// Judges one call by itself. Its checks spend the steps that earlier calls have left.
     fn judge_unit(&self, unit: &Unit<'_>, left: &mut StepsLeft) -> Judged {
         if let Some(reason) = self.fault_of(unit, left) {
             return Judged::Answered(reason);
@@ -113,7 +113,7 @@ impl Machine {
         }
     }
 
-    /// Whether the mere request of these calls breaks the contract: then a refusal beside it does not excuse it.
+    /// True if merely requesting these calls breaks the contract: a refusal in the same message does not excuse it.
     pub(super) fn violates_by_asking(&self, message: &AgentMessage) -> bool {
         match self.judge(message) {
             Judgement::Violation(OutcomeCode::ForbiddenCall) => true,
@@ -125,7 +125,7 @@ impl Machine {
         }
     }
 
-    /// What is wrong with one call, if anything is. Its check takes from the steps that the calls before it have left.
+    /// Returns the fault of one call, if any. Its check spends the steps that earlier calls have left.
     fn fault_of(&self, unit: &Unit<'_>, left: &mut StepsLeft) -> Option<FailedReason> {
         let call = &unit.invocation;
         let name = call.name.clone();
@@ -169,8 +169,8 @@ impl Machine {
         }
     }
 
-    /// Whether the contract pins a tool of that name that the model that was asked may not call: it is not in `allowed_tools`, or
-    /// the filter of the model's provider keeps it.
+    /// True if the contract pins a tool of that name that the asked model may not call: `allowed_tools` lacks it, or the filter
+    /// of the model's provider excludes it.
     fn is_outside(&self, name: &str) -> bool {
         let terms = &self.contract;
         let tool = terms.tool(name);
@@ -241,7 +241,7 @@ impl Machine {
         }
     }
 
-    /// Whether these calls, after the run's last one, contain a forbidden pair that no exception covers.
+    /// True if these calls, after the run's last one, contain a forbidden pair without an exception.
     fn cycle_in<'a>(&self, calls: impl Iterator<Item = &'a ToolInvocation>) -> bool {
         let mut history = self.history.clone_for_cycles();
         for call in calls {
@@ -254,7 +254,7 @@ impl Machine {
         false
     }
 
-    /// How the call `next` stands to its direct predecessor.
+    /// Judges the call `next` after its direct predecessor.
     pub(super) fn pair_allowed(&self, history: &CycleTrace, next: &str) -> PairVerdict {
         let Some(last) = history.last.as_deref() else {
             return PairVerdict::Free;
@@ -283,7 +283,7 @@ impl Machine {
     }
 }
 
-/// How a pair of neighbouring calls stands to `cycle_forbid`.
+/// The verdict of `cycle_forbid` on a pair of neighbouring calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PairVerdict {
     Free,

@@ -1,4 +1,4 @@
-//! Which targets a run may still ask, and in which order (semantics §4).
+//! The targets that a run may still ask, and their order (semantics §4).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -24,10 +24,10 @@ use super::{
 use crate::contract::{DelegationGrant, ExecutionContract, ToolPolicy, Validators};
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, Usage, exact_sum};
 
-/// What a step brought, for COMMIT to judge.
+/// The result of a step, for COMMIT to judge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) enum Verdict {
-    /// Nothing yet, or nothing that matters beside what the other fields say.
+    /// No result yet, or none that matters besides the other fields.
     None,
     /// The attempt failed.
     Failed(Failure),
@@ -98,7 +98,7 @@ pub(super) struct Machine {
     pub(super) clock: RunClock,
 }
 
-/// What the machine is given: an event from outside, or the push that takes it through a passed state.
+/// The machine's input: an event from outside, or the push that takes it through a passed state.
 pub(super) enum Input<'evt> {
     /// The event, and the rolling digest of the run's events with it.
     Event(&'evt Event, Digest),
@@ -133,7 +133,7 @@ impl Machine {
         )
     }
 
-    /// Whether items 1 and 2 of semantics §2 already end the run: then nothing more may be authorised or started.
+    /// True if items 1 and 2 of semantics §2 already end the run: nothing more may then be authorised or started.
     pub(super) fn head_decides(&self) -> bool {
         holds(
             Guard::ValidateHead,
@@ -223,7 +223,7 @@ impl Machine {
         })
     }
 
-    /// What every live state does with an event that ends or disturbs the run.
+    /// Handles an event that ends or disturbs the run, for every live state.
     fn live(
         &mut self,
         resting: &mut Resting<'_>,
@@ -305,7 +305,7 @@ impl Machine {
     }
 }
 
-/// What statig does with a handler's reply: the entry of a step that stays is written here, so that none can be without.
+/// Converts a handler's reply for statig. Writes the entry of a step that stays, so that no such step lacks one.
 fn replied<E: Into<Stage>>(
     reply: Reply<E>,
     machine: &mut Machine,
@@ -430,7 +430,7 @@ impl blocking::Superstate<Machine> for Region<'_> {
     }
 }
 
-/// How long a run has been parked for approvals.
+/// The time that a run has been parked for approvals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunClock {
     parked_ms: u64,

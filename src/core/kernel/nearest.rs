@@ -1,6 +1,6 @@
 //! Names that are nearest to one that is not offered (semantics §6): pure, and bounded by the length of what is compared.
 
-/// How many names are given.
+/// Maximum number of results.
 const MOST_NAMED: usize = 3;
 /// The most characters of a name that are compared: work grows with their square.
 const COMPARED: usize = 128;
@@ -13,7 +13,7 @@ pub(super) fn nearest<'n>(name: &str, offered: impl Iterator<Item = &'n str>) ->
     named.map(|(_, one)| one.to_owned()).collect()
 }
 
-/// How many characters must be put in, taken out or replaced to make one of the other (Levenshtein).
+/// Returns the number of characters to insert, delete or replace to turn one into the other (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().take(COMPARED).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

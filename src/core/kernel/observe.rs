@@ -111,7 +111,7 @@ impl Machine {
         }
     }
 
-    /// How a call ended, where results are rendered as text.
+    /// Returns how a call ended, if results are rendered as text.
     fn observed(&self, call: &Settled) -> Option<Observed> {
         let failed = |duration_ms| Observed {
             duration_ms,
@@ -181,7 +181,7 @@ impl Machine {
         });
     }
 
-    /// Decides what the report of the message comes to, now that the calls beside it have ended; why its calls are answered, where
+    /// Decides the result of the message's report, now that the other calls have ended. Returns why its calls are answered, if
     /// they are.
     fn settle_report(&mut self) -> Option<FailedReason> {
         // What ends the run before item 6 of COMMIT leaves no report to be taken.
@@ -208,7 +208,7 @@ impl Machine {
         }
     }
 
-    /// What the model is shown of a result, which counts as executed from now on.
+    /// Counts a result as executed, and returns the text that the model sees.
     fn returned(
         &mut self,
         envelope: &ToolEnvelope,
@@ -243,7 +243,7 @@ impl Machine {
         }
     }
 
-    /// What the model is shown of an envelope: cut to the contract's output budget.
+    /// Renders an envelope for the model, cut to the contract's output budget.
     fn observation_text(&self, envelope: &ToolEnvelope) -> String {
         observation_text(
             envelope,
@@ -253,7 +253,7 @@ impl Machine {
     }
 }
 
-/// How many tokens the observation of an envelope has. The machine counts nothing itself: sessions and replays stamp it.
+/// Counts the tokens of an envelope's observation. The machine counts nothing itself: sessions and replays stamp it.
 #[must_use]
 pub(crate) fn observation_tokens(
     envelope: &ToolEnvelope,
@@ -278,7 +278,7 @@ fn observation_text(envelope: &ToolEnvelope, limit: u64, marker: &str) -> String
     cut_to_limit(&shown, original, limit, marker).text
 }
 
-/// What the model is shown at one place of the conversation.
+/// The model's view at one place of the conversation.
 enum Observation {
     Call {
         id: String,
@@ -289,14 +289,14 @@ enum Observation {
         id: String,
         parts: Vec<(String, String, Seen)>,
     },
-    /// What is shown depends on what the report comes to.
+    /// A view that depends on the result of the report.
     Report {
         id: String,
         observed: Option<Observed>,
     },
 }
 
-/// What is shown of one call.
+/// The model's view of one call.
 struct Seen {
     observed: Option<Observed>,
     /// The source of its words; `None` if the text is monolith's own.
@@ -311,7 +311,7 @@ enum Counted {
     Now(u64),
 }
 
-/// What the model is shown of one call in a container.
+/// The model's view of one call in a container.
 #[derive(Serialize)]
 struct PartShown<'a> {
     id: &'a str,
@@ -319,7 +319,7 @@ struct PartShown<'a> {
     tool: &'a str,
 }
 
-/// Whether the model is shown words of the tool: the result, its beginning, its error, or a summary of it.
+/// True if the model sees words of the tool: the result, its beginning, its error, or a summary of it.
 fn shows(call: &Settled) -> bool {
     matches!(call, Settled::Returned { shown, .. } if *shown != Shown::Nothing)
 }

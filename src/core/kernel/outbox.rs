@@ -1,5 +1,5 @@
-//! What one step gives out: its entries, then its effects. The parts of the entry under way are collected by handlers and
-//! sealed by the transition hook.
+//! The output of one step: its entries, then its effects. Handlers collect the parts of the current entry, and the transition
+//! hook seals them.
 
 use super::{
     CallOrder, Check, ContextAccount, ContextBlock, DelegateOrder, DroppedTarget, Effect,

@@ -30,7 +30,7 @@ pub enum AgentOutcome {
     Interrupted,
 }
 
-/// What refines the class (semantics §3). Each code belongs to the classes that the table there names.
+/// The code that refines the class (semantics §3). The table there names the classes of each code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(
@@ -85,7 +85,7 @@ pub enum OutcomeCode {
     Parent,
 }
 
-/// How a run ended: a class and the code that refines it.
+/// The end of a run: a class and the code that refines it.
 ///
 /// ```
 /// use monolith_core::kernel::Outcome;
@@ -135,7 +135,7 @@ impl AgentOutcome {
         }
     }
 
-    /// Whether the run succeeded.
+    /// True if the run succeeded.
     #[must_use]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::CompletedWithTools | Self::CompletedChatOnly)
@@ -224,7 +224,7 @@ impl Outcome {
 }
 
 impl OutcomeCode {
-    /// Whether something that the run needs is not there, or is not what it was.
+    /// True if something that the run needs is missing or has changed.
     const fn is_absence(self) -> bool {
         matches!(
             self,

@@ -188,7 +188,7 @@ impl Machine {
     }
 }
 
-/// What is wrong with the conversation at the start: it says what the contract's `system` says, once, first.
+/// Returns the fault of the initial conversation: it must state the contract's `system` once, first.
 fn opening_fault(system: &str, messages: &[AgentMessage]) -> Option<String> {
     let spoken: Vec<usize> = messages
         .iter()

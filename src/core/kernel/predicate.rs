@@ -9,17 +9,17 @@ use super::{AgentOutcome, Outcome, OutcomeCode};
 use crate::contract::ToolProof;
 use crate::message::{EnvelopeStatus, ToolEnvelope};
 
-/// Which predicate decided, by its number in semantics §2 and its name. Item 0 is PRECHECK.
+/// The predicate that decided, by its number in semantics §2 and its name. Item 0 is PRECHECK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Predicate {
     /// 1 to 7 as in semantics §2; 0 for the checks of PRECHECK.
     pub item: u8,
-    /// What held.
+    /// Its name.
     pub name: PredicateName,
 }
 
-/// What a predicate of semantics §2 states.
+/// The name of a predicate of semantics §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PredicateName {
@@ -112,7 +112,7 @@ impl fmt::Display for Predicate {
     }
 }
 
-/// That a validated call of this run was executed, in the sense of the contract's `tool_proof`.
+/// Proof that a validated call of this run was executed, in the sense of the contract's `tool_proof`.
 ///
 /// Has no constructor but [`Proof::from_executed`], no Default and no Deserialize.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -255,7 +255,7 @@ impl Machine {
         )
     }
 
-    /// How the run would go on if nothing spoke against it.
+    /// Returns the next step of the run if nothing prevents it.
     pub(super) fn next_in_turn(&self) -> Next {
         match &self.verdict {
             Verdict::Lost | Verdict::WaitEnded => Next::Again,
@@ -380,7 +380,7 @@ impl Machine {
         self.context_block(wish).is_some()
     }
 
-    /// What does not fit where item 5 holds; a result that was dropped before all else.
+    /// Returns what does not fit if item 5 holds; a result that was dropped comes first.
     pub(super) fn context_block(&self, wish: Next) -> Option<ContextBlock> {
         if self.context_tripped.is_some() {
             return self.context_tripped.clone();
@@ -443,7 +443,7 @@ impl Machine {
         }
     }
 
-    /// Whether the running attempt's request may still be issued.
+    /// True if the running attempt's request may still be issued.
     pub(super) fn request_again_fits(&self) -> bool {
         let again = self.within_budgets(7, PredicateName::Retry, Next::Again);
         self.budget_exceeded().is_none() && matches!(again, Decision::Continue { .. })

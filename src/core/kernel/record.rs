@@ -1,4 +1,4 @@
-//! How an entry is written: what the machine is in a state, with what the handlers put into the outbox for it.
+//! Builds entries from the machine in a state and the parts that handlers put into the outbox.
 
 use super::machine::Machine;
 use super::outbox::Outbox;

@@ -1,4 +1,4 @@
-//! A run from outside: its start, a step, and what a host may ask of it. The handlers of the states are files of their own.
+//! A run from outside: its start, a step, and the queries of a host. The state handlers are in separate files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -144,7 +144,7 @@ impl Run {
         }
     }
 
-    /// The calls of agents that are under way: each has a run of its own, or is to have one.
+    /// Returns the calls of agents in progress: each has a child run, or is to have one.
     pub fn delegations(&self) -> Vec<CallSeq> {
         let Stage::Execute(batch) = self.stage() else {
             return Vec::new();
@@ -152,8 +152,8 @@ impl Run {
         batch.delegations().collect()
     }
 
-    /// The call that waits for a person, where one does: for its approval, or with its server's question in the place of its arguments. At
-    /// most one does at a time.
+    /// Returns the call that waits for a person, if any: for its approval, or with its server's question instead of its
+    /// arguments. At most one waits at a time.
     #[must_use]
     pub fn awaited(&self) -> Option<CallOrder> {
         match self.stage() {
@@ -167,25 +167,25 @@ impl Run {
         }
     }
 
-    /// Whether somebody has asked it to come to an end.
+    /// True if somebody has asked it to stop.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.storage().stop_requested
     }
 
-    /// Whether a call of that tool is started once more by a resume that finds its result lost.
+    /// True if a resume that finds its result lost starts a call of that tool again.
     pub(crate) fn starts_again(&self, tool: &str) -> bool {
         !self.ends_if_resumed() && self.storage().starts_again(tool)
     }
 
-    /// Whether `max_resumes` has the next resume end it. One of a run that was suspended, or is ending, is not counted.
+    /// True if `max_resumes` makes the next resume end it. The resume of a suspended or an ending run does not count.
     pub fn ends_if_resumed(&self) -> bool {
         let machine = self.storage();
         let is_counted = !machine.suspended && !self.is_ending() && self.outcome().is_none();
         is_counted && machine.counters.resumes >= machine.contract.max_resumes
     }
 
-    /// Whether nothing is issued until the run is resumed.
+    /// True if nothing is issued until the run is resumed.
     #[must_use]
     pub fn is_suspended(&self) -> bool {
         self.storage().suspended
@@ -214,7 +214,7 @@ impl Run {
         self.storage().projected(Next::Turn)
     }
 
-    /// What has been used so far.
+    /// Returns the usage so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.storage().counters
@@ -226,7 +226,7 @@ impl Run {
         self.storage().labels.labels()
     }
 
-    /// How many entries it has written.
+    /// Returns the number of its entries.
     pub fn entries(&self) -> u64 {
         self.storage().seq
     }
@@ -237,13 +237,13 @@ impl Run {
         self.storage().run_ms()
     }
 
-    /// Whether it is to end, and only the ends of runs below it are waited for.
+    /// True if it is to end and waits only for the ends of child runs.
     #[must_use]
     pub fn is_ending(&self) -> bool {
         matches!(self.stage(), Stage::Execute(batch) if batch.ending)
     }
 
-    /// How the run ended, once it has.
+    /// Returns the outcome, once it ended.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
         self.stage().view().outcome()

@@ -1,5 +1,5 @@
-//! Inferences that the server of a call asks for (semantics §6): one request of the target that the contract grants it, never an attempt.
-//! Whatever goes wrong with one, the server gets a refusal, and its call goes on.
+//! Inferences that the server of a call requests (semantics §6): one request to the target that the contract grants it, never
+//! an attempt. If one fails for any reason, the server gets a refusal and its call continues.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use crate::message::{
 };
 
 impl Batch {
-    /// What servers wanted models to be asked that is in flight: each inference, with the bytes of its prompt.
+    /// Returns the inferences in flight for servers, each with the bytes of its prompt.
     pub(super) fn in_sampling(&self) -> Vec<(InferenceSeq, u64)> {
         let of_calls = self.calls.iter().filter_map(|call| {
             let Slot::Sampling {
@@ -30,7 +30,7 @@ impl Batch {
         of_calls.chain(self.unwanted.iter().copied()).collect()
     }
 
-    /// Whether that inference is in flight for a server.
+    /// True if that inference is in flight for a server.
     pub(super) fn awaits_sample(&self, inference: InferenceSeq) -> bool {
         let in_flight = self.in_sampling();
         in_flight.iter().any(|(awaited, _)| *awaited == inference)
@@ -67,8 +67,7 @@ impl Batch {
 }
 
 impl Machine {
-    /// What becomes of a call whose server wants a model to be asked. `in_flight` are the prompts of other inferences that are waited
-    /// for.
+    /// Handles a call whose server wants a model to be asked. `in_flight` holds the prompts of other awaited inferences.
     pub(super) fn sampling_required(
         &mut self,
         call: &mut BatchCall<Slot>,
@@ -146,7 +145,7 @@ impl Machine {
         self.end_sample(batch, returned.inference, content, outbox)
     }
 
-    /// What a server wanted a model to be asked is answered, or will not be. `None` if no server waits for that inference.
+    /// Ends a server's model request with or without an answer. Returns `None` if no server waits for that inference.
     pub(super) fn end_sample(
         &mut self,
         batch: &mut Batch,
@@ -177,7 +176,7 @@ impl Machine {
         Some(Reply::Stay("the server of a call has its answer"))
     }
 
-    /// The call goes on with the answer, or with none.
+    /// Continues the call with or without an answer.
     fn goes_on(
         &self,
         call: &mut BatchCall<Slot>,
@@ -222,7 +221,7 @@ impl Machine {
     }
 }
 
-/// What a server gets of a response: its text, whose it is, and why it ends; nothing where it has no text.
+/// Returns a response for a server: its text, its model and its stop reason; `None` without text.
 fn sampled(returned: &InferenceReturned, model: &str) -> Option<ObjectText> {
     let result = &returned.result;
     let stop = match result.stop {

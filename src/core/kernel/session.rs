@@ -15,20 +15,20 @@ use crate::message::{
     AgentMessage, Digest, ObjectText, StopReason, ToolInvocation, estimate_tokens,
 };
 
-/// What is answered to a progress report.
+/// The answer to a progress report.
 pub(super) const PROGRESS_ANSWER: &str = "noted";
 /// The most characters of a progress report that a note shows.
 const PROGRESS_CHARS: usize = 200;
 
-/// One call of a message that is judged and may run: a call of its own, or one inside a container.
+/// One call of a message that is judged and may run: a direct call, or one inside a container.
 #[derive(Clone, Debug)]
 pub(super) struct Unit<'m> {
-    /// Which call of the message it is, or stands in.
+    /// Index of the call or its container in the message.
     pub(super) call: usize,
     pub(super) invocation: Cow<'m, ToolInvocation>,
-    /// What the model calls it, where it stands in a container.
+    /// The model's name for it, if it is in a container.
     pub(super) part: Option<String>,
-    /// What is wrong with the container that it is.
+    /// Fault of the container, if it is one.
     pub(super) refused: Option<FailedReason>,
 }
 
@@ -145,7 +145,7 @@ impl Machine {
         found
     }
 
-    /// Whether a message calls `agent__final_report`.
+    /// True if a message calls `agent__final_report`.
     pub(super) fn reports(&self, message: &AgentMessage) -> bool {
         let is_report = |call: &ToolInvocation| {
             self.contract.session_tool(&call.name) == Some(SessionTool::FinalReport)
@@ -153,7 +153,7 @@ impl Machine {
         message.tool_calls.iter().any(is_report)
     }
 
-    /// What is answered to a progress report, and what a note says of it.
+    /// Returns a progress report's text for the note, or why the report is refused.
     pub(super) fn progress_of(&self, call: &ToolInvocation) -> Result<String, FailedReason> {
         if call.fault.is_some() {
             return Err(FailedReason::NotJson);
@@ -169,7 +169,8 @@ impl Machine {
         Ok(text.chars().take(PROGRESS_CHARS).collect())
     }
 
-    /// Takes text in the place of a report: only the closing turn does (000 §5). Where the run ends otherwise in this step, none is taken.
+    /// Takes text instead of a report: only the closing turn does (000 §5). If the run ends otherwise in this step, it takes
+    /// none.
     pub(super) fn take_text(&mut self, text: &str) -> Result<(), ArgumentFault> {
         if self.head_decides() {
             return Ok(());
@@ -181,7 +182,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether a terminal response is a final report and not a message.
+    /// True if a terminal response is a final report and not a message.
     pub(super) fn wants_report(&self) -> bool {
         self.contract.final_report.is_some()
     }
@@ -198,7 +199,7 @@ impl Machine {
         }
     }
 
-    /// What the entry that ends the run says of its report.
+    /// Returns the report's record for the entry that ends the run.
     pub(super) fn report_record(&self) -> Option<ReportRecord> {
         let Report::Accepted(report, source) = &self.report else {
             return None;
@@ -213,12 +214,12 @@ impl Machine {
         })
     }
 
-    /// Whether a final report cannot count yet: under `required` nothing proves the use of a tool.
+    /// True if a final report cannot count yet: under `required` nothing proves the use of a tool.
     pub(super) fn report_unproven(&self, message: &AgentMessage) -> bool {
         self.required_unproven() && self.reports(message)
     }
 
-    /// Whether the output was cut and a report is in it: half an answer is none (§12).
+    /// True if the output was cut and holds a report: half an answer is none (§12).
     pub(super) fn report_cut(&self, message: &AgentMessage, stop: StopReason) -> bool {
         stop == StopReason::Length && self.reports(message)
     }
@@ -230,7 +231,7 @@ pub(super) enum Report {
     /// There is none.
     #[default]
     None,
-    /// A valid one that waits until the calls beside it have ended.
+    /// A valid one that waits until the other calls have ended.
     Held(FinalReport),
     /// One that failed.
     Broken(FailedReason),
@@ -239,7 +240,7 @@ pub(super) enum Report {
 }
 
 impl Report {
-    /// What the answer to a failed one weighs; the others are answered by what is around them.
+    /// Counts the tokens of the answer to a failed one; the others get theirs from their context.
     pub(super) fn answer_tokens(&self) -> u64 {
         match self {
             Self::Broken(reason) => estimate_tokens(&reason.observation()),
@@ -247,7 +248,7 @@ impl Report {
         }
     }
 
-    /// What of it a decision can depend on.
+    /// Returns the part that decisions depend on.
     pub(super) const fn key(&self) -> u8 {
         match self {
             Self::None => 0,

@@ -4,14 +4,14 @@ use super::batch::{Batch, Ended};
 use super::{Outcome, State};
 use crate::message::{InferenceSeq, ProtocolAdapterResult, Usage};
 
-/// What INFER waits for.
+/// The wait of INFER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
     Inference(InferenceSeq),
     Wait {
         until_ms: u64,
     },
-    /// Nothing: the run is suspended, and a request is due, or a wait before it that ends then.
+    /// No event: the run is suspended, and a request is due, or a wait before it that ends then.
     Due {
         not_before_ms: u64,
     },
@@ -88,7 +88,7 @@ impl StageView<'_> {
         }
     }
 
-    /// How the run ended, once it has.
+    /// Returns the outcome, once the run ended.
     pub(super) const fn outcome(self) -> Option<Outcome> {
         match self {
             Self::Terminate(outcome) => Some(outcome),
@@ -103,7 +103,7 @@ impl StageView<'_> {
 }
 
 impl Resting<'_> {
-    /// Whether the run is to end, and only the ends of runs below it are waited for.
+    /// True if the run is to end and waits only for the ends of child runs.
     pub(super) fn is_ending(&self) -> bool {
         match self {
             Self::Precheck | Self::Infer(_) => false,

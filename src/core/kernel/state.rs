@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Whether the machine waits here for an event; the others are passed inside a step.
+    /// True if the machine waits here for an event; it passes the other states inside a step.
     #[must_use]
     pub const fn is_resting(self) -> bool {
         matches!(

@@ -51,7 +51,7 @@ impl Machine {
         Some(inference)
     }
 
-    /// Whether a model is to tell this result, where the budgets allow it.
+    /// True if a model is to summarise this result, budgets permitting.
     pub(super) fn summarises(&self, envelope: &ToolEnvelope) -> bool {
         let target = self.contract.summarizer();
         target.is_some_and(|target| !self.dropped.contains(&target))
@@ -71,7 +71,7 @@ impl Machine {
         summaries.chain(samplings).collect()
     }
 
-    /// How many bytes the summary of a result may have, and the tokens of the prompt that asks for it.
+    /// Returns the maximum bytes of a result's summary, and the tokens of the prompt that asks for it.
     fn room_and_prompt(&self, envelope: &ToolEnvelope) -> (u64, u64) {
         let most = self.contract.tool_output_budget.max_bytes_per_call;
         let head = length(&summary_head(envelope.bytes_out, most)).saturating_add(1);
@@ -81,8 +81,8 @@ impl Machine {
         (room, bytes.div_ceil(4))
     }
 
-    /// Whether an inference of so many prompt tokens would take from a budget what the next request needs at least, or what is in
-    /// flight. A summary, and what a server wants asked, is a convenience: the run must be able to go on without it.
+    /// True if an inference with that prompt would use budget that the next request needs at least, or that is in flight. A
+    /// summary or a server's request is a convenience: the run must be able to continue without it.
     pub(super) fn leaves_no_next(
         &self,
         target: usize,

@@ -1,5 +1,5 @@
-//! Suspend and resume (semantics §4, §9): a process leaves a run, and another one goes on. While the run is suspended nothing is issued;
-//! the machine rests where the next effect is due.
+//! Suspend and resume (semantics §4, §9): a process leaves a run, and another one continues it. While the run is suspended
+//! nothing is issued; the machine rests where the next effect is due.
 
 use statig::Outcome as Handled;
 
@@ -31,7 +31,7 @@ impl Machine {
         Awaited::Wait { until_ms }
     }
 
-    /// Another process goes on: judges whether it may, and issues what is due.
+    /// Resumes in another process: judges whether it may, and issues what is due.
     pub(super) fn resume(
         &mut self,
         resting: &mut Resting<'_>,
@@ -95,7 +95,7 @@ impl Machine {
         Handled::Handled
     }
 
-    /// Gives the run up that another process left: the runs below it are gone on with, to be ended.
+    /// Gives up a run that another process left: resumes its child runs so that they end.
     fn abandon_resumed(
         &mut self,
         resting: &mut Resting<'_>,

@@ -223,7 +223,7 @@ impl Harness {
         self.run.outcome()
     }
 
-    /// The class and the code as text, or the state where the run goes on.
+    /// Returns the class and the code as text, or the state while the run continues.
     pub(super) fn end(&self) -> String {
         self.outcome()
             .map_or_else(|| self.state().to_string(), |outcome| outcome.to_string())

@@ -20,7 +20,7 @@ use crate::message::{
 
 use responses::response;
 
-/// What a model says.
+/// A model's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Response {
     Text,
@@ -66,7 +66,7 @@ pub(super) enum Response {
     BatchUnknown,
 }
 
-/// How a tool answers.
+/// A tool's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     Ok,
@@ -108,7 +108,7 @@ pub(super) enum When {
     PastTotal,
 }
 
-/// What a path may hold only so many of.
+/// A rationed kind of letter in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ration {
     Stale,
@@ -342,7 +342,7 @@ impl Letter {
         })
     }
 
-    /// What exploration must ration the letter by, because it never runs out by itself.
+    /// Returns the ration that exploration must apply, because the letter never runs out by itself.
     pub(super) fn ration(self) -> Option<Ration> {
         match self {
             Self::StaleAnswer | Self::StaleFailure => Some(Ration::Stale),
@@ -356,7 +356,7 @@ impl Letter {
     }
 }
 
-/// What a started call brings: of an agent, the end of its run.
+/// Returns the event of a started call: for an agent, the end of its run.
 fn of_call(d: Does, c: &OpenCall, contract: &ExecutionContract) -> EventKind {
     let mut event = tool(c.call, does(d, c));
     if let EventKind::ToolReturned(returned) = &mut event

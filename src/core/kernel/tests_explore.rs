@@ -36,7 +36,7 @@ pub(super) struct Breach {
     pub(super) path: Vec<Letter>,
 }
 
-/// What an exploration covered.
+/// The extent of an exploration.
 #[derive(Debug, Default)]
 pub(super) struct Extent {
     /// Conditions that react differently, whatever letters are left.
@@ -101,7 +101,7 @@ impl Watched {
         }
     }
 
-    /// What decides about everything that follows, but for the letters that the path may still hold.
+    /// Returns the key of everything that decides what follows, except the letters that the path may still hold.
     fn key(&self) -> Digest {
         let mut hasher = KeyHasher(blake3::Hasher::new());
         self.run.decision_key().hash(&mut hasher);
@@ -123,7 +123,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// Whether nothing happens any more, whatever comes.
+/// Checks that no event has any effect now.
 fn absorbs(variant: &Variant, ended: &Watched) -> Result<(), String> {
     let mut after = ended.clone();
     for &letter in variant.letters.iter().copied().flatten() {
@@ -148,7 +148,7 @@ struct Search {
     seen: HashMap<Digest, Vec<(Rations, u32)>>,
     arrivals: Vec<(u32, Letter)>,
     queue: VecDeque<(u32, Digest, Watched)>,
-    /// Those of letters that are not rationed.
+    /// Edges of letters that are not rationed.
     edges: Vec<(u32, u32)>,
     extent: Extent,
 }
@@ -292,7 +292,7 @@ impl Search {
     }
 }
 
-/// What a reaction is once digests, times and numbers that only count entries are taken out.
+/// Returns a reaction without digests, times and numbers that only count entries.
 fn timeless(effects: &[Effect]) -> Vec<Action> {
     let Some(Effect::Append(entries)) = effects.first() else {
         return Vec::new();
@@ -361,7 +361,7 @@ fn equal_keys_react_equally() {
     );
 }
 
-/// How many pairs of paths of a variant were compared: every fourth that shares a key, unless it has ended.
+/// Counts the compared pairs of paths of a variant: every fourth that shares a key, unless it has ended.
 fn compared(variant: &Variant) -> usize {
     let (mut pairs, mut compared) = (0_usize, 0);
     let mut known: HashMap<DecisionKey, Watched> = HashMap::new();

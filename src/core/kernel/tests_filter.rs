@@ -1,4 +1,4 @@
-//! What a provider's filter of tools changes: what a request weighs, and what becomes of a call that its model was not offered.
+//! Effects of a provider's tool filter: the size of a request, and the handling of a call that its model was not offered.
 
 use serde_json::Value;
 
@@ -100,7 +100,7 @@ fn a_permanent_fault_drops_its_target_for_the_run() {
     assert_eq!(two.request().map(|request| request.target), Some(1));
 }
 
-/// What becomes of a call.
+/// The ruling on a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RuleResult {
     Runs,
@@ -145,7 +145,7 @@ pub(super) fn rule_result(terms: &Terms, name: &str, arguments: &str) -> RuleRes
     }
 }
 
-/// Whether an answer is of one of those whose answers count.
+/// True if an answer comes from one of those whose answers count.
 pub(super) fn counts(terms: &Terms, answer: &Approval) -> bool {
     let by = answer.answerer.as_ref().map(|answerer| &answerer.key);
     terms.approvers.is_empty() || by.is_some_and(|key| terms.approvers.contains(key))

@@ -197,7 +197,7 @@ fn a_value_that_the_user_gave_is_let_through_and_one_that_only_the_result_gave_i
     check(r#"{"path":"evil"}"#, violation);
     check(r#"{"path":"licence2"}"#, violation);
     check(r#"{"path":"licenc"}"#, violation);
-    // Nothing stands there that could be the stranger's.
+    // An empty text holds nothing that could be the stranger's.
     check(r#"{"path":""}"#, "EXECUTE");
     // What nothing gave may be the stranger's in another form.
     check(r#"{"path":"ZXZpbA"}"#, violation);

@@ -44,8 +44,8 @@ pub(super) const LIFE: &[Letter] = &[
     Letter::LostOtherInference,
     Letter::Started,
 ];
-/// What comes for a request that is over. Its tokens count, so each state has a twin behind it: the two variants with the most states
-/// are walked without.
+/// Events for a request that is over. Their tokens count, so each state has a twin behind it: the two variants with the most
+/// states are explored without them.
 pub(super) const STALE: &[Letter] = &[Letter::StaleAnswer, Letter::StaleFailure];
 /// A server asks a person, and the process may go meanwhile.
 pub(super) const ASKED: &[Letter] = &[

@@ -28,7 +28,7 @@ pub(super) struct OpenCall {
     pub(super) arguments: Digest,
 }
 
-/// What a run has done so far, counted from outside.
+/// The history of a run so far, counted from outside.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -50,12 +50,12 @@ pub(super) struct Ledger {
     pub(super) ended: Option<Outcome>,
     stopped: bool,
     pub(super) suspended: bool,
-    /// Whether this step takes a resumption.
+    /// True if this step handles a resume.
     resumes: bool,
     /// Approved or lost while the run is suspended, and due.
     due: Vec<CallSeq>,
     closing_turn: Option<u32>,
-    /// Whether it is to end, and waits for the ends of runs below it.
+    /// True if it is to end and waits for the ends of child runs.
     ending: bool,
     tokens: u64,
     cost: u64,

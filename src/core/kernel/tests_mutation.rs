@@ -128,7 +128,7 @@ fn revealing(guard: Guard) -> &'static str {
     row.map_or("", |(variant, _)| *variant)
 }
 
-/// Where a guard's absence shows, and after which letters.
+/// The place where a guard's absence shows, and the letters before it.
 struct Witness {
     variant: &'static Variant,
     path: Vec<Letter>,
@@ -153,7 +153,7 @@ fn exposed(guards: &[Guard], first: &[&str]) -> Option<Witness> {
     })
 }
 
-/// Whether the letters of a witness show the absence of `guards`, too.
+/// True if the letters of a witness also show the absence of `guards`.
 fn shows(witness: &Witness, guards: &[Guard]) -> bool {
     without(guards, || {
         let mut node = Watched::new(witness.variant);

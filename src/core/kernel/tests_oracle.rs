@@ -29,7 +29,7 @@ use crate::message::{
     StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
-/// What a step does, as far as the outside sees it.
+/// The effect of a step, as visible from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
     Nothing,
@@ -39,7 +39,7 @@ pub(super) enum Reaction {
     Asks(Ask),
     Waits(u64),
     Starts(Vec<u64>),
-    /// As starts, and some are runs of their own: what each of those may use, tokens and cost.
+    /// Like `Starts`, and some are child runs: the tokens and cost that each may use.
     Delegates(Vec<u64>, Vec<(u64, Option<u64>)>),
     Summarises(u64),
     Samples(u64),
@@ -117,7 +117,7 @@ enum Place {
     Over,
 }
 
-/// Why an attempt failed.
+/// The cause of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Why {
     Provider,
@@ -154,7 +154,7 @@ enum Slot {
         call: u64,
         bytes: u64,
     },
-    /// That inference is waited for, for its server, whose prompt is so many tokens.
+    /// The server waits for that inference, whose prompt has `expected` tokens.
     Sampled {
         call: u64,
         inference: u64,
@@ -176,7 +176,7 @@ enum Slot {
     Result(u64),
 }
 
-/// What of a result a summary depends on.
+/// The parts of a result that a summary depends on.
 type ToolEnvelopeKey = (String, u64, u64);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -187,21 +187,21 @@ struct Call {
     arguments: Digest,
     /// Tokens of its argument text.
     arguments_tokens: u64,
-    /// Whether a tool returned an ok result below it.
+    /// True if a tool returned an ok result below it.
     proves: bool,
-    /// Whether its server had an answer: then it was started before.
+    /// True if its server had an answer: it was then started before.
     answered: bool,
-    /// Whether a rule of `flow` has a person asked about it.
+    /// True if a rule of `flow` has a person asked about it.
     asks: bool,
     report_labels: BTreeSet<Label>,
-    /// Whether the model is shown what its tool said.
+    /// True if the model sees its tool's words.
     shows: bool,
-    /// How often its server has asked a person.
+    /// Number of its server's questions to a person.
     questions: u32,
     slot: Slot,
 }
 
-/// What a step brought to COMMIT. Several may hold; §2 says which one counts.
+/// The findings of a step for COMMIT. Several may hold; §2 says which one counts.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -211,7 +211,7 @@ struct Found {
     over: Option<Code>,
     violation: Option<Code>,
     terminal: bool,
-    /// How the answer was given, where a report was asked for.
+    /// The way the answer was given, if a report was required.
     by: Option<Code>,
     /// The report failed before the closing turn.
     report_failed: bool,
@@ -228,7 +228,7 @@ enum Wish {
     Closing(ClosingReason),
 }
 
-/// How a run is to end that waits for the ends of runs below it.
+/// The intended end of a run that waits for the ends of child runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Ending {
     So(Outcome),
@@ -274,17 +274,17 @@ pub(super) struct Facts {
     alike: BTreeMap<(String, String), u64>,
     pairs: BTreeMap<(String, String), u64>,
     batch: Vec<Call>,
-    /// What runs below have used: tokens, cost.
+    /// Usage of child runs: tokens, cost.
     below: (u64, u64),
-    /// What runs below may use that go on, by their calls.
+    /// Grants of active child runs, by their calls.
     grants: BTreeMap<u64, (u64, Option<u64>)>,
-    /// What each agent of the message gets whose file states nothing.
+    /// Share of each agent of the message whose file states none.
     share: (u64, Option<u64>),
     /// Inferences whose servers did not wait: tokens of the prompt, and the target.
     unwanted: BTreeMap<u64, (u64, Option<usize>)>,
     /// Tokens of what containers put around their calls.
     frames: u64,
-    /// What the message's report comes to: valid, or why not.
+    /// Result of the message's report: valid, or why not.
     report: Option<Result<(), &'static str>>,
     malformed: bool,
     tripped: bool,
@@ -393,7 +393,7 @@ impl Oracle {
         }
     }
 
-    /// What the run must do with this event.
+    /// Returns the required reaction to this event.
     pub(super) fn react(&mut self, event: &Event) -> Reaction {
         let place = self.facts.place;
         if place == Place::Over {

@@ -1,4 +1,4 @@
-//! What a server asks a person during a call (semantics §6).
+//! A server's questions to a person during a call (semantics §6).
 
 use super::testing::*;
 use super::tests_rules::{optional, resumed};
@@ -6,8 +6,8 @@ use super::{Approval, Effect, EventKind, LostEffect};
 use crate::contract::Terms;
 use crate::message::{CallSeq, Digest, InputQuestion, ObjectText, ToolOutcome};
 
-/// What a server asks a person is an approval of the question: it rests, it is bound to the question, and the call goes on with what
-/// was entered.
+/// A server's question to a person is an approval of the question: it rests, it is bound to the question, and the call
+/// continues with the person's input.
 #[test]
 fn the_question_of_a_server_is_answered_and_its_call_goes_on() {
     let asked = |resume: Option<&str>| {
@@ -50,7 +50,7 @@ fn the_question_of_a_server_is_answered_and_its_call_goes_on() {
     let mut other = h.clone();
     other.push(EventKind::ApprovalGiven(answer(Digest::ZERO, Some("{}"))));
     assert_eq!(goes_on(&other), None);
-    // Parked far beyond the step's timeout, and the call goes on.
+    // Parked far beyond the step's timeout, and the call continues.
     let mut given = h.clone();
     let content = r#"{"name":"J"}"#;
     given.push_at(4_000, EventKind::ApprovalGiven(answer(hash, Some(content))));
@@ -74,7 +74,7 @@ fn the_question_of_a_server_is_answered_and_its_call_goes_on() {
     stopped.push(EventKind::StopRequested);
     let unknown = "(tool failed: interrupted, effect unknown)";
     assert_eq!(stopped.observations(), [unknown]);
-    // Answered while the process leaves, the call goes on in the next.
+    // Answered while the process leaves, the call continues in the next.
     let mut left = h.clone();
     left.push(EventKind::Suspended)
         .push(EventKind::ApprovalGiven(answer(hash, None)));
@@ -97,7 +97,7 @@ fn the_question_of_a_server_is_answered_and_its_call_goes_on() {
     assert_eq!(lost.observations(), [unknown]);
 }
 
-/// What waits with its question in the process that leaves may have acted: an answer that comes then starts no second call.
+/// A call that waits with its question in the leaving process may have acted: an answer at that time starts no second call.
 #[test]
 fn a_call_whose_question_is_answered_while_its_process_leaves_is_not_made_twice() {
     let answered = |tool_name: &str, given: bool| {

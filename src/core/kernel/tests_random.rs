@@ -33,7 +33,7 @@ impl Dice {
     }
 }
 
-/// An event with numbers and a time of its own, or one that fits the run.
+/// Returns an event with arbitrary numbers and time, or one that fits the run.
 fn any_event(dice: &mut Dice, letters: &[Letter], node: &Watched) -> Option<Event> {
     // One sequence in four goes through a moment past a deadline; more would end every run at once.
     let letter = dice.pick(letters);
@@ -78,7 +78,7 @@ fn entries_of(effects: &[Effect]) -> &[EntryDraft] {
 pub(crate) struct RandomRun {
     /// All entries, from the first to the seal.
     pub entries: Vec<EntryDraft>,
-    /// How many events it took, some of them after its end.
+    /// Number of events it took, some of them after its end.
     pub events: usize,
     /// The machine after them.
     pub run: Run,

@@ -1,4 +1,4 @@
-//! What the review of the machine against semantics §1 to §7 found: one test for each rule that did not hold.
+//! The findings of the machine's review against semantics §1 to §7: one test for each rule that did not hold.
 
 use super::testing::*;
 use super::{Approval, Effect, EventKind, Interrupter, LostEffect};

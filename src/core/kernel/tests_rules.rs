@@ -19,7 +19,7 @@ pub(super) fn optional() -> Terms {
     }
 }
 
-/// Another process goes on with the run, under the same contract.
+/// Returns the event of another process resuming the run, under the same contract.
 pub(super) fn resumed(h: &Harness) -> EventKind {
     EventKind::Resumed(Resumed {
         addresses: Vec::new(),

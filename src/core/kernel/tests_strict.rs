@@ -1,4 +1,4 @@
-//! What `strict_mode` changes: one row for each effect, strict beside not strict.
+//! The effects of `strict_mode`: one row for each, strict next to not strict.
 
 use super::testing::*;
 use crate::contract::{BATCH, FINAL_REPORT, Terms, ToolPolicy};
@@ -69,7 +69,7 @@ fn a_recovered_message_is_a_rejected_one_under_strict() {
 const OTHER: &str = "(tool failed: not started: another call of this message is invalid)";
 const FLY: &str = "(tool failed: TOOL_NOT_FOUND: fly (nearest: read, write))";
 
-/// An unknown tool is answered with an error that names it, and the run goes on (003/INV-TOOL-003).
+/// Monolith answers an unknown tool with an error that names it, and the run continues (003/INV-TOOL-003).
 #[test]
 fn beside_an_unknown_name_nothing_runs_under_strict() {
     let unknown = || native(calls(&["read", "fly"]));
@@ -138,7 +138,7 @@ fn invalid_turns_move_the_order_of_the_targets_on() {
     assert_eq!(asked(&h), Some((4, 1, 0)));
 }
 
-/// What the terminal shows: the tool, the field and the rule.
+/// The terminal shows the tool, the field and the rule.
 #[test]
 fn the_entry_says_what_was_refused() {
     let mut h = mode(true);

@@ -11,12 +11,12 @@ pub(super) const FINAL_INSTRUCTION: &str = "You are not allowed to run any more 
 pub(super) const REPORT_INSTRUCTION: &str = "You are not allowed to run any more tools. \
      Give your final report now with agent__final_report, using only the information you already have.";
 
-/// Whether that is the instruction of a closing turn: words of the machine in the user's name.
+/// True if that is the instruction of a closing turn: words of the machine in the user's name.
 pub(crate) fn is_instruction(text: &str) -> bool {
     [FINAL_INSTRUCTION, REPORT_INSTRUCTION].contains(&text)
 }
 
-/// What the observation of a call that failed begins with.
+/// Prefix of the observation of a failed call.
 const FAILED: &str = "(tool failed: ";
 
 /// 000 §2.
@@ -63,7 +63,7 @@ pub(super) fn cut_notice() -> AgentMessage {
     notice(CUT_NOTICE)
 }
 
-/// Why a response was rejected, and what stood there, where that may be shown.
+/// Builds the notice of a rejected response: why, and the rejected text if it may be shown.
 pub(super) fn rejection_notice(code: &str, pointer: &str, excerpt: Option<&str>) -> AgentMessage {
     let stood = excerpt.filter(|excerpt| !excerpt.is_empty());
     let stood = stood.map_or_else(String::new, |excerpt| format!(": {excerpt}"));
@@ -82,7 +82,7 @@ pub(super) fn summary_head(original: u64, kept: u64) -> String {
     format!("[SUMMARY] Original size {original} bytes; summarized to {kept} bytes.")
 }
 
-/// Why a call was answered by monolith and not by a tool: the closed list of semantics §6.
+/// The reason why monolith answered a call instead of a tool: the closed list of semantics §6.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FailedReason {
     Timeout,
@@ -122,7 +122,7 @@ pub(super) enum FailedReason {
     EffectUnknown,
     /// A person refused it, or did not answer in time.
     DeniedApproval {
-        /// What the person gave as reason.
+        /// Reason that the person gave.
         reason: Option<String>,
         /// The arguments that the person would have it called with.
         proposal: Option<String>,
@@ -144,7 +144,7 @@ pub(super) enum FailedReason {
     DelegationToAncestor {
         chain: String,
     },
-    /// What is left for its run is less than it takes to begin it.
+    /// The remainder for its run is too small to start it.
     DelegationBudget {
         needed: u64,
         left: u64,
@@ -172,13 +172,13 @@ pub fn failure(reason: &str) -> String {
     format!("{FAILED}{reason})")
 }
 
-/// Whether that is the observation of a call that failed.
+/// True if that is the observation of a failed call.
 pub fn is_failure(observation: &str) -> bool {
     observation.starts_with(FAILED)
 }
 
 impl FailedReason {
-    /// Whether the call was refused for its name or its arguments (semantics §6, invalid).
+    /// True if the call was refused for its name or its arguments (semantics §6, invalid).
     pub(super) const fn is_invalid(&self) -> bool {
         matches!(
             self,
@@ -186,12 +186,12 @@ impl FailedReason {
         )
     }
 
-    /// Whether a rule of the contract denies the call.
+    /// True if a rule of the contract denies the call.
     pub(super) const fn is_by_rule(&self) -> bool {
         matches!(self, Self::DeniedByRule(_))
     }
 
-    /// Which tool was refused what, for people.
+    /// Describes the refused tool and why, for people.
     pub(super) fn refusal_note(&self, tool: &str) -> String {
         let tool: String = tool.chars().take(SHOWN_CHARS).collect();
         let reason: String = self.reason().chars().take(REASON_CHARS).collect();

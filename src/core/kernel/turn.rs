@@ -10,14 +10,14 @@ use crate::message::ProviderFaultClass;
 const BACKOFF_FIRST_MS: u64 = 1_000;
 const BACKOFF_MAX_MS: u64 = 60_000;
 
-/// What an attempt failed of.
+/// The reason for a failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) enum Failure {
     /// The provider had a fault; `retry_after_ms` only for rate limits.
     Provider {
         class: ProviderFaultClass,
         retry_after_ms: Option<u64>,
-        /// Nothing is gained by asking it again: the target is dropped. State digests have it under its first name.
+        /// True if asking it again gains nothing: the target is dropped. State digests have it under its first name.
         #[serde(rename = "unknown_model")]
         ends_target: bool,
     },
@@ -60,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// Whether the provider said that the request does not fit.
+    /// True if the provider said that the request does not fit.
     pub(super) const fn is_overflow(&self) -> bool {
         matches!(
             self,
@@ -124,7 +124,7 @@ impl Turn {
         }
     }
 
-    /// Goes on to the next attempt.
+    /// Moves to the next attempt.
     pub(super) fn next_attempt(&mut self, lineup: Lineup<'_>) {
         self.target = self.next_target(lineup);
         self.attempt = self.attempt.saturating_add(1);
@@ -183,24 +183,24 @@ impl Turn {
         }
     }
 
-    /// How long to wait before the next attempt: only where every target of the cycle was limited, once for the cycle.
+    /// Takes the wait before the next attempt: only if every target of the cycle was limited, once for the cycle.
     pub(super) fn take_wait(&mut self, lineup: Lineup<'_>) -> Option<u64> {
         let wait_ms = self.cycle.end(lineup)?;
         self.waits += 1;
         Some(wait_ms)
     }
 
-    /// Whether every recorded failure was the provider's.
+    /// True if every recorded failure was the provider's.
     pub(super) const fn only_provider_errors(&self) -> bool {
         self.failures > 0 && !self.failed_of_other_than_provider
     }
 
-    /// Whether every recorded failure was a refusal.
+    /// True if every recorded failure was a refusal.
     pub(super) const fn only_refusals(&self) -> bool {
         self.failures > 0 && self.refusals == self.failures
     }
 
-    /// Whether every target that may be asked has refused in this turn.
+    /// True if every target that may be asked has refused in this turn.
     pub(super) fn every_target_refused(&self, lineup: Lineup<'_>) -> bool {
         let mut left = lineup.left();
         left.all(|target| self.refused_targets.contains(&target))
@@ -293,7 +293,7 @@ mod tests {
             [None, None, Some(1_000)]
         );
         assert_eq!(waits(&[LIMITED, UNKNOWN], 2), [None, Some(1_000)]);
-        // 2 is asked again in the place of 1, and what it asked for before it was dropped is not waited for.
+        // 2 is asked again instead of 1, and the wait that it asked for before it was dropped does not count.
         assert_eq!(
             waits_behind(&[limited_for(9_000), UNKNOWN, LIMITED], 3, &[1], 1),
             [None, None, Some(1_000)]

@@ -462,7 +462,7 @@ impl Machine {
         calls
     }
 
-    /// Where a call of the session's own tools stands; none for every other call, and for a container.
+    /// Returns the slot of a call to one of the session's own tools; `None` for every other call, and for a container.
     fn own_slot(&self, call: &ToolInvocation, outbox: &mut Outbox) -> Option<Settled> {
         match self.contract.session_tool(&call.name)? {
             SessionTool::Batch => None,

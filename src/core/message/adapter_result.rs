@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentMessage, Digest, FailureCode, ServedBy, TokenCounter, Usage, exact_sum};
 
-/// What the adapter made of a response (002 §4.2).
+/// The adapter's verdict on a response (002 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdapterStatus {
@@ -18,7 +18,7 @@ pub enum AdapterStatus {
     Rejected,
 }
 
-/// Why the model stopped, as far as the machine may know. It never proves that a call exists or is whole.
+/// The model's stop reason, as far as the machine may know. It never proves that a call exists or is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -38,7 +38,7 @@ pub enum StopReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Withheld {
-    /// Whether the message was white space only. Texts of a repair, which are held back with it, do not count.
+    /// True if the message was white space only. Texts of a repair, which are withheld with it, do not count.
     pub blank: bool,
     /// Size of the text in bytes.
     pub bytes: u64,
@@ -49,7 +49,7 @@ pub struct Withheld {
     pub report_bytes: Option<u64>,
 }
 
-/// Why a tag of the XML transport (000 §11) counts for nothing, or counts although it is not whole.
+/// The reason why a tag of the XML transport (000 §11) is ignored, or counts although it is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TagFlaw {
@@ -95,7 +95,7 @@ impl TagFlaw {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TagWarning {
-    /// Why.
+    /// Cause.
     pub flaw: TagFlaw,
     /// Its slot: `FINAL`, `PROGRESS`, or a number of at most ten digits. `None` if the tag names no such slot, and while the
     /// token gate is closed.
@@ -124,7 +124,7 @@ impl fmt::Display for TagWarning {
     }
 }
 
-/// What a repair changed: recorded with every recovered message.
+/// The change of a repair: recorded with every recovered message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repair {
@@ -151,7 +151,7 @@ pub struct ProtocolAdapterResult {
     /// The reason, exactly when rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<FailureCode>,
-    /// Where in the response the fault lies: an RFC 6901 pointer into the raw body or folded stream.
+    /// Place of the fault in the response: an RFC 6901 pointer into the raw body or folded stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
     /// BLAKE3 over the bytes as received.
@@ -159,17 +159,17 @@ pub struct ProtocolAdapterResult {
     /// The repair, exactly when recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
-    /// What the server said of itself in the answer, beyond what the contract holds.
+    /// The server's description of itself in the answer, beyond what the contract holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_by: Option<ServedBy>,
     /// The verdict.
     pub status: AdapterStatus,
-    /// Why the model stopped.
+    /// The model's stop reason.
     pub stop: StopReason,
     /// The tags of the XML transport that were ignored, or that count although they are not closed, in order; at most 130.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tag_warnings: Vec<TagWarning>,
-    /// What the provider reported of usage, where it did.
+    /// Usage that the provider reported, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Set where the text of the message is held back by the token gate; its `content` is then empty.
@@ -178,8 +178,8 @@ pub struct ProtocolAdapterResult {
 }
 
 impl ProtocolAdapterResult {
-    /// What the inference used: the provider's numbers, or an estimate marked as such, of the prompt that was expected and of
-    /// the message that came, as `counter` counts it.
+    /// Returns the usage of the inference: the provider's numbers, or an estimate marked as such. The estimate covers the
+    /// expected prompt and the received message, as `counter` counts it.
     #[must_use]
     pub fn usage_or_estimate(&self, expected_tokens: u64, counter: &dyn TokenCounter) -> Usage {
         self.usage.unwrap_or_else(|| Usage {

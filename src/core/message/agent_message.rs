@@ -34,10 +34,10 @@ pub struct AgentMessage {
     /// On role `tool`, if results are rendered as text: how the call ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// What the model reported of its reasoning; never an answer.
+    /// Reasoning that the model reported; never an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// What the provider wants to see again of that reasoning, where it does.
+    /// The part of that reasoning that the provider wants back, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_trace: Option<ReasoningTrace>,
     /// Who speaks.
@@ -52,17 +52,17 @@ pub struct AgentMessage {
     pub tool_calls: Vec<ToolInvocation>,
 }
 
-/// How a call ended, as the model sees it.
+/// The end of a call, as the model sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observed {
-    /// How long it took, in milliseconds; 0 where nothing was started.
+    /// Duration in milliseconds; 0 if nothing was started.
     pub duration_ms: u64,
-    /// Whether it did what it was for.
+    /// Success or failure of the call.
     pub status: ObservedStatus,
 }
 
-/// Whether a call did what it was for.
+/// The success or failure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObservedStatus {
@@ -78,14 +78,14 @@ pub enum ObservedStatus {
 pub struct ToolInvocation {
     /// The arguments exactly as the model wrote them: the text of one JSON object.
     pub arguments: ObjectText,
-    /// Why its arguments cannot be read. They are empty then, and the call is answered and never run.
+    /// Reason why its arguments cannot be read. They are then empty, and the call is answered and never run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<FailureCode>,
     /// The provider's id, or one made deterministically by the adapter.
     pub id: String,
     /// The exposed tool name, byte for byte as the model wrote it.
     pub name: String,
-    /// What the adapter repaired this call from, where it did.
+    /// Payload from which the adapter repaired this call, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_payload: Option<String>,
     /// The model that asked, as the provider named it.
@@ -121,13 +121,13 @@ impl AgentMessage {
         }
     }
 
-    /// Whether the text holds nothing but white space and invisible characters.
+    /// True if the text holds only white space and invisible characters.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         is_blank(&self.content)
     }
 
-    /// Whether the model reported reasoning that is more than white space.
+    /// True if the model reported reasoning that is more than white space.
     #[must_use]
     pub fn has_reasoning(&self) -> bool {
         self.reasoning

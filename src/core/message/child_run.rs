@@ -3,8 +3,8 @@
 use super::{CallSeq, Digest, RunId};
 
 impl RunId {
-    /// The id of the run that is begun for a call of this one: `<id>.<call>`, the same each time. Where that is too long, 32 digits of
-    /// the digest of this id stand in the place of it.
+    /// Returns the id of the child run for a call of this run: `<id>.<call>`, the same each time. If that is too long, 32
+    /// digits of this id's digest replace the id.
     ///
     /// ```
     /// use monolith_core::message::{CallSeq, RunId};
@@ -32,7 +32,7 @@ impl RunId {
         Self::try_from(format!("{self}.{number}"))
     }
 
-    /// Whether it is the run of that step of a workflow.
+    /// True if it is the run of that step of a workflow.
     pub fn is_step_of(&self, workflow: &Self, number: u64) -> bool {
         workflow.step(number).is_ok_and(|step| step == *self)
     }

@@ -8,11 +8,11 @@ pub(crate) const DEFAULT_TRUNCATION_MARKER: &str =
 /// A text that fits a byte limit, and how it was made to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// What the model is shown; never longer than the limit.
+    /// Text for the model; never longer than the limit.
     pub text: String,
     /// Bytes of the original that are in it; equal to the original's size where nothing was cut.
     pub kept: u64,
-    /// Whether anything was cut.
+    /// True if anything was cut.
     pub truncated: bool,
 }
 

@@ -82,7 +82,7 @@ impl DigestBuilder {
     }
 }
 
-/// How many bytes were hashed, for tests that hold what a turn costs.
+/// A counter of hashed bytes, for tests that limit the cost of a turn.
 pub(crate) mod hashed {
     #[cfg(test)]
     thread_local! {
@@ -104,8 +104,8 @@ pub(crate) mod hashed {
     }
 }
 
-/// What digests of one kind are derived under: no other kind has the same digest of the same fields. The key is derived from the
-/// text once in a process, because that costs as much as hashing a short entry.
+/// The derivation context of one kind of digest: no other kind has the same digest of the same fields. The key is derived from
+/// the text once per process, because that costs as much as hashing a short entry.
 #[derive(Debug)]
 pub struct DigestContext {
     key: OnceLock<ContextKey>,
@@ -219,7 +219,7 @@ impl Visitor<'_> for FromText {
     }
 }
 
-/// What the genesis hash of a run is derived under.
+/// The derivation context of a run's genesis hash.
 pub(crate) static GENESIS_CONTEXT: DigestContext =
     DigestContext::new("monolith transcript v1 genesis");
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Digest, FileChanges, ObjectText};
 
-/// Whether the tool reported success.
+/// The status that the tool reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnvelopeStatus {
@@ -57,7 +57,7 @@ pub struct EnvelopeError {
     pub message: String,
 }
 
-/// What a [`ToolEnvelope`] is made of. While a result is being made it is this, and can be changed.
+/// The fields of a [`ToolEnvelope`]. They hold a result while it is being made, and can be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeFields {
@@ -65,12 +65,12 @@ pub struct EnvelopeFields {
     pub bytes_in: u64,
     /// Size of the whole text result in bytes, also where `content` holds only its beginning.
     pub bytes_out: u64,
-    /// What the call did to files of the workspace; left out where that is nothing that is known.
+    /// Changes to workspace files by the call; omitted if none are known.
     #[serde(default, skip_serializing_if = "FileChanges::is_none")]
     pub changes: FileChanges,
     /// The result. Text beyond the output budget is not here but in `full`.
     pub content: Vec<ContentBlock>,
-    /// How long the call took, in milliseconds.
+    /// Duration of the call in milliseconds.
     pub duration_ms: u64,
     /// Present exactly when `status` is `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ pub struct EnvelopeFields {
     pub full: Option<Digest>,
     /// When the call began, in milliseconds since the run began.
     pub started_at_ms: u64,
-    /// Whether the tool reported success.
+    /// Status that the tool reported.
     pub status: EnvelopeStatus,
     /// Estimated tokens of the observation made of this, stamped outside the machine.
     pub tokens: u64,
@@ -175,19 +175,19 @@ impl EnvelopeFields {
     }
 }
 
-/// What a tool server asks a person for before a call goes on.
+/// A tool server's question to a person before a call continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputQuestion {
-    /// What the person sees, and what the answer is bound to: `message`, and `requestedSchema` where there are fields.
+    /// The text that the person sees and that binds the answer: `message`, and `requestedSchema` if there are fields.
     pub question: ObjectText,
-    /// What the host of the tool goes on from, in its own words; absent where the server waits for the answer within the call, so that the
-    /// question ends with the process that made the call.
+    /// State from which the tool's host continues, in its own words; absent if the server waits for the answer within the call.
+    /// The question then ends with the process that made the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
 }
 
-/// What a tool server wants a model to be asked before a call goes on (MCP sampling).
+/// A tool server's request to ask a model before a call continues (MCP sampling).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplingRequest {
@@ -202,7 +202,7 @@ pub struct SamplingRequest {
     pub resume: Option<String>,
 }
 
-/// How one call that was started came to an end, or to a question.
+/// The end of a started call, or its question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -215,14 +215,14 @@ pub enum ToolOutcome {
     Returned(ToolEnvelope),
     /// The answer does not decode as the tool protocol's result: FAILED_VALIDATION(tool_envelope).
     Malformed {
-        /// What was wrong with it; at most 2,048 bytes.
+        /// Description of the fault; at most 2,048 bytes.
         detail: String,
         /// The answer as received, where there was one.
         raw_hash: Option<Digest>,
     },
-    /// It goes on once a person has answered what its server asks for, or has refused.
+    /// It continues once a person has answered or refused its server's question.
     InputRequired(InputQuestion),
-    /// It goes on once a model has answered what its server wants it to be asked, or that was refused.
+    /// It continues once a model has answered its server's request, or the request was refused.
     SamplingRequired(SamplingRequest),
     /// `tool_timeout_ms` passed; whether the tool acted is unknown.
     TimedOut,
@@ -235,14 +235,14 @@ pub enum ToolOutcome {
     Cancelled,
     /// Not started: the server no longer offers the tool that the contract pins.
     ToolChanged {
-        /// What differs, where it is known; at most 2,048 bytes.
+        /// Difference, if known; at most 2,048 bytes.
         detail: String,
     },
     /// Not started: the server is down, and its next start is waited for.
     RestartInProgress,
     /// Not started: the server was down, and did not come up again.
     RestartFailed {
-        /// Why; at most 2,048 bytes.
+        /// Reason; at most 2,048 bytes.
         detail: String,
     },
 }

@@ -46,7 +46,7 @@ pub fn inexact_integer(text: &str) -> Option<&str> {
 /// Digits of [`MAX_EXACT`]: an integer with fewer is exact.
 const DIGITS: usize = 16;
 
-/// Whether so many digits as an inexact integer has stand side by side anywhere, in a string or not.
+/// True if as many consecutive digits as an inexact integer has occur anywhere, in a string or not.
 fn has_digits_in_a_row(text: &[u8]) -> bool {
     let digits = |part: &[u8]| part.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let back = |part: &[u8]| {

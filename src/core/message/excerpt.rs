@@ -5,7 +5,7 @@ use super::invisible::is_invisible;
 
 /// The most bytes of an excerpt, escapes included.
 const MAX_BYTES: usize = 200;
-/// How many of them come before the byte if enough follows it.
+/// Number of those bytes before the position, if enough follows it.
 const BEFORE_BYTES: usize = 100;
 
 /// The text around the byte `at` of `text`: at most 200 bytes, escaped as in a JSON string.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why an adapter rejected a response: a closed list (semantics §6, structural faults).
+/// The reason why an adapter rejected a response: a closed list (semantics §6, structural faults).
 ///
 /// Every one is a fault of structure and so leads to FAILED_PROTOCOL_MALFORMED when no format retry is
 /// left. Unknown names and schema violations are not here: the adapter cannot judge them.

@@ -1,10 +1,10 @@
-//! What a call did to files of the workspace. Plain data; looks at no file.
+//! A call's changes to workspace files. Plain data; looks at no file.
 
 use serde::{Deserialize, Serialize};
 
 use super::Digest;
 
-/// What a call did to files of the workspace, as far as it is known: facts beside what the tool says.
+/// A call's changes to workspace files, as far as known: facts, apart from what the tool says.
 ///
 /// ```
 /// use monolith_core::message::{FileChange, FileChanges};
@@ -20,12 +20,12 @@ use super::Digest;
 pub struct FileChanges {
     /// Every file that holds something else than before, by its path.
     pub files: Vec<FileChange>,
-    /// Whether there may be more of them: the workspace has more files than are compared, or more were changed than are listed.
+    /// True if there may be more of them: the workspace has more files than are compared, or more were changed than are listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
 }
 
-/// What a call did to one file.
+/// A call's change to one file.
 ///
 /// ```
 /// use monolith_core::message::FileChange;
@@ -50,7 +50,7 @@ pub struct FileChange {
 }
 
 impl FileChanges {
-    /// Whether no file was changed, as far as that is known.
+    /// True if no file changed, as far as known.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.files.is_empty() && !self.incomplete
@@ -58,7 +58,7 @@ impl FileChanges {
 }
 
 impl FileChange {
-    /// What became of a file that held one content and holds another; `None` if nothing changed.
+    /// Returns the change of a file from one content to another; `None` if nothing changed.
     #[must_use]
     pub fn of(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Self> {
         if before == after {
@@ -76,7 +76,7 @@ impl FileChange {
     }
 }
 
-/// How many lines of the second text the first has not, as often as they stand there, and the other way round.
+/// Counts the lines of the second text that the first lacks, repetitions included, and vice versa.
 fn lines_changed(before: &[u8], after: &[u8]) -> (u64, u64) {
     let mut counts: std::collections::HashMap<&[u8], i64> = std::collections::HashMap::new();
     for line in before.split_inclusive(|byte| *byte == b'\n') {

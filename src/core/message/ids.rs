@@ -27,7 +27,7 @@ pub struct RunIdError {
     pub got: String,
 }
 
-/// What would do instead, where capitals alone are the fault.
+/// Suggests the lower-case form if capitals are the only fault.
 fn lower_case(got: &str) -> String {
     let lower = got.to_ascii_lowercase();
     match RunId::try_from(lower) {

@@ -1,4 +1,4 @@
-//! What a tool server asked for during a call, and what it got. Plain data; does not decide that.
+//! A tool server's request for input during a call, and the answer. Plain data; does not decide the answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ const TEXT_BYTES: usize = 2_048;
 /// Bytes of a schema, and of what was handed over, that are recorded.
 const JSON_BYTES: usize = 8_192;
 
-/// Whether a server got what it asked for.
+/// The answer to a server's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputAnswer {
@@ -23,9 +23,9 @@ pub enum InputAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputExchange {
-    /// Whether it got what it asked for.
+    /// Answer to the request.
     pub answer: InputAnswer,
-    /// What was handed over, as JSON; at most 8,192 bytes. Absent where it was refused.
+    /// Content that was handed over, as JSON; at most 8,192 bytes. Absent if refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     /// The server's own words; at most 2,048 bytes.
@@ -35,7 +35,7 @@ pub struct InputExchange {
     /// The fields that it asked for, as a JSON Schema; at most 8,192 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_schema: Option<String>,
-    /// Where a person was to enter something, where it asked for that; at most 2,048 bytes.
+    /// Address where a person was to enter something, if it asked for that; at most 2,048 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Which characters no terminal shows as they stand, and a text with them written out. The one list of them.
+//! The characters that no terminal shows as they are, and texts with them escaped. The only list of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// By Unicode properties: controls, formats (directions, joiners, tags), what may be ignored (variation selectors, fillers,
-/// U+034F), every space but the plain one, private and unassigned characters. Beside them four that are blank by shape alone:
+/// Characters by Unicode properties: controls, formats (directions, joiners, tags), ignorable ones (variation selectors,
+/// fillers, U+034F), every space except the plain one, private and unassigned characters. Four more are blank by shape alone:
 /// U+2800, U+FFFC, U+1D159, U+16FE4.
 static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
@@ -16,7 +16,7 @@ static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Whether a character is not shown as it stands, or changes how the text around it reads.
+/// True if a character is not shown as it is, or changes the reading of the text around it.
 pub fn is_invisible(c: char) -> bool {
     if c.is_ascii() {
         return c.is_control();
@@ -32,7 +32,7 @@ pub fn escaped_line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
-/// A text in which what no terminal shows is written out, but for what is kept.
+/// Escapes the characters of a text that no terminal shows, except those to keep.
 pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -56,7 +56,8 @@ pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
 /// The most code points that a sentence names.
 const MOST_POINTS: usize = 8;
 
-/// The characters of a text that no terminal shows, but for what is kept, as `U+200B, U+202E (2 times)`; none if it has none.
+/// Lists the characters of a text that no terminal shows, except those to keep, as `U+200B, U+202E (2 times)`; `None` if it has
+/// none.
 pub fn invisible_code_points(text: &str, keep: impl Fn(char) -> bool) -> Option<String> {
     let mut counts: BTreeMap<char, usize> = BTreeMap::new();
     for c in text.chars().filter(|c| is_invisible(*c) && !keep(*c)) {
@@ -104,7 +105,7 @@ const UNSEEN: [(char, char); 19] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether a text is blank: any number of white space, control and invisible characters.
+/// True if a text is blank: any number of white space, control and invisible characters.
 #[must_use]
 pub(crate) fn is_blank(text: &str) -> bool {
     let unseen = |c: char| UNSEEN.iter().any(|(from, to)| (*from..=*to).contains(&c));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Digest, char_prefix};
 
-/// What kind of fault a provider had: a closed list, the same for every provider.
+/// The kind of a provider's fault: a closed list, the same for every provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderFaultClass {
@@ -83,7 +83,7 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 impl ProviderFault {
-    /// Whether nothing is gained by asking that target again in this run.
+    /// True if asking that target again in this run gains nothing.
     #[must_use]
     pub const fn ends_target(&self) -> bool {
         self.unknown_model || self.permanent

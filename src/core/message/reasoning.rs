@@ -23,7 +23,7 @@ pub struct ReasoningTrace {
 pub enum ReasoningPart {
     /// The JSON text of a part that is no text and no call.
     Block(String),
-    /// The next call of the message, and the signature that stood beside it.
+    /// The next call of the message, and the signature attached to it.
     #[serde(rename = "trace_call", with = "signature_alone")]
     Call(Option<String>),
     /// The next bytes of the message's text.
@@ -35,9 +35,9 @@ pub enum ReasoningPart {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReasoningText {
-    /// How many bytes of the text it is.
+    /// Length in bytes.
     pub bytes: u64,
-    /// The signature that stood beside it.
+    /// The attached signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }

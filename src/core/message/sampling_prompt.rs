@@ -1,5 +1,5 @@
-//! What a tool server wants a model to be sent (MCP sampling): texts and who says them. It lies in the blob store as JSON, so that a
-//! request is encoded of it again. Does not know who answers.
+//! A tool server's prompt for a model (MCP sampling): texts and their roles. It is stored in the blob store as JSON, so that a
+//! request can be encoded from it again. Does not know who answers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{AgentMessage, Role, estimate_tokens};
 pub struct SamplingPrompt {
     /// Who says what, in order.
     pub messages: Vec<SampledText>,
-    /// What is said before all of it.
+    /// System prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
 }
@@ -24,7 +24,7 @@ pub struct SamplingPrompt {
 pub struct SampledText {
     /// User or assistant.
     pub role: Role,
-    /// What is said.
+    /// The text.
     pub text: String,
 }
 

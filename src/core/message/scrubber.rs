@@ -31,13 +31,13 @@ pub trait Scrubber: Debug + Send + Sync {
     /// the host's salt.
     fn name_of_dropped(&self, bytes: &[u8]) -> Digest;
 
-    /// How many bytes of the beginning of a text that still grows can be scrubbed now: whatever follows, they come to the same. At a
-    /// character boundary.
+    /// Returns the length of the beginning of a growing text that can be scrubbed now: later text does not change the result.
+    /// Ends at a character boundary.
     fn settled(&self, text: &str) -> usize;
 }
 
 impl dyn Scrubber + '_ {
-    /// Whether bytes hold a known secret, in any form.
+    /// True if the bytes hold a known secret, in any form.
     pub fn knows(&self, bytes: &[u8]) -> bool {
         matches!(self.without_known(bytes), Cow::Owned(_))
     }

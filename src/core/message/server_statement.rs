@@ -1,4 +1,4 @@
-//! What a server says of itself (semantics §9): evidence for people, by which nothing is decided. Plain data.
+//! A server's statements about itself (semantics §9): evidence for people that decides nothing. Plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ const INSTRUCTION_BYTES: usize = 2_048;
 /// The most headers of one response that are recorded.
 const MAX_HEADERS: usize = 16;
 
-/// What a model server's answer states beside the message.
+/// A model server's statements besides the message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServedBy {
     /// The model as the server names it, where that is not the name that was asked for; at most 256 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What OpenAI's protocol calls `system_fingerprint`; at most 256 bytes.
+    /// The `system_fingerprint` of OpenAI's protocol; at most 256 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_fingerprint: Option<String>,
 }
@@ -33,14 +33,14 @@ pub struct NamedText {
     pub value: String,
 }
 
-/// What a tool server said when it was introduced to.
+/// A tool server's statement at MCP initialization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolServerStatement {
-    /// How its tools are to be used, in its own words; at most 2,048 bytes. No model reads it.
+    /// Usage of its tools, in its own words; at most 2,048 bytes. No model reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// What it calls itself; at most 256 bytes, as the others.
+    /// Name it gives itself; at most 256 bytes, like the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The version of the Model Context Protocol that it speaks.
@@ -53,7 +53,7 @@ pub struct ToolServerStatement {
 }
 
 impl ServedBy {
-    /// What an answer states; `None` if it states nothing that the contract does not.
+    /// Returns an answer's statements; `None` if they add nothing to the contract.
     pub fn of(asked: &str, model: Option<&str>, system_fingerprint: Option<&str>) -> Option<Self> {
         let model = model.filter(|model| *model != asked).map(text);
         let system_fingerprint = system_fingerprint.map(text);
@@ -73,7 +73,7 @@ impl NamedText {
         }
     }
 
-    /// Those of a response's headers in which a server says what it is: `server`, and every name with the word `version`. Sorted.
+    /// Selects the response headers that identify a server: `server`, and every name with the word `version`. Sorted.
     pub fn of_headers(headers: &[(String, String)]) -> Vec<Self> {
         let states = |name: &str| {
             let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());

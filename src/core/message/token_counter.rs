@@ -48,7 +48,7 @@ pub trait TokenCounter: Debug + Send + Sync {
 /// assert!(Mine.counter("mine").is_ok());
 /// ```
 pub trait TokenCounters {
-    /// What counts as the tokenizer that contracts name so.
+    /// Returns the counter of the tokenizer with that name in contracts.
     ///
     /// # Errors
     /// Where nothing here counts so: one line that says why, and how to get what does.
@@ -56,7 +56,7 @@ pub trait TokenCounters {
 }
 
 impl dyn TokenCounters + '_ {
-    /// What counts under a contract: its tokenizer, bytes / 4 where it names none.
+    /// Returns the counter under a contract: its tokenizer, or bytes / 4 if it names none.
     ///
     /// # Errors
     /// As [`TokenCounters::counter`].
@@ -65,7 +65,7 @@ impl dyn TokenCounters + '_ {
     }
 }
 
-/// What counts without a tokenizer: bytes divided by 4, rounded up.
+/// The counter without a tokenizer: bytes divided by 4, rounded up.
 ///
 /// ```
 /// use monolith_core::message::QuarterBytes;

@@ -253,10 +253,10 @@ pub(super) fn walk(value: &RawValue, depth: usize) -> Result<(), ObjectFault> {
         .try_for_each(|child| walk(child, depth + 1))
 }
 
-/// How large a JSON text is, found without building anything from it.
+/// The size of a JSON text, found without building anything from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JsonSize {
-    /// How deeply objects and lists nest; a scalar is 0 deep.
+    /// Nesting of objects and lists; 0 for a scalar.
     pub depth: u64,
     /// The members of all objects and the items of all lists.
     pub values: u64,
@@ -317,7 +317,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// Why a text is not the text of one JSON object.
+/// The reason why a text is not one JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectFault {
     /// The text is not JSON: cut off, or with something after the value.

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 
-/// Why a stored format is not read.
+/// The fault of a stored format version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VersionFault {
     /// A newer build wrote it.
     #[error("its format is {found}, which is newer than {known}")]
     Newer {
-        /// What it states.
+        /// The stated format.
         found: String,
         /// The newest that this build knows.
         known: &'static str,
@@ -16,7 +16,7 @@ pub enum VersionFault {
     /// No build that this one knows of wrote it.
     #[error("its format is {found:?}, and this build knows {known}")]
     Unknown {
-        /// What it states, cut to 80 characters.
+        /// The stated format, cut to 80 characters.
         found: String,
         /// The newest that this build knows.
         known: &'static str,

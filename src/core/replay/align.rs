@@ -13,7 +13,7 @@ use crate::message::{FailureCode, ToolOutcome};
 
 /// Above so many pairs of entries the alignment is looked for near by instead of everywhere.
 const MOST_CELLS: usize = 4_000_000;
-/// How far ahead the next common decision is looked for then.
+/// Distance to look ahead for the next common decision then.
 const WINDOW: usize = 64;
 /// The longest text of a value that is shown.
 const SHOWN_BYTES: usize = 200;
@@ -34,25 +34,25 @@ const FOLLOWING: [&str; 13] = [
     "state_digest",
 ];
 
-/// What an entry decided, without when and in which words: what two runs are compared by.
+/// An entry's decision without its time and wording: the basis for comparing two runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct DecisionShape {
     /// The state before.
     pub from: State,
     /// The state after.
     pub to: State,
-    /// Which kind of entry.
+    /// Kind of the entry.
     #[serde(skip)]
     kind: u8,
-    /// What happened, where the entry carries an event.
+    /// Event, if the entry carries one.
     pub event: Option<&'static str>,
     /// The rule that decided.
     pub predicate: Option<PredicateName>,
-    /// Why a response was rejected.
+    /// Reason for rejecting a response.
     pub failure: Option<FailureCode>,
     /// The names of the calls that were asked for or started.
     pub calls: Vec<String>,
-    /// How the run ended.
+    /// Outcome of the run.
     pub outcome: Option<Outcome>,
 }
 
@@ -79,7 +79,7 @@ pub struct FieldDifference {
 }
 
 impl FieldDifference {
-    /// Whether the member says when, or follows from something else that differs: a hash, a time, the name of the run.
+    /// True if the member says when, or follows from another difference: a hash, a time, the name of the run.
     #[must_use]
     pub fn follows(&self) -> bool {
         let last = self.pointer.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What crossed the boundary to models and tools, made again from the stored bytes.
+//! The traffic across the boundary to models and tools, made again from the stored bytes.
 
 use super::pointer::first_difference;
 use super::replayer::{Replayer, issued_by, text_of};
@@ -11,7 +11,7 @@ use crate::transcript::{SealedEntry, blob_references};
 
 const INFERENCE: &str = "/event/event/value/inference";
 
-/// Whether an entry says that it issued that request.
+/// True if an entry says that it issued that request.
 fn issues(entry: &SealedEntry, inference: InferenceSeq) -> bool {
     let action = entry.decode_action();
     action.is_ok_and(|action| issued_by(&action).any(|issued| issued == inference))

@@ -1,4 +1,4 @@
-//! What an entry decides, apart from what follows from the contract alone: for comparing runs under two contracts.
+//! An entry's decision, apart from what follows from the contract alone: for comparing runs under two contracts.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ const BY_NATURE: [&str; 9] = [
     "state_digest",
 ];
 
-/// What the entry decides, as JSON text that two entries share exactly when they decide the same.
+/// Returns the entry's decision as JSON text that two entries share exactly when they decide the same.
 pub(super) fn decision(action: &Action) -> String {
     // An action holds strings, integers and booleans only: serialising it cannot fail.
     let mut value = serde_json::to_value(action).unwrap_or(Value::Null);
@@ -37,7 +37,7 @@ pub(super) fn decision(action: &Action) -> String {
     value.to_string()
 }
 
-/// What the entry decides, in words; where it does not say why, with what the rest of its step says.
+/// Describes the entry's decision in words; if it gives no reason, adds what the rest of its step says.
 pub(super) fn in_words(action: &Action, rest: &[&Action], contract: &ExecutionContract) -> String {
     let mut out = if action.from == action.to {
         format!("stays in {}", action.to)
@@ -60,7 +60,7 @@ pub(super) fn in_words(action: &Action, rest: &[&Action], contract: &ExecutionCo
     out
 }
 
-/// What is set going, in words.
+/// Describes an effect in words.
 pub(super) fn effect_in_words(effect: &EffectRecord, contract: &ExecutionContract) -> String {
     match effect {
         EffectRecord::Probe => "asks whether the models answer".to_owned(),
@@ -98,7 +98,7 @@ pub(super) fn effect_in_words(effect: &EffectRecord, contract: &ExecutionContrac
     }
 }
 
-/// Whether two entries set the same going: notices are part of the request body, which is compared itself.
+/// True if both effects are the same: notices are part of the request body, which is compared itself.
 pub(super) fn same_effect(left: &EffectRecord, right: &EffectRecord) -> bool {
     match (left, right) {
         (

@@ -74,7 +74,7 @@ impl fmt::Display for Attribution {
 pub struct Difference {
     /// The entry's number; of what is in no entry, a number that holds its place among the others.
     pub seq: u64,
-    /// Whether it is in no entry: in another line of a file, or in another table of the store.
+    /// True if it is in no entry: in another line of a file, or in another table of the store.
     #[serde(skip)]
     pub is_outside: bool,
     /// The state after the entry, as recorded; absent where nothing is recorded.
@@ -83,13 +83,13 @@ pub struct Difference {
     /// The turn; absent where nothing is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_id: Option<u32>,
-    /// Which field: an RFC 6901 pointer into `{action, event, hash}`.
+    /// The field: an RFC 6901 pointer into `{action, event, hash}`.
     pub pointer: String,
-    /// What is recorded, at most 400 bytes.
+    /// Recorded value, at most 400 bytes.
     pub expected: String,
-    /// What the replay gives, at most 400 bytes.
+    /// Value in the replay, at most 400 bytes.
     pub actual: String,
-    /// What the difference comes from.
+    /// Cause of the difference.
     pub attribution: Attribution,
 }
 

@@ -54,16 +54,16 @@ pub struct Fork {
     /// As of before the last step: the conversation, and how many requests each target had answered.
     step: (Digest, Vec<usize>),
     takes_back: bool,
-    /// What the intent rules judged of the run.
+    /// Text that the intent rules judged.
     task: Option<String>,
 }
 
 /// A point of a run at which another one can begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkPoint {
-    /// How many requests each provider has answered.
+    /// Number of requests that each provider has answered.
     pub answered: BTreeMap<String, usize>,
-    /// What the messages are counted with.
+    /// Token counting of the messages.
     pub counting: Counting,
     /// The hash of the entry.
     pub head: Digest,
@@ -77,17 +77,17 @@ pub struct ForkPoint {
     pub run_id: RunId,
     /// The system prompt of the run's contract.
     pub system: String,
-    /// What the intent rules judged of the run.
+    /// Text that the intent rules judged.
     pub task: Option<String>,
 }
 
-/// Why no run can begin there.
+/// The reason for refusing a fork.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForkFault {
     /// The caller: the run has no such entry.
     #[error("fork run {run_id} at entry {requested}: it has entries 0 to {last}")]
     NoSuchEntry {
-        /// What was asked for.
+        /// The requested entry.
         requested: u64,
         /// The last entry there is.
         last: u64,
@@ -108,7 +108,7 @@ pub enum ForkFault {
     Unanswered {
         /// The first entry after it that will do.
         after: Option<u64>,
-        /// What was asked for.
+        /// The requested entry.
         requested: u64,
         /// The last entry before it that will do.
         before: Option<u64>,
@@ -118,7 +118,7 @@ pub enum ForkFault {
     /// The transcript was changed, or monolith was: it does not hold, or the entries are not decided again.
     #[error("fork {run}: {}", first(report))]
     DoesNotReplay {
-        /// What differs.
+        /// The differences.
         report: Box<ReplayReport>,
         /// The run, as it was asked for.
         run: String,
@@ -173,7 +173,7 @@ impl Marks {
         self.known.push((digest, self.open.is_empty()));
     }
 
-    /// How many messages there are where the digest is this one, if every call is answered then.
+    /// Returns the number of messages at that digest, if every call is answered then.
     fn whole(&self, digest: Digest) -> Option<usize> {
         if digest == Digest::ZERO {
             return Some(0);
@@ -338,7 +338,7 @@ impl Fork {
 }
 
 impl ForkPoint {
-    /// What the intent rules judge of a run that begins here: what the user said to this one, and says to that one.
+    /// Returns the text for the intent rules of a run that begins here: the user's words to this run and to that one.
     #[must_use]
     pub fn intent_with(&self, task: Option<&str>) -> Option<String> {
         let before = RunStarted::intent(&self.messages);
@@ -346,8 +346,7 @@ impl ForkPoint {
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
-    /// The conversation that a child begins with: the system prompt of its own contract, the parent's messages, and its
-    /// task beside them.
+    /// Returns the initial conversation of a child run: its own contract's system prompt, the parent's messages, and its task.
     #[must_use]
     pub fn opening(
         &self,

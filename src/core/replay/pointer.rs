@@ -1,4 +1,4 @@
-//! Where two JSON texts first differ.
+//! The first difference of two JSON texts.
 
 use serde_json::Value;
 

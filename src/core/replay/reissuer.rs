@@ -16,21 +16,21 @@ use crate::message::{
 use crate::session::{Call, Input, PartialResponse, ReceivedResponse, Request, Scrub};
 use crate::transcript::SealedEntry;
 
-/// How many differences of one answer are named.
+/// Maximum number of differences named for one answer.
 const MOST: usize = 20;
 /// Built-in tools that change nothing.
 const HARMLESS: [&str; 4] = ["clock", "echo", "list_directory", "read_file"];
 const RESULT: &str = "/event/event/value/result";
 const ENVELOPE: &str = "/event/event/value/outcome/value";
 
-/// What of a run is asked again.
+/// The parts of a run to ask again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveScope {
-    /// Whether calls are made again that are not known to be repeatable.
+    /// True if calls that are not known to be repeatable are made again.
     pub effects: bool,
-    /// Whether the models are asked.
+    /// True if the models are asked.
     pub inference: bool,
-    /// Whether the tools are called.
+    /// True if the tools are called.
     pub tools: bool,
 }
 
@@ -115,8 +115,8 @@ impl Reissuer {
         self
     }
 
-    /// What the next entry holds the answer of, where that is asked again. A request that this build encodes otherwise than it
-    /// was sent is not: the difference is reported when the entry is taken.
+    /// Returns the request or call that the next entry answers, if it is to be made again. Skips a request that this build
+    /// encodes differently from the sent one: the difference is reported when the entry is taken.
     pub fn reissue(&mut self, entry: &SealedEntry) -> Option<Reissue> {
         let event = entry.decode_event().ok()??;
         match event.event {
@@ -295,7 +295,7 @@ impl Reissuer {
         self.note_beside(entry.seq, &recorded.result, &live);
     }
 
-    /// What is no part of an answer, but worth a look.
+    /// Notes differences outside the answer that are worth a look.
     fn note_beside(
         &mut self,
         seq: u64,
@@ -355,7 +355,7 @@ impl Reissuer {
         self.replayer.take(entry, blobs);
     }
 
-    /// What was asked and has no recorded answer is never asked again: there is nothing to compare with.
+    /// Names requests and calls without a recorded answer: they are never made again, for there is nothing to compare with.
     fn name_unanswered(&mut self) {
         let mut notes = Vec::new();
         if self.scope.inference {
@@ -393,7 +393,7 @@ impl Reissuer {
     }
 }
 
-/// What a model answers now: a verdict, or why there is none.
+/// A model's answer now: a verdict, or why there is none.
 type Live = Result<ProtocolAdapterResult, ProviderFault>;
 
 fn reasoning(result: &ProtocolAdapterResult) -> Option<&str> {
@@ -411,7 +411,7 @@ fn describe_fault(fault: &ProviderFault) -> String {
     )
 }
 
-/// The content of an answer: neither ids nor sizes, which a provider makes anew each time.
+/// Returns the content of an answer, without ids and sizes, which a provider makes new each time.
 fn describe_result(result: &ProtocolAdapterResult) -> String {
     let message = |message: &AgentMessage| {
         let calls = message
@@ -431,7 +431,7 @@ fn describe_result(result: &ProtocolAdapterResult) -> String {
     .to_string()
 }
 
-/// What a tool answers: neither times nor the id of the call.
+/// Returns a tool's answer, without times and the id of the call.
 fn answered(envelope: &ToolEnvelope) -> String {
     json!({
         "bytes_out": envelope.bytes_out,

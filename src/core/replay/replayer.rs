@@ -44,16 +44,16 @@ const MAX_DIFFERENCES: usize = 1_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Replayer {
-    /// How many requests each target has answered.
+    /// Number of requests that each target has answered.
     pub(super) answered: Vec<usize>,
     at_ms: u64,
     chain: Chain,
     pub(super) contract: Arc<ExecutionContract>,
-    /// What estimates are made with again; else why they cannot be.
+    /// Counter for redoing estimates; otherwise why there is none.
     pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
     differences: Vec<Difference>,
     entries: u64,
-    /// What was decided and not yet compared.
+    /// Decisions that are not compared yet.
     expected: VecDeque<(Action, SealedEntry)>,
     pub(super) not_compared: Vec<String>,
     /// Each call that the machine started and that has not ended.
@@ -72,7 +72,7 @@ pub struct Replayer {
     pub(super) uncounted: u64,
 }
 
-/// What counts under a contract, where that is among `tokenizers`.
+/// Returns the counter of a contract, if it is among `tokenizers`.
 pub(super) fn counter_of(
     contract: &ExecutionContract,
     tokenizers: &dyn TokenCounters,
@@ -335,7 +335,7 @@ impl Replayer {
         Err(Box::new(report))
     }
 
-    /// Whether the stored bytes give the stored hash. The chain goes on from the stored hash, so that one changed entry is
+    /// True if the stored bytes give the stored hash. The chain continues from the stored hash, so that one changed entry is
     /// one difference.
     fn check_chain(&mut self, entry: &SealedEntry, action: Option<&Action>) -> bool {
         let Some(action) = action else {
@@ -365,7 +365,7 @@ impl Replayer {
         false
     }
 
-    /// What an action that is recorded says was set going or sealed.
+    /// Notes the effects or the seal of a recorded action.
     fn note_recorded(&mut self, action: &Action) {
         self.sealed |= action.kind == EntryKind::Seal;
         if (action.from, action.to) == (State::Precheck, State::Infer) {

@@ -8,10 +8,10 @@ use crate::message::Digest;
 use crate::session::Session;
 use crate::transcript::FirstBad;
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReplayReport {
-    /// Whether every entry was decided again, byte for byte, and the transcript is whole.
+    /// True if every entry was decided again, byte for byte, and the transcript is complete.
     pub same: bool,
     /// Entries that were replayed.
     pub entries: u64,
@@ -20,10 +20,10 @@ pub struct ReplayReport {
     pub first_difference: Option<Difference>,
     /// Every difference, the first included; at most 1,000.
     pub differences: Vec<Difference>,
-    /// Whether the run has no seal yet, and everything that is recorded so far was decided again; left out where not.
+    /// True if the run has no seal yet, and everything recorded so far was decided again; omitted if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
-    /// What could not be compared, and why; left out where everything was.
+    /// Parts that could not be compared, and why; omitted if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<String>,
 }
@@ -53,10 +53,10 @@ impl ReplayReport {
     }
 }
 
-/// What would have happened under another contract.
+/// The course of a run under another contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WhatIfReport {
-    /// Whether the run would have ended in the same class and code.
+    /// True if the run would have ended in the same class and code.
     pub same_outcome: bool,
     /// The recorded contract's hash.
     pub recorded_contract: Digest,
@@ -64,24 +64,25 @@ pub struct WhatIfReport {
     pub other_contract: Digest,
     /// The fields in which the contracts differ; at most 1,000.
     pub contract_differences: Vec<TermsDifference>,
-    /// Why the other contract is refused before the first request: the check of PRECHECK that fails; left out where none does.
+    /// Reason why the other contract is refused before the first request: the check of PRECHECK that fails; omitted if none
+    /// fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// Entries of the recording.
     pub entries: u64,
-    /// How many of them decide the same under the other contract, apart from what follows from the contract alone.
+    /// Number of entries that decide the same under the other contract, apart from what follows from the contract alone.
     pub same_decisions: u64,
     /// The first entry that decides otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_other_decision: Option<OtherDecision>,
-    /// Where the recording no longer fits: nothing is known from there on.
+    /// Point where the recording no longer fits: nothing is known from there on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_longer_fits: Option<RecordingMismatch>,
-    /// How the recorded run ended; null where it has no end.
+    /// End of the recorded run; null if it has none.
     pub recorded_outcome: Option<Outcome>,
-    /// How it would have ended; null where the recording does not say.
+    /// End under the other contract; null if the recording does not say.
     pub outcome: Option<Outcome>,
-    /// What could not be compared, and why; left out where everything was.
+    /// Parts that could not be compared, and why; omitted if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<String>,
 }
@@ -107,28 +108,28 @@ pub struct OtherDecision {
     pub state: Option<State>,
     /// The first field of the entry that differs: an RFC 6901 pointer.
     pub pointer: String,
-    /// What was decided, in words.
+    /// Recorded decision, in words.
     pub recorded: String,
-    /// What would be decided, in words.
+    /// Decision under the other contract.
     pub other: String,
 }
 
-/// Where a recording no longer fits a run under another contract.
+/// The point where a recording no longer fits a run under another contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordingMismatch {
     /// The entry's number.
     pub seq: u64,
-    /// Why, in words.
+    /// Reason, in words.
     pub why: String,
-    /// What is recorded there.
+    /// Recorded content there.
     pub recorded: String,
-    /// What the run would do there.
+    /// Action of the run there.
     pub other: String,
 }
 
 /// The state of a run without an end, after a fresh machine has decided every entry again as recorded.
 pub struct Unfinished {
-    /// How many requests each target has answered, in the contract's order; lost ones are not counted.
+    /// Number of requests that each target has answered, in the contract's order; lost ones do not count.
     pub answered: Vec<usize>,
     /// The last recorded moment, in milliseconds since the run began.
     pub at_ms: u64,
@@ -141,7 +142,7 @@ pub struct Unfinished {
 /// The result of making the requests and calls of a run again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LiveReport {
-    /// Whether every entry was decided again and everything that was asked again was answered alike.
+    /// True if every entry was decided again and everything that was asked again was answered alike.
     pub same: bool,
     /// Entries that were replayed.
     pub entries: u64,
@@ -154,14 +155,13 @@ pub struct LiveReport {
     pub first_difference: Option<Difference>,
     /// Every difference, the first included; at most 1,000.
     pub differences: Vec<Difference>,
-    /// Whether the run has no seal yet, and everything that is recorded so far was decided and answered alike; left out where
-    /// not.
+    /// True if the run has no seal yet, and everything recorded so far was decided and answered alike; omitted if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
-    /// What differs beside the answers: usage, reasoning.
+    /// Differences outside the answers: usage, reasoning.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What was not compared, and why.
+    /// Parts that were not compared, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<String>,
 }

@@ -97,14 +97,14 @@ impl Replayer {
         }
     }
 
-    /// What counts here; without that, one estimate more is taken as it is recorded.
+    /// Returns the token counter; without one, one estimate more is taken as recorded.
     pub(super) fn counts(&mut self) -> Option<Arc<dyn TokenCounter>> {
         let counter = self.counter.as_ref().ok().cloned();
         self.uncounted += u64::from(counter.is_none());
         counter
     }
 
-    /// What counts an estimate; what a provider says needs nothing that counts.
+    /// Returns the counter for an estimate; a provider's numbers need none.
     pub(super) fn counts_if(&mut self, is_estimate: bool) -> Option<Arc<dyn TokenCounter>> {
         if is_estimate {
             return self.counts();
@@ -187,13 +187,13 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
     found
 }
 
-/// Where the bytes are that entries name by hash.
+/// The source of the bytes that entries name by hash.
 ///
 /// ```
 /// use std::collections::BTreeMap;
 ///
-/// use crate::message::Digest;
-/// use super::BlobSource;
+/// use monolith_core::message::Digest;
+/// use monolith_core::replay::BlobSource;
 ///
 /// let blobs = BTreeMap::from([(Digest::of(b"bytes"), b"bytes".to_vec())]);
 /// assert_eq!(blobs.blob(Digest::of(b"bytes")), Some(b"bytes".to_vec()));
@@ -202,7 +202,7 @@ pub trait BlobSource {
     /// The bytes under that hash; none if they are not kept.
     fn blob(&self, hash: Digest) -> Option<Vec<u8>>;
 
-    /// Whether a tombstone says that the bytes under that hash were erased by design.
+    /// True if a tombstone says that the bytes under that hash were erased by design.
     fn erased(&self, _hash: Digest) -> bool {
         false
     }

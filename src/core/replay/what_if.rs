@@ -65,7 +65,7 @@ pub struct WhatIf {
     session: Session,
     entries: u64,
     step: Step,
-    /// Why the other contract fails a check of PRECHECK.
+    /// Reason why the other contract fails a check of PRECHECK.
     refused: Option<String>,
 }
 
@@ -77,7 +77,7 @@ struct Step {
 }
 
 impl WhatIf {
-    /// What would have happened under `other` instead of `recorded`.
+    /// Prepares a comparison of `recorded` with the course under `other`.
     #[must_use]
     pub fn new(recorded: ExecutionContract, other: ExecutionContract) -> Self {
         let (recorded, other) = (Arc::new(recorded), Arc::new(other));
@@ -286,7 +286,7 @@ impl WhatIf {
         });
     }
 
-    /// Whether what the machine sets going now is what was set going then: else its answers are not recorded.
+    /// Checks that the machine starts the same effects now as then: otherwise their answers are not recorded.
     fn compare_effects(&mut self, step: &Step) {
         let recorded: Vec<&EffectRecord> =
             step.recorded.iter().flat_map(|(_, a)| &a.effects).collect();
@@ -308,9 +308,9 @@ impl WhatIf {
         let recorded_ended = step.recorded.iter().any(|(_, a)| a.to == State::Terminate);
         let why = match (ended, recorded_ended) {
             (true, true) => return,
-            (true, false) => "it ends here, and the recorded run went on",
-            (false, true) => "it goes on, and the recorded run ended here",
-            (false, false) => "it does something else here, of which nothing is recorded",
+            (true, false) => "it ends here, but the recorded run continued",
+            (false, true) => "it continues, but the recorded run ended here",
+            (false, false) => "it does something here that was not recorded",
         };
         let describe = |effects: &[&EffectRecord], contract: &ExecutionContract| {
             let words = effects

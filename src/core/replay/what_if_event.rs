@@ -16,7 +16,7 @@ use crate::message::{
 };
 use crate::session::{Issued, Session};
 
-/// Why a recorded event does not answer the effect that the machine requests.
+/// The reason why a recorded event does not answer the effect that the machine requests.
 pub(super) struct Mismatch {
     pub(super) why: String,
     pub(super) recorded: String,
@@ -25,7 +25,7 @@ pub(super) struct Mismatch {
 
 /// Answers the effects of the machine under the other contract from the recording.
 pub(super) struct RecordedAnswers {
-    /// What counts under the other contract; else why nothing does.
+    /// Counter under the other contract; otherwise why there is none.
     pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
     pub(super) not_compared: Vec<String>,
     other: Arc<ExecutionContract>,
@@ -97,12 +97,12 @@ impl RecordedAnswers {
         }
     }
 
-    /// Whether a text has another number of tokens under the other contract.
+    /// True if a text has another number of tokens under the other contract.
     fn counts_otherwise(&self) -> bool {
         !self.recorded.counting().is_like(&self.other.counting())
     }
 
-    /// What the other contract needs counted, the recorded one lacks, and nothing here counts.
+    /// Describes what the other contract needs counted, the recorded one lacks, and nothing here can count.
     pub(super) fn uncounted(&self) -> Option<String> {
         let reason = self.counter.as_ref().err()?;
         let alike = !self.counts_otherwise();
@@ -224,7 +224,7 @@ impl RecordedAnswers {
     }
 }
 
-/// What a response is judged by, where it answers the request that is sent now.
+/// Returns the data for judging a response, if it answers the request that is sent now.
 fn issued(
     session: &Session,
     inference: InferenceSeq,

@@ -7,20 +7,20 @@ use crate::message::{InferenceSeq, Scrubber};
 /// Text that is held back is looked at again when it has doubled, once it is longer than this many bytes.
 const EAGER_BYTES: usize = 4_096;
 
-/// What was released of the response that arrives.
+/// The released part of an arriving response.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     inference: Option<InferenceSeq>,
-    /// How much of the text as it arrives is released.
+    /// Released length of the text as it arrives.
     done: usize,
     /// When the rest is looked at again, by its length.
     next_look: usize,
-    /// What was released, scrubbed.
+    /// Released text, scrubbed.
     released: String,
 }
 
 impl Deltas {
-    /// What of `text`, which only grows, can be released now and was not.
+    /// Returns the unreleased part of the growing `text` that can be released now.
     pub(super) fn next(
         &mut self,
         inference: InferenceSeq,

@@ -1,4 +1,4 @@
-//! What the machine sets going, as a host is asked for it.
+//! The machine's effects, as requests to a host.
 
 use super::output::{Append, Call, Delegation, Output};
 use super::requests::BlobRequest;

@@ -1,4 +1,4 @@
-//! Why a session refuses an input. Faults inside a run are outcomes, not errors.
+//! The reason why a session refuses an input. Faults inside a run are outcomes, not errors.
 
 use crate::message::{Digest, InferenceSeq};
 
@@ -32,7 +32,7 @@ pub enum SessionError {
     /// The host: the run has begun.
     #[error("start a run that has begun")]
     Started,
-    /// The host: the run goes on from its record, and nothing happens before the host requests that.
+    /// The host: the run continues from its record, and nothing happens before the host requests that.
     #[error("take an input before `resumed`")]
     NotResumed,
     /// The host: no request of that number was ever sent.

@@ -1,4 +1,4 @@
-//! What a host hands to a session, with the moment. Plain data.
+//! The inputs of a host to a session, with their time. Plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,18 +33,18 @@ use crate::message::{
 pub enum Input {
     /// Begins the run. Comes first, once.
     Start(Box<RunStarted>),
-    /// What the probe of the targets found, in the contract's order.
+    /// Results of probing the targets, in the contract's order.
     Probed(Probed),
     /// The head of a response arrived. Its bytes follow in pieces.
     ResponseBegan {
-        /// Which request it answers.
+        /// The request that it answers.
         inference: InferenceSeq,
         /// Status and headers.
         meta: ResponseMeta,
     },
     /// The next bytes of a response whose head arrived.
     ResponseBytes {
-        /// Which request it answers.
+        /// The request that it answers.
         inference: InferenceSeq,
         /// The bytes, as received.
         #[serde(with = "base64")]
@@ -52,12 +52,12 @@ pub enum Input {
     },
     /// A response arrived to its end.
     ResponseEnded {
-        /// Which request it answers.
+        /// The request that it answers.
         inference: InferenceSeq,
     },
     /// A whole response at once.
     Response {
-        /// Which request it answers.
+        /// The request that it answers.
         inference: InferenceSeq,
         /// Status and headers.
         meta: ResponseMeta,
@@ -67,29 +67,29 @@ pub enum Input {
     },
     /// A request brought no complete response, for a reason of the transport. What had arrived is kept.
     Fault {
-        /// Which request.
+        /// The request.
         inference: InferenceSeq,
-        /// Why. Its `raw_hash` is made by the session.
+        /// Cause. The session makes its `raw_hash`.
         fault: ProviderFault,
     },
     /// A started call ended. The envelope's text is cut to the contract's budget and scrubbed, the blobs that it names are kept by the
     /// host and become durable no later than the next entries; the session counts its tokens.
     ToolResult {
-        /// Which call.
+        /// The call.
         call: CallSeq,
-        /// What its server asked for meanwhile, and what it got.
+        /// Its server's requests for input meanwhile, and the answers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         exchanges: Vec<InputExchange>,
-        /// How it ended.
+        /// Its outcome.
         outcome: ToolOutcome,
     },
     /// The run of an agent's call has ended, or none was begun. The envelope is ok exactly where it completed; as for `ToolResult` its text is
     /// cut and scrubbed. A run that was suspended has not ended: nothing is handed in, and [`Output::Delegate`](super::Output::Delegate) comes
     /// again once this run is resumed.
     ChildEnded {
-        /// Which call.
+        /// The call.
         call: CallSeq,
-        /// How its run ended; `None` if none was begun.
+        /// End of its run; `None` if no run was started.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child: Option<Box<ChildEnd>>,
         /// The result for the model.
@@ -109,16 +109,16 @@ pub enum Input {
     Control(Control),
     /// Another process drives the run from now on. What the last one had begun is lost; the session knows what that was.
     Resumed {
-        /// Where each provider is whose address the contract gives by a variable's name.
+        /// Addresses of the providers for which the contract names a variable.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         addresses: Vec<ProviderAddress>,
-        /// What each tool server offers otherwise than the contract holds it, for people; sorted by server.
+        /// Differences between each tool server's offer and the contract, for people; sorted by server.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bring_up: Vec<BringUpFault>,
         /// The confinement of each program that this process starts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         confinement: Vec<ServerConfinement>,
-        /// What each tool server said of itself that came up again.
+        /// Self-descriptions of the tool servers that came up again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_servers: Vec<ToolServerStatement>,
         /// Exposed names of tools whose pin no longer holds.

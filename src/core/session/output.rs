@@ -1,4 +1,4 @@
-//! What a session asks of its host. Plain data; performs nothing.
+//! The requests of a session to its host. Plain data; performs nothing.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -43,18 +43,18 @@ pub enum Output {
     Send(Request),
     /// Start a call; hand in `ToolResult`.
     Call(Call),
-    /// Begin a run of its own for the call of an agent, or go on with the one of that name; hand in `ChildEnded`.
+    /// Start a child run for the call of an agent, or resume the one of that name; hand in `ChildEnded`.
     Delegate(Delegation),
     /// Hand in the bytes of a blob, as `Blob`: a request for its summary follows.
     Summarise {
         /// The blob that holds the whole of a tool's result.
         full: Digest,
-        /// Which inference the summary is.
+        /// The inference of the summary.
         inference: InferenceSeq,
     },
     /// Hand in the bytes of a blob, as `Blob`: what the server of a call wants a model to be asked follows as a request.
     Sample {
-        /// Which inference it is.
+        /// The inference.
         inference: InferenceSeq,
         /// The blob that holds the messages.
         prompt: Digest,
@@ -65,12 +65,12 @@ pub enum Output {
     Arm(Option<u64>),
     /// Text of a response that may be shown: the token gate is open, and secrets are out. The response may still fail.
     Delta {
-        /// Which request it answers.
+        /// The request that it answers.
         inference: InferenceSeq,
-        /// What follows the text that was released before.
+        /// Continuation of the text released before.
         text: String,
     },
-    /// Nothing of this response is needed any more: stop reading.
+    /// Stop reading: the rest of this response is not needed.
     Close(InferenceSeq),
     /// Give up everything that is in flight. What still comes of it may be handed in.
     Cancel,
@@ -107,9 +107,9 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The machine's terms of it: its number, target, attempt, turn, how tools are offered.
     pub inference: InferRequest,
-    /// Where it goes, below the address of the provider: segments without a leading slash, and a query where there is one.
+    /// Path below the provider's address: segments without a leading slash, and a query if there is one.
     pub path: String,
-    /// The longest time without a byte, in milliseconds; every piece of the response starts it anew.
+    /// Maximum time without a byte, in milliseconds; every piece of the response restarts it.
     pub timeout_ms: u64,
 }
 
@@ -126,7 +126,7 @@ pub struct Call {
     /// The queue of the contract that limits how many calls run at once; none if nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// How long it may take, in milliseconds.
+    /// Maximum duration in milliseconds.
     pub timeout_ms: u64,
 }
 
@@ -134,7 +134,7 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delegation {
-    /// What its run may use.
+    /// Limits of its run.
     pub grant: DelegationGrant,
     /// The labels that its task carries.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -150,12 +150,12 @@ pub struct Delegation {
     pub run_id: RunId,
 }
 
-/// What waits to be polled, and for which entries it waits.
+/// The outputs that wait to be polled, and the entries they wait for.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     /// The last entry that was handed out and is not durable yet.
     awaits: Option<u64>,
-    /// Whether entries have to be made durable at all.
+    /// True if entries have to be made durable at all.
     gated: bool,
     queue: VecDeque<Output>,
 }

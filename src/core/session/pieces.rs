@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// Strings of a line that broke off which are held against what came before.
+/// Maximum number of strings in a broken-off line that are matched with earlier text.
 const MOST_LOOSE: usize = 64;
 
 /// The strings at each place of an answer's JSON, one after the other over all lines, events and list items. Where the last line

@@ -236,7 +236,7 @@ impl Requests {
         })
     }
 
-    /// What a response to that request is judged by; none if it is not in flight.
+    /// Returns the data for judging a response to that request; `None` if it is not in flight.
     pub(super) fn issued(&self, inference: InferenceSeq) -> Option<&Issued> {
         let in_flight = self.in_flight.get(&inference)?;
         Some(&in_flight.issued)

@@ -47,7 +47,7 @@ pub(super) struct EventDecoder<'s> {
     pub(super) inference: InferenceSeq,
     pub(super) issued: &'s Issued,
     pub(super) run: &'s Run,
-    /// None if the bytes were scrubbed before.
+    /// Absent if the bytes were scrubbed before.
     pub(super) scrubber: Option<&'s dyn Scrubber>,
 }
 
@@ -84,7 +84,7 @@ impl PartialResponse {
         self.raw.extend_from_slice(bytes);
     }
 
-    /// Whether nothing that may still arrive can change the message.
+    /// True if later bytes cannot change the message.
     pub(crate) fn is_settled(&self) -> bool {
         self.decoder.is_settled()
     }
@@ -114,7 +114,7 @@ fn decoder(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) ->
     issued.adapter.decoder_under(contract, meta, model)
 }
 
-/// What is kept of a response's bytes.
+/// The stored part of a response's bytes.
 struct Evidence {
     /// The name of the bytes; none if nothing arrived.
     hash: Option<Digest>,
@@ -130,7 +130,7 @@ impl Evidence {
         }
     }
 
-    /// Whether something arrived and is not kept.
+    /// True if something arrived and is not kept.
     const fn is_redacted(&self) -> bool {
         self.hash.is_some() && self.raw.is_none()
     }
@@ -245,11 +245,11 @@ pub struct Issued {
     pub adapter: Adapter,
     /// BLAKE3 over the body.
     pub body: Digest,
-    /// Whether decoding itself is masked, so that prose is the backend's fault.
+    /// True if decoding itself is masked, so that prose is the backend's fault.
     pub closed: bool,
     /// Prompt tokens that the machine expected.
     pub(crate) expected_tokens: u64,
-    /// Whether it stands beside the turns: for a summary, or what a server wants asked. No conversation shows it.
+    /// True if it is outside the turns: for a summary, or for a server's model request. No conversation shows it.
     pub is_beside: bool,
     /// Index of the target.
     pub target: usize,
@@ -258,7 +258,7 @@ pub struct Issued {
 }
 
 impl Issued {
-    /// Whether the text of a response may be shown before the whole of it is judged: tags carry what is no text.
+    /// True if the text of a response may be shown before the whole is judged: tags carry more than text.
     pub(super) const fn releases(&self) -> bool {
         !self.is_beside && self.xml.is_none()
     }

@@ -67,7 +67,7 @@ impl Session {
         self.run().map(|run| run.admit(result))
     }
 
-    /// Whether what arrives now may hold text that is held back.
+    /// True if data that arrives now may hold withheld text.
     pub fn holds_back(&self) -> bool {
         self.run().is_some_and(Run::holds_back)
     }
@@ -87,10 +87,11 @@ impl Session {
         })
     }
 
-    /// What a response, or a part of one, makes happen; none while more of it is to come, or where its request is no longer in flight.
+    /// Returns the event of a response or a part of one; `None` while more of it is to come, or if its request is no longer in
+    /// flight.
     ///
-    /// What a model server sends is foreign. Should reading it panic, the attempt has failed and the run goes on; of bytes that cannot
-    /// be read nothing is kept, since their secrets cannot be taken out.
+    /// A model server's data is foreign. If reading it panics, the attempt has failed and the run continues. Bytes that cannot
+    /// be read are not kept, since their secrets cannot be taken out.
     pub(super) fn response(
         &mut self,
         inference: InferenceSeq,
@@ -141,7 +142,7 @@ impl Session {
         }
     }
 
-    /// What has arrived of a response; none if its request is no longer in flight.
+    /// Returns the part of a response that has arrived; `None` if its request is no longer in flight.
     fn partial(
         &mut self,
         inference: InferenceSeq,
@@ -187,7 +188,7 @@ impl Session {
         Ok(partial.and_then(|partial| self.decode_received(inference, partial.end())))
     }
 
-    /// Whether text that arrives may be shown at once.
+    /// True if arriving text may be shown at once.
     fn releases(&self) -> bool {
         self.driven && self.run().is_some_and(|run| !run.holds_back())
     }

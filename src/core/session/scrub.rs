@@ -11,7 +11,7 @@ use crate::message::{
     ToolOutcome, ToolServerStatement,
 };
 
-/// What an inference brought, as it may be recorded.
+/// The result of an inference, as it may be recorded.
 #[derive(Debug)]
 pub(super) struct Scrubbed {
     /// The decoded answer, from which the event is made.
@@ -23,7 +23,7 @@ pub(super) struct Scrubbed {
 }
 
 impl Scrubbed {
-    /// What was scrubbed before it came here.
+    /// Wraps content that is already scrubbed.
     pub(super) fn as_it_is(raw: Vec<u8>, decoded: Decoded) -> Self {
         Self {
             decoded,
@@ -38,7 +38,7 @@ impl Scrubbed {
 pub struct Scrub<'s>(pub &'s dyn Scrubber);
 
 impl Scrub<'_> {
-    /// What an answer may be recorded as. `again` decodes bytes as the answer was decoded.
+    /// Scrubs an answer for the record. `again` decodes bytes as the answer was decoded.
     ///
     /// Secrets are taken out of the bytes first, and what remains is decoded, so that a replay decodes the same. Where the
     /// decoded answer still shows one, because the bytes had it in pieces, it is taken out there and the bytes are not kept.
@@ -87,7 +87,7 @@ impl Scrub<'_> {
         }
     }
 
-    /// What may be kept of bytes that broke off, and their name.
+    /// Returns the storable part of bytes that broke off, and their name.
     pub fn broken(&self, raw: &[u8]) -> (Option<Vec<u8>>, Digest) {
         let kept = self.0.cut_bytes(raw);
         if self.shows_in_pieces(&kept) {
@@ -97,15 +97,15 @@ impl Scrub<'_> {
         (Some(kept.into_owned()), hash)
     }
 
-    /// Whether the strings of an answer show a secret together that no one of them shows.
+    /// True if the strings of an answer show a secret together that none of them shows alone.
     fn shows_in_pieces(&self, raw: &[u8]) -> bool {
         let shows = |text: &String| self.0.cut_text(text) != *text;
         joined(raw).iter().any(shows)
     }
 
-    /// What a conversation that was recorded elsewhere may be begun with: what is a secret here may have been none there.
-    /// Arguments that would be no object without their secret are replaced as a whole. What is changed of a text that is not the
-    /// model's is counted again.
+    /// Scrubs a conversation recorded elsewhere before a run begins with it: a secret here may have been none there. Arguments
+    /// that would be no object without their secret are replaced as a whole. Changed texts other than the model's are
+    /// recounted.
     pub fn opening(
         &self,
         mut messages: Vec<AgentMessage>,
@@ -259,7 +259,7 @@ impl Scrub<'_> {
         }
     }
 
-    /// What a person answered, as it may be recorded, which is what the server or the model gets.
+    /// Scrubs a person's answer for the record: the server or the model gets the scrubbed form.
     pub fn answer(&self, answer: &mut Approval) {
         let written = [&mut answer.content, &mut answer.proposal];
         for text in written.into_iter().flatten() {
@@ -270,21 +270,21 @@ impl Scrub<'_> {
         }
     }
 
-    /// What a person entered, as it may be recorded.
+    /// Scrubs a person's input for the record.
     fn entered(&self, content: &mut ObjectText) {
         if let Cow::Owned(text) = self.0.text(content.as_str()) {
             *content = ObjectText::parse(text).unwrap_or_else(|_| ObjectText::empty());
         }
     }
 
-    /// What servers asked for and what they got, as it may be recorded.
+    /// Scrubs servers' requests for input and the answers for the record.
     pub fn exchanges(&self, exchanges: &mut [InputExchange]) {
         for exchange in exchanges {
             exchange.change_texts(|text| self.0.cut_text(text));
         }
     }
 
-    /// What tool servers said of themselves, as it may be recorded.
+    /// Scrubs tool servers' statements about themselves for the record.
     pub fn statements(&self, statements: &mut [ToolServerStatement]) {
         for statement in statements {
             let texts = [
@@ -299,7 +299,7 @@ impl Scrub<'_> {
         }
     }
 
-    /// What did not come up, as it may be recorded.
+    /// Scrubs bring-up faults for the record.
     pub fn faults(&self, faults: &mut [BringUpFault]) {
         for fault in faults {
             fault.detail = self.0.cut_text(&fault.detail);

@@ -1,4 +1,5 @@
-//! What a host can rely on: the order of outputs, the wait for what is durable, responses in any pieces, what a resumed run has lost.
+//! The guarantees to a host: the order of outputs, the wait for durable entries, responses in any pieces, the losses of a
+//! resumed run.
 
 use std::sync::Arc;
 

@@ -94,17 +94,17 @@ use crate::transcript::Chain;
 pub struct Session {
     /// The moment of the last timer that the host was asked to set.
     pub(super) armed: Option<u64>,
-    /// What the next entries name.
+    /// Blobs that the next entries name.
     pub(super) blobs: Vec<Vec<u8>>,
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) counter: Arc<dyn TokenCounter>,
     pub(super) deltas: Deltas,
-    /// Whether a driver runs it: outputs wait until entries are durable, and text is released.
+    /// True if a driver runs it: outputs wait until entries are durable, and text is released.
     pub(super) driven: bool,
     pub(super) outputs: Outputs,
     pub(super) progress: Option<Progress>,
     pub(super) requests: Requests,
-    /// Whether another process must first confirm that it goes on.
+    /// True if another process must first confirm the resume.
     pub(super) resuming: bool,
     pub(super) scrubber: Option<Arc<dyn Scrubber>>,
 }
@@ -277,7 +277,7 @@ impl Session {
         self.progress.as_ref().map(|progress| progress.chain.head())
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[must_use]
     pub fn entries(&self) -> u64 {
         let progress = self.progress.as_ref();
@@ -289,7 +289,7 @@ impl Session {
         self.requests.unknown()
     }
 
-    /// What a response to that request is judged by; none if none is in flight.
+    /// Returns the data for judging a response to that request; `None` if it is not in flight.
     pub fn issued(&self, inference: InferenceSeq) -> Option<&Issued> {
         self.requests.issued(inference)
     }
@@ -314,7 +314,7 @@ impl Session {
         Ok(())
     }
 
-    /// What servers said, and why one did not come up; the messages are the host's to scrub.
+    /// Scrubs servers' statements and bring-up faults; the messages are the host's to scrub.
     fn scrubbed_start(&self, mut started: RunStarted) -> RunStarted {
         if let Some(scrubber) = &self.scrubber {
             Scrub(scrubber.as_ref()).faults(&mut started.bring_up);
@@ -360,7 +360,7 @@ impl Session {
         control
     }
 
-    /// How a call ended, its tokens counted.
+    /// Returns an ended call's event, tokens counted.
     fn tool_returned(
         &self,
         call: CallSeq,
@@ -384,8 +384,8 @@ impl Session {
         }))
     }
 
-    /// Another process goes on: what the last one had begun and not ended is lost, in the order in which it was begun. An approval that
-    /// is waited for is not; it is still waited for.
+    /// Resumes in another process: effects that the last one started and did not end are lost, in the order of their start. An
+    /// awaited approval is not lost; it is still awaited.
     fn resumed(&mut self, at_ms: u64, mut resumed: Resumed) -> Result<(), SessionError> {
         if let Some(scrubber) = &self.scrubber {
             let scrub = Scrub(scrubber.as_ref());

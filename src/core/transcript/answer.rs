@@ -11,7 +11,7 @@ use crate::message::{Digest, ObjectText};
 /// The first line of the text; the number is its version.
 const FIRST_LINE: &str = "monolith/answer/1";
 
-/// Why a signed answer is none.
+/// The fault of a signed answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}")]
 pub struct AnswerFault {
@@ -35,7 +35,7 @@ impl Approval {
         )
     }
 
-    /// Signs it, in the place of the signature that it had.
+    /// Signs it and replaces any earlier signature.
     pub fn sign(&mut self, key: &SecretKey, first_entry: Digest, approved: bool) {
         let note = key.sign(self.signed_text(first_entry, approved));
         let signature = note.signatures.first().map(|signed| &signed.bytes);

@@ -1,4 +1,4 @@
-//! Which blobs an event names, and which must be there. Does not read them.
+//! The blobs that an event names, and those that must exist. Does not read them.
 
 use crate::kernel::{Event, EventKind};
 use crate::message::{ContentBlock, Digest, ToolOutcome};
@@ -6,15 +6,15 @@ use crate::message::{ContentBlock, Digest, ToolOutcome};
 /// A blob that an event names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobReference {
-    /// Where in the event it is named, for people.
+    /// Place in the event that names it, for people.
     pub field: &'static str,
     /// BLAKE3 of its bytes.
     pub hash: Digest,
-    /// Whether its bytes must be there.
+    /// Requirement for its bytes.
     pub presence: Presence,
 }
 
-/// Whether the bytes that an event names must be there. Where two events name the same bytes, the stronger counts.
+/// The requirement that the bytes named by an event exist. If two events name the same bytes, the stronger one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
     /// They may be missing: a replay makes them again from what is there, and compares the hash.
@@ -25,7 +25,7 @@ pub enum Presence {
     Needed,
 }
 
-/// Whether a secret was taken out of the answer that an event records, so that the bytes as received were not kept.
+/// True if a secret was taken out of the answer that an event records, so that the received bytes were not kept.
 #[must_use]
 pub(crate) fn is_redacted(event: &Event) -> bool {
     match &event.event {

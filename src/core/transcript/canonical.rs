@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Flaw;
 use crate::message::inexact_integer;
 
-/// What most recorded values take as text.
+/// Usual size of a recorded value's text.
 const USUAL_BYTES: usize = 1024;
 
 /// The stored text of one of our own recorded values: plain serialisation, which is RFC 8785 already because fields

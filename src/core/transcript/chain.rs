@@ -19,7 +19,7 @@ pub struct Chain {
     length: u64,
 }
 
-/// What one entry adds to the chain: the stored bytes, and three names that the action states.
+/// The contribution of one entry to the chain: the stored bytes, and three names that the action states.
 #[derive(Clone, Copy, Debug)]
 pub struct Link<'a> {
     /// The stored text of the action.
@@ -37,7 +37,7 @@ pub struct Link<'a> {
 }
 
 impl<'e> Link<'e> {
-    /// What a stored entry is chained by, with its action decoded.
+    /// Returns the link of a stored entry, given its decoded action.
     #[must_use]
     pub fn of(entry: &'e SealedEntry, action: &'e Action) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Chain {
         self.head
     }
 
-    /// How many entries the chain has.
+    /// Returns the number of its entries.
     #[must_use]
     pub const fn length(&self) -> u64 {
         self.length
@@ -146,7 +146,7 @@ pub struct SealedEntry {
 }
 
 impl SealedEntry {
-    /// What the machine did, read back from its text.
+    /// Decodes the action from its text.
     ///
     /// # Errors
     /// [`Flaw`] where the text is not the canonical text of an action.

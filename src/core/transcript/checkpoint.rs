@@ -11,16 +11,16 @@ use crate::contract::WorkflowOutcome;
 use crate::kernel::Outcome;
 use crate::message::{Digest, DigestContext, RunId};
 
-/// What the first line of every checkpoint begins with.
+/// Prefix of the first line of every checkpoint.
 const ORIGIN: &str = "monolith/run/";
 
-/// What the last line of the seal's checkpoint begins with.
+/// Prefix of the last line of the seal's checkpoint.
 const EARLIER: &str = "checkpoints ";
 
 pub(super) static EARLIER_CONTEXT: DigestContext =
     DigestContext::new("monolith transcript v1 checkpoints");
 
-/// What a checkpoint states: how far a run had come, and the head of its chain there.
+/// The statement of a checkpoint: the progress of a run, and the head of its chain there.
 ///
 /// Its text is that of a checkpoint of a log (<https://c2sp.org/tlog-checkpoint>): origin, size, hash in base64, then two lines of
 /// our own, and at the seal a third one for the checkpoints that came before.
@@ -28,7 +28,7 @@ pub(super) static EARLIER_CONTEXT: DigestContext =
 pub struct Checkpoint {
     /// The run.
     pub run_id: RunId,
-    /// How many entries there were.
+    /// Number of entries at that point.
     pub entries: u64,
     /// The hash of the last of them.
     pub head: Digest,
@@ -91,7 +91,7 @@ impl EarlierCheckpoints {
     }
 }
 
-/// How many earlier checkpoints the last line of a seal's checkpoint counts; none if the line is another.
+/// Returns the number of earlier checkpoints from the last line of a seal's checkpoint; `None` for any other line.
 pub(super) fn counted_earlier(line: &str) -> Option<u64> {
     let (count, hash) = line.strip_prefix(EARLIER)?.split_once(' ')?;
     let number: u64 = count.parse().ok()?;
@@ -133,7 +133,8 @@ impl Checkpoint {
         self.earlier.complete(&self.due())
     }
 
-    /// What the chain alone gives of the text: all but the line for the earlier ones, which only who signs can write.
+    /// Returns the text that the chain alone determines: all except the line for the earlier ones, which only the signer can
+    /// write.
     #[must_use]
     pub fn due(&self) -> String {
         let outcome = self.outcome.map_or_else(

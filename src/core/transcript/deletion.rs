@@ -16,7 +16,7 @@ use crate::message::{Digest, MAX_EXACT, RunId, escaped_line};
 /// The first line of every note of a deletion.
 const TITLE: &str = "monolith deletion v1";
 
-/// What a note says of a run that had no seal, and so no leaf.
+/// Text in a note for a run without a seal, and so without a leaf.
 const NO_LEAF: &str = "none";
 
 /// The record of a run that was deleted by design, signed by the operator who deleted it. The leaf of a sealed run stays in the log.
@@ -30,13 +30,13 @@ pub struct Deletion {
     pub leaf: Option<DeletedLeaf>,
     /// The run.
     pub run_id: RunId,
-    /// How many entries it had.
+    /// Number of its entries.
     pub entries: u64,
     /// The hash of the last of them.
     pub head: Digest,
     /// The run that it comes from, and the entry of that; none if it comes from no other.
     pub parent: Option<DeletedParent>,
-    /// Why; empty if no reason was given.
+    /// Reason; empty if none was given.
     pub reason: String,
     /// When, in milliseconds since 1970-01-01 UTC, by the clock of the machine that deleted it.
     pub at_unix_ms: u64,
@@ -58,7 +58,7 @@ impl fmt::Display for DeletedLeaf {
 }
 
 impl DeletedLeaf {
-    /// That of a text in a log.
+    /// Returns a text's leaf in a log.
     pub fn of(index: u64, text: &str) -> Self {
         let hash = leaf_hash(text.as_bytes());
         Self { index, hash }
@@ -125,7 +125,7 @@ impl Deletion {
         key.sign(self.text())
     }
 
-    /// What a note states; none if it is not exactly that of a deletion.
+    /// Reads the statement of a note; `None` if it is not exactly that of a deletion.
     pub fn read(note: &Note) -> Option<Self> {
         let lines = note.text().strip_prefix(TITLE)?.split('\n').skip(1);
         let mut lines = lines.peekable();
@@ -159,9 +159,9 @@ impl Deletion {
 /// The note of a deletion, read, and who has signed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedDeletion {
-    /// What it states.
+    /// Its statement.
     pub stated: Deletion,
-    /// Those of the known keys that have signed it.
+    /// The known keys that have signed it.
     known: Vec<String>,
     /// The keys that it names as its signers.
     named: Vec<String>,
@@ -188,7 +188,7 @@ impl SignedDeletion {
         })
     }
 
-    /// Whether a known key has signed it.
+    /// True if a known key has signed it.
     pub const fn is_known(&self) -> bool {
         !self.known.is_empty()
     }
@@ -252,11 +252,11 @@ impl fmt::Display for SignedDeletion {
     }
 }
 
-/// Which runs of a log were deleted, as the maker of a proof states: the tree holds the leaves of deleted runs as of any other.
+/// The deleted runs of a log, as the maker of a proof states: the tree keeps the leaves of deleted runs like any other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogDeletions {
-    /// How many.
+    /// Their count.
     pub count: u64,
     /// The notes of the first of them.
     pub notes: Vec<LogDeletion>,
@@ -276,7 +276,7 @@ impl LogDeletions {
     /// The most notes that a proof holds.
     pub const MOST: usize = 1000;
 
-    /// Whether no run was deleted.
+    /// True if no run was deleted.
     pub const fn is_none(&self) -> bool {
         self.count == 0 && self.notes.is_empty()
     }

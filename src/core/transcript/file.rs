@@ -25,7 +25,7 @@ pub const MAX_LINE_BYTES: usize = 128 << 20;
 const MAX_HEADER_BYTES: usize = 32 << 20;
 /// The most members of objects and items of lists in a line: each takes far more memory than its text.
 const MAX_LINE_VALUES: u64 = 1 << 18;
-/// How deeply they may nest.
+/// Maximum nesting in a line.
 const MAX_LINE_DEPTH: u64 = 128;
 
 /// The first line of a file. `contract` is the contract's canonical document.
@@ -133,7 +133,7 @@ pub fn tombstone_line(note: &str) -> String {
 pub struct LineError {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The flaw.
     pub flaw: Flaw,
 }
 
@@ -166,7 +166,7 @@ pub struct LineError {
 pub struct LineReader {
     blob: Vec<u8>,
     line: u64,
-    /// Whether the header that was read is that of a workflow.
+    /// True if the header that was read is a workflow's.
     workflow: bool,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::message::{char_prefix, escaped_line};
 
-/// What a flaw in stored evidence amounts to.
+/// The kind of a flaw in stored evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlawKind {
@@ -39,11 +39,11 @@ pub enum FlawKind {
     escaped_line(actual)
 )]
 pub struct Flaw {
-    /// What it amounts to.
+    /// Its kind.
     pub kind: FlawKind,
     /// The field of the line, or the column of the row.
     pub field: String,
-    /// What would have been right; at most 400 bytes.
+    /// Expected value; at most 400 bytes.
     pub expected: String,
     /// The value there; at most 400 bytes.
     pub actual: String,

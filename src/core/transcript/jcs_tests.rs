@@ -7,7 +7,7 @@ use crate::contract::canonical;
 
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus/jcs");
 
-/// What every writer of canonical text in the crate makes of a text.
+/// Checks the result of every writer of canonical text in the crate.
 fn check(name: &str, input: &str, expect: &str) {
     let value: serde_json::Value = serde_json::from_str(input).unwrap();
     assert_eq!(canonical(&value), expect, "{name}");

@@ -15,7 +15,7 @@ use crate::message::Digest;
 /// Row name → keys, `?` behind those that may be left out.
 type Rows = BTreeMap<String, BTreeSet<String>>;
 
-/// How often the objects of one row were seen, and each of their keys.
+/// The number of sightings of one row's objects, and of each of their keys.
 #[derive(Default)]
 struct Seen {
     objects: usize,
@@ -138,7 +138,7 @@ fn types_of(file: &str, begin: &str, end: &str) -> BTreeMap<String, String> {
     types.collect()
 }
 
-/// Whether a value is of a type of the tables.
+/// True if a value has that type of the tables.
 fn fits(value: &Value, kind: &str) -> bool {
     let is_hash = |text: &str| text.parse::<Digest>().is_ok();
     match kind {

@@ -16,13 +16,13 @@ use crate::message::amount;
 /// A proof about a log of runs, as it is printed: that a run is in it, or that it has only grown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogProof {
-    /// That a leaf is in the log.
+    /// A leaf is in the log.
     Inclusion(InclusionProof),
-    /// That the log at one size is a prefix of the log at another.
+    /// The log at one size is a prefix of the log at another.
     Consistency(ConsistencyProof),
 }
 
-/// That a run is in the log.
+/// A proof of a run in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InclusionProof {
@@ -30,7 +30,7 @@ pub struct InclusionProof {
     pub index: u64,
     /// The bytes of the leaf.
     pub leaf: String,
-    /// How many leaves there are.
+    /// Number of leaves.
     pub size: u64,
     /// The root over them, in base64.
     pub root: String,
@@ -43,15 +43,15 @@ pub struct InclusionProof {
     pub deletions: LogDeletions,
 }
 
-/// That the log at one size is a prefix of the log now.
+/// A proof that the log at one size is a prefix of the log now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConsistencyProof {
-    /// How many leaves there were.
+    /// Earlier number of leaves.
     pub old_size: u64,
     /// The root over them, in base64.
     pub old_root: String,
-    /// How many leaves there are.
+    /// Number of leaves now.
     pub size: u64,
     /// The root over them, in base64.
     pub root: String,
@@ -64,16 +64,16 @@ pub struct ConsistencyProof {
     pub deletions: LogDeletions,
 }
 
-/// What checking a proof found.
+/// The result of checking a proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProofReport {
-    /// What is proven, for people.
+    /// Proven statement, for people.
     pub proven: String,
     /// The checks that came to a verdict, in their order; nothing behind the first that failed was looked at.
     pub checks: Vec<VerifyCheck>,
     /// Checks that were left out, each with its reason.
     pub not_checked: Vec<String>,
-    /// What the flaw amounts to, where there is one.
+    /// Kind of the flaw, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<FlawKind>,
 }
@@ -182,7 +182,7 @@ impl LogProof {
         Ok(())
     }
 
-    /// What the hashes prove, and the old size with its root where there is one.
+    /// Checks the hashes; returns what they prove, and the old size with its root if there is one.
     fn check_hashes(
         &self,
         size: u64,

@@ -11,7 +11,7 @@ pub type TreeHash = [u8; 32];
 const LEAF: u8 = 0;
 const NODE: u8 = 1;
 
-/// Why a proof does not hold.
+/// The fault of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProofError {
     /// There is no such leaf, tree or subtree.
@@ -20,7 +20,7 @@ pub(crate) enum ProofError {
     /// The proof has too few or too many hashes.
     #[error("the proof has {got} hashes, which is not what these sizes need")]
     Length {
-        /// How many it has.
+        /// The proof's length.
         got: usize,
     },
     /// The proof leads to another root.

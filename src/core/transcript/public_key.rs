@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyId(pub(super) [u8; 4]);
 
-/// What a key signs.
+/// The signed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     /// Ed25519 over the text of the note.
@@ -47,7 +47,7 @@ pub struct KeyError {
     pub rule: &'static str,
 }
 
-/// Whether a key may be called that: not empty, without white space and `+`.
+/// True if a key may have that name: not empty, without white space and `+`.
 pub(super) fn is_key_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '+' || c < ' ')
 }
@@ -68,18 +68,18 @@ impl PublicKey {
         &self.name
     }
 
-    /// What distinguishes it from other keys of its name.
+    /// Returns the id that tells keys of its name apart.
     #[must_use]
     pub fn id(&self) -> KeyId {
         key_id(&self.name, &self.typed())
     }
 
-    /// Whether both are halves of one secret, whatever they are called and whatever they sign.
+    /// True if both are halves of one secret, whatever their names and whatever they sign.
     pub(super) fn is_same_key(&self, other: &Self) -> bool {
         self.key == other.key
     }
 
-    /// Whether it signs as witnesses do.
+    /// True if it signs as witnesses do.
     pub(super) fn cosigns(&self) -> bool {
         self.algorithm == Algorithm::Cosignature
     }
@@ -89,7 +89,7 @@ impl PublicKey {
         typed(self.algorithm, self.key.as_bytes())
     }
 
-    /// Whether the signature is one of this key over the text, strictly by RFC 8032 and without weak keys.
+    /// True if the signature is one of this key over the text, strictly by RFC 8032 and without weak keys.
     pub(super) fn accepts(&self, text: &str, signature: &[u8]) -> bool {
         let holds = |message: &[u8], signature: &[u8]| {
             Signature::from_slice(signature)

@@ -24,13 +24,13 @@ pub enum Record<'a> {
     WorkflowEntry(Box<WorkflowEntryRecord<'a>>),
     /// A blob; blobs come in the order of their hashes.
     Blob(BlobRecord<'a>),
-    /// What stays of an erased blob; tombstones come after the blobs, in the order of their hashes.
+    /// The remains of an erased blob; tombstones come after the blobs, in the order of their hashes.
     Tombstone(TombstoneRecord),
     /// A signed checkpoint; checkpoints come last, in the order of their numbers of entries.
     Checkpoint(CheckpointRecord),
 }
 
-/// What a run is bound to.
+/// The binding of a run.
 #[derive(Clone, Debug)]
 pub struct HeaderRecord<'a> {
     /// The contract's document as stored.
@@ -41,18 +41,18 @@ pub struct HeaderRecord<'a> {
     pub run_id: RunId,
 }
 
-/// What a store's row about a run repeats of its chain, so that runs can be listed without reading entries.
+/// The data that a store's row about a run repeats from its chain, so that runs can be listed without reading entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexClaims {
     /// The hash of the contract.
     pub contract_hash: Digest,
-    /// Whether it is the row of a workflow.
+    /// True if it is the row of a workflow.
     pub workflow: bool,
     /// Class and code as stored, once the run is sealed.
     pub outcome: Option<(String, String)>,
     /// The hash of the last entry; `H_0` where there is none.
     pub head_hash: Digest,
-    /// How many entries there are.
+    /// Number of entries.
     pub length: u64,
 }
 
@@ -88,9 +88,9 @@ pub struct WorkflowEntryRecord<'a> {
     pub action: &'a str,
     /// The hash as stored.
     pub hash: Digest,
-    /// What is needed of the action.
+    /// The needed part of the action.
     pub head: WorkflowHead,
-    /// What entry 0 is bound to.
+    /// The binding of entry 0.
     pub binding: Option<WorkflowBinding>,
 }
 
@@ -210,7 +210,7 @@ impl From<&WorkflowEntryRecord<'_>> for SealedWorkflowEntry {
 }
 
 impl HeaderRecord<'_> {
-    /// Whether the document is that of a workflow, as it says of itself.
+    /// True if the document says that it is a workflow's.
     pub fn is_workflow(&self) -> bool {
         let value: Option<serde_json::Value> = serde_json::from_str(self.contract).ok();
         let format = value.as_ref().and_then(|value| value.get("format"));
@@ -235,8 +235,8 @@ impl HeaderRecord<'_> {
         }
     }
 
-    /// Computes id, hash and pins of the contract anew from its stored bytes; returns the hash, and the first rule that no run under
-    /// it may have got past PRECHECK with.
+    /// Recomputes id, hash and pins of the contract from its stored bytes. Returns the hash, and the first rule that must have
+    /// stopped any run under it in PRECHECK.
     ///
     /// # Errors
     /// [`Flaw`] where the document is not canonical, of another format, or not the one its id and hash name.

@@ -8,8 +8,8 @@ use crate::message::Digest;
 /// The report of a verification: what was checked, what was not, and the first flaw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// What the evidence is worth: `none` where a flaw was found, `L0` for a whole chain, `L1` where a trusted key has signed
-    /// the head at the seal, `L2` where a head noted earlier covers it, `L3` where a witness vouches for it.
+    /// Level of the evidence: `none` if a flaw was found, `L0` for a whole chain, `L1` if a trusted key has signed the head at
+    /// the seal, `L2` if a head noted earlier covers it, `L3` if a witness vouches for it.
     pub level: &'static str,
     /// The checks that came to a verdict, in their order.
     pub checks: Vec<VerifyCheck>,
@@ -18,7 +18,7 @@ pub struct VerifyReport {
     /// The first flaw, where there is one; nothing behind it was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_bad: Option<FirstBad>,
-    /// How many entries hold.
+    /// Number of entries that hold.
     #[serde(skip)]
     pub entries: u64,
     /// The hash of the last entry that holds; none if not even the header does.
@@ -47,13 +47,13 @@ pub struct VerifyCheck {
     /// Its name: header, contract, entries, chain, seal, parent, blobs, erased, index, schema, checkpoints, signature, pins, log or witness;
     /// of a tree also delegated, step, begun or decisions.
     pub name: &'static str,
-    /// Whether it holds.
+    /// True if it holds.
     pub ok: bool,
-    /// What was found, for people.
+    /// Findings, for people.
     pub detail: String,
 }
 
-/// Where the first flaw is.
+/// The place of the first flaw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FirstBad {
     /// The entry's number, where the flaw is in or about an entry.
@@ -67,15 +67,15 @@ pub struct FirstBad {
     pub table: Option<&'static str>,
     /// The field of the line, or the column of the row.
     pub field: String,
-    /// What would have been right.
+    /// The expected value.
     pub expected: String,
     /// The value there.
     pub actual: String,
-    /// What it amounts to.
+    /// The kind of flaw.
     pub kind: FlawKind,
 }
 
-/// Where a record was read.
+/// The location of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A line of a file, from 1.
@@ -85,7 +85,7 @@ pub enum Location {
 }
 
 impl VerifyReport {
-    /// Whether every check held.
+    /// Returns true if all checks passed.
     #[must_use]
     pub const fn holds(&self) -> bool {
         self.first_bad.is_none()

@@ -13,17 +13,17 @@ use crate::message::{Digest, RunId};
 /// The prefix of the first line of every tree head.
 const ORIGIN: &str = "monolith/log/";
 
-/// What the log of runs keeps of a sealed run: a leaf of its Merkle tree.
+/// A sealed run as the log of runs keeps it: one leaf of its Merkle tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogLeaf {
     /// The contract of the run.
     pub contract_hash: Digest,
-    /// How many entries it has.
+    /// Number of entries.
     pub entries: u64,
     /// The hash of the last of them.
     pub head: Digest,
-    /// How it ended.
+    /// The outcome.
     pub outcome: SealedOutcome,
     /// Its name.
     pub run_id: RunId,
@@ -34,13 +34,13 @@ pub struct LogLeaf {
 pub struct TreeHead {
     /// `monolith/log/` and the name of the log.
     pub origin: String,
-    /// How many leaves there are.
+    /// Number of leaves.
     pub size: u64,
     /// The root of the tree over them.
     pub root: TreeHash,
 }
 
-/// Whether a log of runs may be called that: 16 digits of lower-case hex. The name is a line of what is signed.
+/// Returns true for a valid name of a log of runs: 16 digits of lower-case hex. The signed text holds the name as a line.
 #[must_use]
 pub fn is_log_name(name: &str) -> bool {
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -98,7 +98,7 @@ impl TreeHead {
         key.sign(self.text())
     }
 
-    /// What a note states; none if it is not that of a tree head.
+    /// Parses the tree head in a note; none if the note holds no tree head.
     #[must_use]
     pub fn read(note: &Note) -> Option<Self> {
         let (origin, size, root) = log_lines(note.text())?;

@@ -44,7 +44,7 @@ impl SecretKey {
         })
     }
 
-    /// What others verify its signatures with.
+    /// Returns the key that verifies its signatures.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey::of_signer(&self.name, self.key.verifying_key())

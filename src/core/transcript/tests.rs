@@ -315,7 +315,7 @@ fn a_seal_must_state_the_length_and_the_outcome_that_was_decided() {
     assert_eq!(rewrite(&|a| a.counters.calls = 1 << 53), "action");
 }
 
-/// A forger who computes every hash anew still has to keep the rules between neighbours.
+/// A forger who recomputes every hash still has to keep the rules between neighbours.
 #[test]
 fn an_entry_must_follow_the_one_before_it() {
     let check = |change: &dyn Fn(&mut [EntryDraft]), expect: Option<(u64, &str)>| {

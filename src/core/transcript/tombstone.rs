@@ -18,7 +18,7 @@ pub struct Tombstone {
     pub run_id: RunId,
     /// BLAKE3 of the bytes that are gone.
     pub blob: Digest,
-    /// Why, in the words of the operator who erased them; empty if no reason was given.
+    /// The reason in the words of the operator who erased the bytes; empty if none was given.
     pub reason: String,
     /// When, in milliseconds since 1970-01-01 UTC, by the clock of the process that erased them.
     pub at_unix_ms: u64,
@@ -43,7 +43,7 @@ impl Tombstone {
         key.sign(self.text())
     }
 
-    /// What a note states; none if it is not exactly that of a tombstone.
+    /// Parses the tombstone in a note; none if the text is not exactly that of a tombstone.
     #[must_use]
     pub fn read(note: &Note) -> Option<Self> {
         let mut lines = note.text().strip_prefix(TITLE)?.split('\n').skip(1);

@@ -1,4 +1,4 @@
-//! What a verification trusts: keys, pins and witnesses. Reads no file.
+//! The keys, pins and witnesses that a verification trusts. Reads no file.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::checkpoint::CheckpointHead;
 use super::{Flaw, FlawKind, Note, PublicKey, TreeHead};
 use crate::message::{Digest, RunId, amount};
 
-/// What a verification may hold a transcript against, all of it from outside the transcript.
+/// The keys, pins and clock that a verification trusts, all from outside the transcript.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::message::{Digest, RunId, amount};
 pub struct Trust {
     /// Keys that checkpoints may be signed with.
     pub keys: Vec<PublicKey>,
-    /// Whether a sealed run must be signed with one of them.
+    /// True if one of them must have signed a sealed run.
     pub signature_required: bool,
     /// Heads that were noted earlier.
     pub pins: Vec<Pin>,
@@ -57,7 +57,7 @@ pub enum Pin {
     Run {
         /// The run.
         run_id: RunId,
-        /// How many entries it had.
+        /// Number of entries at that time.
         entries: u64,
         /// The hash of the last of them.
         head: Digest,
@@ -178,7 +178,7 @@ impl Pin {
     }
 }
 
-/// Why a file of keys or pins cannot be read.
+/// The reason why a file of keys or pins cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {rule}")]
 pub struct BlockError {
@@ -190,7 +190,7 @@ pub struct BlockError {
 
 /// One thing in a file of keys or pins.
 pub(super) enum Block<'a> {
-    /// A line of its own, without white space around it.
+    /// A single line, without white space around it.
     Line { line: usize, text: &'a str },
     /// A note, and the line that it begins with.
     Note { line: usize, note: Note },

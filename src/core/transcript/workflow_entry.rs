@@ -22,12 +22,12 @@ pub struct SealedWorkflowEntry {
     pub hash: Digest,
 }
 
-/// What a verification needs of a workflow's action.
+/// The parts of a workflow's action that a verification needs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct WorkflowHead {
     /// The state before.
     pub from: String,
-    /// Which kind of entry it is.
+    /// The kind of the entry.
     pub kind: String,
     /// Number of entries, on the seal.
     #[serde(default)]
@@ -41,7 +41,7 @@ pub struct WorkflowHead {
     pub to: String,
 }
 
-/// What a workflow is bound to, as the event of entry 0 states it.
+/// The values that a workflow is bound to, as the event of entry 0 states them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct WorkflowBinding {
     /// The definition.
@@ -53,7 +53,7 @@ pub struct WorkflowBinding {
 }
 
 impl SealedWorkflowEntry {
-    /// What the machine did, read back from its text.
+    /// Decodes the action of the machine from its text.
     ///
     /// # Errors
     /// [`Flaw`] where the text is not the canonical text of an action.
@@ -71,7 +71,7 @@ impl SealedWorkflowEntry {
 }
 
 impl<'e> Link<'e> {
-    /// What an entry of a workflow is chained by: it asks no model itself.
+    /// Builds the chain link of a workflow entry, without a model: a workflow asks none itself.
     #[must_use]
     pub const fn of_workflow(state: &'e str, event: &'e str, action: &'e str) -> Self {
         Self {

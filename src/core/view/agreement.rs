@@ -1,4 +1,4 @@
-//! Whether the entries of a run are those that the machine makes of its events (002 Invariant D).
+//! The check that a run's entries are those that the machine makes of its events (002 Invariant D).
 //!
 //! Folds the events through a machine of the run's contract, and holds each entry against the one that this machine writes: its
 //! state digest first. Where the run's own machine is at work, it steps no second one: it takes the entries as that one decides
@@ -33,9 +33,9 @@ pub struct Departure {
 enum DepartureKind {
     /// The entry states something else beside the state digest.
     Action,
-    /// What the view counts is not what the machine counts.
+    /// The view and the machine count differently.
     Count(&'static str),
-    /// The run has gone on or has ended, and the view has not taken it.
+    /// The run has more entries or has ended, and the view has not taken that.
     End,
     /// The machine writes at least one entry more before the next event.
     Missing,
@@ -47,7 +47,7 @@ enum DepartureKind {
     Unexpected,
 }
 
-/// The machine that a view is held against.
+/// The comparison of a view with a machine.
 #[derive(Clone)]
 pub(super) struct Agreement {
     departure: Option<Departure>,
@@ -68,7 +68,7 @@ enum Reference {
 
 #[derive(Clone)]
 struct Folded {
-    /// What the machine has written and the view has not taken.
+    /// The actions that the machine has written and the view has not yet taken.
     due: VecDeque<Action>,
     fold: Fold,
 }
@@ -86,7 +86,7 @@ impl fmt::Display for Departure {
                     "after entry {seq} the {what} are not those of the machine"
                 )
             }
-            DepartureKind::End => write!(f, "the run has gone on after entry {seq}"),
+            DepartureKind::End => write!(f, "the run continued after entry {seq}"),
             DepartureKind::Missing => write!(f, "an entry is missing before entry {seq}"),
             DepartureKind::Order { due } => write!(f, "entry {seq} came where {due} was due"),
             DepartureKind::State { folded, stated } => {
@@ -110,8 +110,8 @@ impl Agreement {
         })))
     }
 
-    /// Takes what the run's own machine decided: its numbers and counts are held against the view's, and in the end its state
-    /// against that of the last entry.
+    /// Takes the decisions of the run's own machine. Compares its numbers and counts with the view's, and at the end its state
+    /// with that of the last entry.
     pub(super) const fn following() -> Self {
         Self::with(Reference::Followed(None))
     }
@@ -256,7 +256,7 @@ impl Folded {
     }
 }
 
-/// Two that have taken the same entries are held against the same machine.
+/// Two values that have taken the same entries are compared with the same machine.
 impl PartialEq for Agreement {
     fn eq(&self, other: &Self) -> bool {
         (self.next, &self.departure) == (other.next, &other.departure)

@@ -1,4 +1,4 @@
-//! Which calls wait or waited for approval, and how that ended. Does not ask anyone.
+//! The calls that wait or waited for approval, and the result of each wait. Does not ask anyone.
 
 use crate::contract::RulePlace;
 use crate::kernel::{Action, EffectRecord, EntryKind, Event, EventKind};
@@ -13,7 +13,7 @@ pub struct Approvals {
     refused: usize,
 }
 
-/// What became of a call that waited for a person.
+/// The result of a call's wait for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalEnd {
     /// A person allowed it.
@@ -61,8 +61,8 @@ impl Approvals {
         settled
     }
 
-    /// Whether a call that waited before this entry does not wait after it. What the machine ignores, and a process that leaves the run or
-    /// goes on with it, leave the call where it is.
+    /// Returns true if a call that waited before this entry no longer waits after it. An event that the machine ignores leaves
+    /// the call waiting. So does a process that suspends or resumes the run.
     pub const fn is_settled_by(action: &Action, event: Option<&Event>) -> bool {
         let stays = match event {
             None => true,
@@ -84,12 +84,12 @@ impl Approvals {
         self.asked_by
     }
 
-    /// How many calls a person refused.
+    /// Counts the calls that a person refused.
     pub const fn refused(&self) -> usize {
         self.refused
     }
 
-    /// How many calls waited longer than `approval_timeout_ms`.
+    /// Returns the number of calls that exceeded `approval_timeout_ms`.
     pub const fn expired(&self) -> usize {
         self.expired
     }

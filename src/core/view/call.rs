@@ -10,7 +10,7 @@ use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, InputExchange,
 pub struct Call {
     /// The argument text.
     pub arguments: String,
-    /// Whether it is a call of an agent: each execution is a run of its own.
+    /// True if the call delegates to an agent: each execution is a child run.
     pub delegated: bool,
     /// The response whose message asked for it, where that came in this run.
     pub requested_in: Option<InferenceSeq>,
@@ -22,17 +22,17 @@ pub struct Call {
     pub id: String,
     /// The exposed tool name; empty where its message is not known.
     pub name: String,
-    /// What its server asked a person last, as JSON.
+    /// The last question of its server to a person, as JSON.
     pub question: Option<String>,
-    /// Whether its server wanted a model to be asked.
+    /// True if its server asked for a model request.
     pub samples: bool,
     /// The rule of the contract that had a person asked about it; none for its list `require_approval`.
     pub asked_by: Option<RulePlace>,
     /// Who has signed the answer to it.
     pub answered_by: Option<String>,
-    /// What the person said to it.
+    /// The person's words about the call.
     pub reason: Option<String>,
-    /// What became of its approval, where it needed one and that is settled.
+    /// The end of its approval, if it needed one and that is settled.
     pub approval: Option<ApprovalEnd>,
 }
 
@@ -51,24 +51,24 @@ pub struct Execution {
     pub ended_at_ms: Option<u64>,
     /// The end of the run that it is, where it is an agent's and that has ended.
     pub child: Option<ChildEnd>,
-    /// What its server asked for meanwhile, and what it got, as far as that is recorded.
+    /// The requests of its server during the execution and their answers, as far as recorded.
     pub exchanges: Vec<InputExchange>,
-    /// How it ended; none while it runs.
+    /// The end; none while it runs.
     pub end: Option<CallEnd>,
-    /// What came after it had ended, where something did.
+    /// The result that arrived after the end, if any.
     pub late: Option<CallEnd>,
-    /// What its result would have weighed, where that did not fit the context.
+    /// The size of its result, if that did not fit the context.
     pub dropped: Option<DroppedResult>,
 }
 
-/// How an execution ended.
+/// The end of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     /// An envelope came back.
     Returned(CallResult),
     /// The answer does not decode as the tool protocol's result.
     Malformed {
-        /// What is wrong with it.
+        /// The error in the answer.
         detail: String,
     },
     /// `tool_timeout_ms` passed.
@@ -82,24 +82,24 @@ pub enum CallEnd {
     Cancelled,
     /// Not started: the server no longer offers the tool that the contract pins.
     ToolChanged {
-        /// What differs, where that is known.
+        /// The difference, if known.
         detail: String,
     },
     /// Not started: the server is down, and its next start is waited for.
     RestartInProgress,
     /// Not started: the server was down, and did not come up again.
     RestartFailed {
-        /// Why.
+        /// The reason.
         detail: String,
     },
     /// No run was begun for it.
     NotBegun {
-        /// Why.
+        /// The reason.
         detail: String,
     },
     /// Its process ended first: whether the tool acted is not known.
     Lost {
-        /// Whether that process had suspended the run.
+        /// True if that process had suspended the run.
         suspended: bool,
     },
     /// The machine gave up what was in flight.
@@ -107,7 +107,7 @@ pub enum CallEnd {
 }
 
 impl CallEnd {
-    /// Whether the call reached the tool, or may have.
+    /// Returns true if the call reached the tool, or may have.
     pub const fn was_started(&self) -> bool {
         !matches!(
             self,
@@ -126,36 +126,36 @@ pub struct CallResult {
     pub bytes_in: u64,
     /// Size of the whole text result in bytes.
     pub bytes_out: u64,
-    /// Whether the model sees only the beginning of it.
+    /// True if the model sees only the beginning of the result.
     pub cut: bool,
     /// Milliseconds that the tool took.
     pub duration_ms: u64,
-    /// What the tool reported of its failure.
+    /// The failure that the tool reported.
     pub error: Option<EnvelopeError>,
-    /// Why the envelope does not fit the call; then it counts as malformed.
+    /// The reason why the envelope does not fit the call and counts as malformed.
     pub mismatch: Option<String>,
-    /// Whether the tool reported success.
+    /// The status that the tool reported.
     pub status: EnvelopeStatus,
 }
 
 impl Call {
-    /// Whether it was ever started.
+    /// Returns true if it was ever started.
     pub fn is_started(&self) -> bool {
         !self.executions.is_empty()
     }
 
-    /// Whether it was started last and has not ended.
+    /// Returns true if the last execution has not ended.
     pub fn is_running(&self) -> bool {
         let last = self.executions.last();
         last.is_some_and(|execution| execution.end.is_none())
     }
 
-    /// What its server asked for, and what it got.
+    /// Returns the requests of its server and their answers.
     pub fn exchanges(&self) -> impl Iterator<Item = &InputExchange> {
         self.executions.iter().flat_map(|one| &one.exchanges)
     }
 
-    /// What was reported of it last, be it late: none if nothing came, also where the machine gave it up.
+    /// Returns the last reported end, even a late one. None if nothing came, or if the machine gave the call up.
     pub fn reported(&self) -> Option<&CallEnd> {
         let last = self.executions.last()?;
         let end = last.late.as_ref().or(last.end.as_ref());
@@ -172,13 +172,13 @@ impl Execution {
         }
     }
 
-    /// Whether the tool reported success.
+    /// Returns true if the tool reported success.
     pub fn is_ok(&self) -> bool {
         self.result()
             .is_some_and(|result| result.status == EnvelopeStatus::Ok)
     }
 
-    /// Why the answer was no valid result, where one came that was none.
+    /// Returns the reason why the answer was no valid result, if an invalid one came.
     pub fn malformed(&self) -> Option<&str> {
         match self.end.as_ref()? {
             CallEnd::Malformed { detail } => Some(detail),
@@ -189,7 +189,7 @@ impl Execution {
 }
 
 impl CallEnd {
-    /// How a call ended, by what was recorded and by what the machine made of that.
+    /// Derives the end of a call from the recorded outcome and the machine's judgement of it.
     pub(super) fn of(outcome: &ToolOutcome, judged: &ToolOutcome) -> Self {
         match outcome {
             ToolOutcome::Returned(envelope) => Self::Returned(CallResult {
@@ -207,7 +207,7 @@ impl CallEnd {
             ToolOutcome::Malformed { detail, .. } => Self::Malformed {
                 detail: detail.clone(),
             },
-            // An execution goes on with it: `calls` keeps the question.
+            // The execution continues with this outcome: `calls` keeps the question.
             ToolOutcome::InputRequired(_) | ToolOutcome::SamplingRequired(_) => Self::GivenUp,
             ToolOutcome::TimedOut => Self::TimedOut,
             ToolOutcome::ConnectionLost { detail } => Self::ConnectionLost {

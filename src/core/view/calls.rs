@@ -13,7 +13,7 @@ use crate::message::{CallSeq, Digest, ToolOutcome};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Calls {
     all: BTreeMap<CallSeq, Call>,
-    /// How many executions brought a valid result, and how many of those an ok one.
+    /// Number of executions with a valid result, and number of those with status ok.
     executed: (u64, u64),
     /// The first whose answer was no valid result.
     malformed: Option<(CallSeq, usize)>,
@@ -24,7 +24,7 @@ impl Calls {
         &self.all
     }
 
-    /// How many executions brought a valid result, and how many of those an ok one.
+    /// Returns the number of executions with a valid result, and the number of those with status ok.
     pub(super) const fn executed(&self) -> (u64, u64) {
         self.executed
     }
@@ -107,7 +107,7 @@ impl Calls {
         }
         let goes_on = known.delegated || known.question.is_some() || known.samples;
         if goes_on && known.is_running() {
-            // Its server has its answer, or another process goes on with its run: the execution goes on.
+            // The execution continues: its server has its answer, or another process resumes its run.
             return;
         }
         known.executions.push(Execution {
@@ -124,7 +124,7 @@ impl Calls {
         });
     }
 
-    /// A run of its own is begun for the call, or gone on with.
+    /// Starts or resumes a child run for the call.
     pub(super) fn delegate(
         &mut self,
         requested: &RequestedCalls,
@@ -216,7 +216,7 @@ impl Calls {
         }
     }
 
-    /// What runs is given up; that of agents where `runs_too`.
+    /// Gives up the running calls; delegated ones only if `runs_too`.
     pub(super) fn give_up(&mut self, activities: &mut Activities, at_ms: u64, runs_too: bool) {
         let given_up = |call: &&mut Call| call.is_running() && (runs_too || !call.delegated);
         for call in self.all.values_mut().filter(given_up) {

@@ -7,7 +7,7 @@ use crate::transcript::{Flaw, SealedEntry};
 /// An entry as the view takes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'e> {
-    /// What the machine did.
+    /// The action of the machine.
     pub action: &'e Action,
     /// The event that began the step, where the entry carries it.
     pub event: Option<&'e Event>,

@@ -21,20 +21,20 @@ pub struct Report {
     pub at_ms: u64,
     /// Size of its content in bytes.
     pub bytes: u64,
-    /// What is wrong with it, as far as that is known.
+    /// The error in it, as far as known.
     pub fault: Option<ReportFault>,
-    /// Whether the run ended with it, once its turn is over.
+    /// True if the run ended with this report; none until its turn is over.
     pub counted: Option<bool>,
 }
 
-/// What is wrong with a final report.
+/// The error in a final report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportFault {
     /// The token gate holds it back: it came before a call of the run had been validated.
     HeldBack,
     /// It breaks its form.
     Form {
-        /// Where, as an RFC 6901 pointer.
+        /// The place, as an RFC 6901 pointer.
         pointer: String,
         /// The rule that it breaks.
         rule: String,
@@ -49,13 +49,13 @@ pub enum ReportFault {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reports {
     all: Vec<Report>,
-    /// What is wrong with the last report of any transport, as far as its form goes.
+    /// The error of form in the last report, on any transport.
     last_fault: Option<ReportFault>,
-    /// Whether the last response holds a report.
+    /// True if the last response holds a report.
     in_last: bool,
-    /// Whether any response held one, be it held back.
+    /// True if any response held a report, even one held back.
     any: bool,
-    /// Whether the last one's worth is not known yet.
+    /// Set while the last report is not yet judged.
     is_pending: bool,
     /// The id that a report in its tag has; none if calls do not travel as tags.
     slot: Option<String>,
@@ -79,12 +79,12 @@ impl Reports {
         self.last_fault.as_ref()
     }
 
-    /// Whether any response held a report.
+    /// Returns true if any response held a report.
     pub(super) const fn any(&self) -> bool {
         self.any
     }
 
-    /// What is wrong with the report of the last response, where that holds one.
+    /// Returns the error in the report of the last response, if it holds one.
     pub(super) fn fault_of_last(&self) -> Option<&ReportFault> {
         self.last_fault.as_ref().filter(|_| self.in_last)
     }
@@ -140,8 +140,8 @@ impl Reports {
         self.is_pending = true;
     }
 
-    /// What an entry states of the report whose worth is not known: it counts where the run ends with it, and has failed where
-    /// anything else follows its turn.
+    /// Judges the pending report by an entry. The report counts if the run ends with it, and has failed if anything else
+    /// follows its turn.
     pub(super) fn settle(&mut self, activities: &mut Activities, action: &Action) {
         let Some(report) = self.all.last_mut().filter(|_| self.is_pending) else {
             return;

@@ -20,9 +20,9 @@ pub(super) struct RequestedCall {
     pub(super) inference: InferenceSeq,
     /// The exposed tool name.
     pub(super) name: String,
-    /// Whether a rule of `flow` has a person asked about it.
+    /// True if a rule of `flow` asks a person about it.
     asks: bool,
-    /// Whether an approval of it has been asked for.
+    /// The call number under which its approval was requested.
     awaited: Option<CallSeq>,
 }
 
@@ -79,13 +79,13 @@ impl RequestedCalls {
         }
     }
 
-    /// How many calls all messages asked for; a batch counts as one.
+    /// Returns the number of calls requested by all messages; a batch counts as one.
     pub(super) const fn total(&self) -> u64 {
         self.total
     }
 
-    /// Whether what VALIDATE_CALLS notes of them is a refusal. Beside the session's own reports it may note what those say, and
-    /// only a name that is no tool is a refusal for certain.
+    /// Returns true if the note of VALIDATE_CALLS about these calls is a refusal. With the session's own reports, the note may
+    /// quote their text. Then only a name that is no tool is certainly a refusal.
     pub(super) fn are_refused(&self, contract: &ExecutionContract) -> bool {
         let calls = || self.last.iter();
         !self.last.is_empty()
@@ -105,7 +105,7 @@ impl RequestedCalls {
         }
     }
 
-    /// Whether one of them is for a tool, and not a report of the session's own.
+    /// Returns true if one of them is for a tool, and not a report of the session.
     pub(super) fn want_a_tool(&self, contract: &ExecutionContract) -> bool {
         let mut calls = self.last.iter();
         calls.any(|call| call.batch.is_some() || !is_report(contract, call))
@@ -164,7 +164,7 @@ fn is_denied(contract: &ExecutionContract, call: &RequestedCall) -> bool {
         )
 }
 
-/// Whether it is a report of the session's own.
+/// Returns true if the call is a report of the session.
 fn is_report(contract: &ExecutionContract, call: &RequestedCall) -> bool {
     let own = contract.session_tool(&call.name);
     matches!(

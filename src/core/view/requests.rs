@@ -14,53 +14,53 @@ use crate::message::{
 pub struct Request {
     /// The number of the activity.
     pub number: usize,
-    /// What it is for.
+    /// The purpose.
     pub purpose: RequestPurpose,
     /// Index of the target.
     pub target: u32,
     /// The turn that it belongs to.
     pub turn: u32,
-    /// The attempt in that turn, from 1; of one beside it, the attempt whose message asked for the call.
+    /// The attempt in that turn, from 1. For a request outside the attempts: the attempt whose message asked for the call.
     pub attempt: u32,
     /// Milliseconds since the run began.
     pub sent_at_ms: u64,
     /// Milliseconds since the run began; none while it is in flight.
     pub ended_at_ms: Option<u64>,
-    /// How it ended; none while it is in flight.
+    /// The end of the request; none while it is in flight.
     pub end: Option<RequestEnd>,
-    /// What it used, as far as that was reported or estimated; a late answer counts, too.
+    /// The usage, as far as reported or estimated; a late answer counts, too.
     pub usage: Option<Usage>,
-    /// Whether its message is in the conversation; none before that is decided. What is not is of a failed attempt.
+    /// True if its message is in the conversation; none before that is decided. A message left out belongs to a failed attempt.
     pub kept: Option<bool>,
-    /// What that cost, where that is known.
+    /// The cost, if known.
     pub cost_micro_usd: Option<u64>,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestPurpose {
     /// An attempt of its turn.
     Attempt,
     /// A summary of that call's result.
     Summary(CallSeq),
-    /// What the server of that call wanted a model to be asked.
+    /// The model request that the server of that call asked for.
     Sampling(CallSeq),
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestEnd {
     /// A response came, and the adapter judged it.
     Returned {
         /// The verdict.
         status: AdapterStatus,
-        /// Whether its message has neither text nor a call.
+        /// True if its message has neither text nor a call.
         blank: bool,
-        /// Why the model stopped.
+        /// The model's stop reason.
         stop: StopReason,
         /// The reason of a rejection.
         failure_code: Option<FailureCode>,
-        /// Where in the response the fault lies.
+        /// The place of the fault in the response.
         pointer: Option<String>,
     },
     /// No message came.
@@ -69,7 +69,7 @@ pub enum RequestEnd {
         class: ProviderFaultClass,
         /// The message of the fault.
         message: String,
-        /// Whether the address leads to no model's API; to one that only lacks the model, or is down, it does.
+        /// True if no model API is at the address. False if the API only lacks the model, or is down.
         not_found: bool,
         /// The status of the HTTP response, where there was one.
         status: Option<u16>,
@@ -85,17 +85,17 @@ pub enum RequestEnd {
 pub(super) struct Requests(BTreeMap<InferenceSeq, Request>);
 
 impl Request {
-    /// Whether it is no attempt of a turn: it stands beside one.
+    /// Returns true if it is not an attempt of a turn, but a side request.
     pub const fn is_beside(&self) -> bool {
         !matches!(self.purpose, RequestPurpose::Attempt)
     }
 
-    /// Whether a message came that has neither text nor a call.
+    /// Returns true if a message with neither text nor a call came.
     pub const fn is_blank(&self) -> bool {
         matches!(self.end, Some(RequestEnd::Returned { blank: true, .. }))
     }
 
-    /// Whether a canonical message came in time.
+    /// Returns true if a canonical message came in time.
     pub const fn is_ok(&self) -> bool {
         matches!(
             self.end,
@@ -133,8 +133,8 @@ impl RequestEnd {
     }
 }
 
-/// Whether that is the answer of something else than a model's API: there is nothing at the address, it takes no such request, it leads on to
-/// another one, or it has a web page. A page with any other status is what a proxy shows while the server behind it is down.
+/// Returns true if the answer is not from a model's API: the address has nothing, rejects such requests, redirects or serves a
+/// web page. A page with any other status comes from a proxy whose server is down.
 fn is_elsewhere(fault: &ProviderFault) -> bool {
     match fault.status {
         Some(404 | 405 | 501) => !fault.unknown_model || has_web_page(&fault.message),
@@ -144,7 +144,7 @@ fn is_elsewhere(fault: &ProviderFault) -> bool {
     }
 }
 
-/// Whether the message of a fault quotes a web page, alone or after what is wrong with it.
+/// Returns true if the message of a fault quotes a web page, alone or after its description.
 pub fn has_web_page(message: &str) -> bool {
     message.split(": ").any(|part| {
         let part: String = part.trim_start().chars().take(14).collect();
@@ -226,7 +226,7 @@ impl Requests {
         }
     }
 
-    /// What is in flight is given up.
+    /// Gives up the requests in flight.
     pub(super) fn give_up(&mut self, activities: &mut Activities, at_ms: u64) {
         for request in self.0.values_mut().filter(|request| request.end.is_none()) {
             request.end = Some(RequestEnd::GivenUp);
@@ -237,7 +237,7 @@ impl Requests {
     }
 }
 
-/// What is recorded of the last request, where that says more than the code of the outcome.
+/// The recorded fact about the last request, if it says more than the outcome's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 pub enum LastRequest {
     /// The answer had neither text nor a call.
@@ -246,7 +246,7 @@ pub enum LastRequest {
     CutAtLimit,
     /// The same at a limit of the server's own: the request states none.
     CutByServer,
-    /// What came back breaks off, or is no document of the protocol.
+    /// The response breaks off, or is not a document of the protocol.
     CutShort,
     /// The run wants a final report, and no answer held one.
     NoReport,

@@ -1,4 +1,4 @@
-//! What entry 0 states of a run. Does not know later entries.
+//! The facts in entry 0 of a run. Does not know later entries.
 
 use super::{DecodedEntry, Entry};
 use crate::contract::ExecutionContract;
@@ -8,7 +8,7 @@ use crate::kernel::{
 };
 use crate::message::{Digest, Role, RunId};
 
-/// What entry 0 states of a run.
+/// The facts in entry 0 of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunStart {
     /// The words of the task that the intent rules matched, in order of appearance.
@@ -19,14 +19,14 @@ pub struct RunStart {
     pub run_id: RunId,
     /// Milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// What the user said last before the run.
+    /// The last message of the user before the run.
     pub task: Option<String>,
-    /// What the run committed to of the folder that its tools see.
+    /// The run's commitment to the folder that its tools see.
     pub workspace: Option<Digest>,
 }
 
 impl RunStart {
-    /// What the event states, where it is the first of a run.
+    /// Returns the start of a run, if the event is the first of one.
     pub fn of(event: &Event) -> Option<Self> {
         match &event.event {
             EventKind::RunStarted(started) => Some(Self::from(&**started)),
@@ -50,14 +50,14 @@ impl From<&RunStarted> for RunStart {
     }
 }
 
-/// What was found before the first request.
+/// The findings before the first request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preflight {
     /// Tool servers that did not come up.
     pub bring_up: Vec<BringUpFault>,
     /// The results of PRECHECK, in its order; empty before it was left.
     pub checks: Vec<Check>,
-    /// What the last probe found of each target, in the contract's order.
+    /// The results of the last probe of each target, in the contract's order.
     pub probed: Vec<ProbedTarget>,
 }
 
@@ -68,7 +68,7 @@ impl Preflight {
     }
 }
 
-/// Why the machine left PRECHECK or COMMIT as it did.
+/// The decision by which the machine left PRECHECK or COMMIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The number of the entry.
@@ -84,7 +84,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// What the entry decided, where a predicate fired in it.
+    /// Returns the decision of the entry, if a predicate fired in it.
     pub(super) fn of(action: &Action, at_ms: u64) -> Option<Self> {
         Some(Self {
             at_ms,
@@ -96,20 +96,20 @@ impl Decision {
     }
 }
 
-/// What a list shows of a run, from its first entry and its last ones: nothing between them is read.
+/// The summary of a run for a list. Reads only its first entry and its last ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOutline {
     /// The id of the contract.
     pub contract_id: String,
-    /// What is used up.
+    /// The usage so far.
     pub counters: Counters,
     /// Milliseconds since the run began, at the last event.
     pub elapsed_ms: u64,
     /// `provider/model` of each target, in the contract's order.
     pub models: Vec<String>,
-    /// Whether a process left the run, to be gone on with, and no process has since; `None` if no entry records it.
+    /// True if a process suspended the run and no process has resumed it since; `None` if no entry records it.
     pub suspended: Option<bool>,
-    /// What the user said last before the run.
+    /// The last message of the user before the run.
     pub task: Option<String>,
 }
 

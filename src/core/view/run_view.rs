@@ -75,7 +75,7 @@ pub struct RunView {
     counters: Counters,
     decisions: Vec<Decision>,
     entries: u64,
-    /// What rules of `flow` decided about calls, each with its entry, in the order of the entries.
+    /// The decisions of `flow` rules about calls, each with its entry, in the order of the entries.
     flows: Vec<(u64, FlowRecord)>,
     /// Bytes of text that the token gate held back.
     held_back: u64,
@@ -97,14 +97,14 @@ pub struct RunView {
     /// The workflow and the step that the run stands below, joined by a colon, where the caller knows it.
     step_path: Option<String>,
     suspended: bool,
-    /// Whether the process before the last one had suspended the run.
+    /// True if the process before the last one had suspended the run.
     was_suspended: bool,
     turns: Turns,
     usage: UsageTotals,
     work_changes: WorkChanges,
 }
 
-/// What passed between an entry and the one before.
+/// The time and tokens between an entry and the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Milliseconds.
@@ -121,8 +121,8 @@ impl RunView {
         Self::held_against(agreement, contract)
     }
 
-    /// The view, before entry 0, of a run whose machine the caller has: it is given the entries as that one decides them, and steps
-    /// none of its own.
+    /// Builds the view of a run whose machine the caller has, before entry 0. The caller passes the entries as that machine
+    /// decides them, and the view steps no machine.
     pub fn following(contract: Arc<ExecutionContract>) -> Self {
         Self::held_against(Agreement::following(), contract)
     }
@@ -177,19 +177,19 @@ impl RunView {
         view
     }
 
-    /// What was wrong with the calls of the last message of which none was authorised, in the machine's words.
+    /// Returns the machine's reason for refusing the calls of the last message, if it authorised none.
     #[must_use]
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// What was wrong with the calls that were refused last, in the machine's words: also where a later message asked for none.
+    /// Returns the machine's reason for the last refusal of calls, even if a later message asked for none.
     #[must_use]
     pub fn last_refusal(&self) -> Option<&str> {
         self.last_refusal.as_ref().map(|(_, note)| note.as_str())
     }
 
-    /// Whether that entry, the last that was taken, refuses calls of the model.
+    /// Returns true if that entry, the last one taken, refuses calls of the model.
     pub fn refuses_calls(&self, action: &Action) -> bool {
         action.from == State::ValidateCalls
             && action.kind == EntryKind::Transition
@@ -197,12 +197,13 @@ impl RunView {
             && self.requested.are_refused(&self.contract)
     }
 
-    /// What the run did to files of its workspace, as far as its calls tell.
+    /// Returns the changes of the run to files of its workspace, as far as its calls tell.
     pub const fn work_changes(&self) -> &WorkChanges {
         &self.work_changes
     }
 
-    /// Whether it may have changed more files than they tell: not all were compared, or a call that changes files has no result.
+    /// Returns true if the run may have changed more files than its calls tell: not all were compared, or a call that changes
+    /// files has no result.
     pub fn may_have_changed_more(&self) -> bool {
         let mut changing = self
             .calls
@@ -304,7 +305,8 @@ impl RunView {
         self.agreement.pause();
     }
 
-    /// What this view counts otherwise than the machine, where a state is one in which both have counted everything.
+    /// Returns the count in which this view differs from the machine. Judges only a state in which both have counted
+    /// everything.
     fn miscounted(&self, state: State) -> Option<&'static str> {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let (counters, usage) = (&self.counters, &self.usage);
@@ -482,7 +484,7 @@ impl RunView {
                 self.calls
                     .delegate(&self.requested, &mut self.activities, which, action, at_ms);
             }
-            // What a server asked and got no answer to goes on nowhere and so is not cancelled: it ends with the run.
+            // A server's unanswered question continues nowhere, so nothing cancels it: it ends with the run.
             EffectRecord::Cancel | EffectRecord::Finish => {
                 self.requests.give_up(&mut self.activities, at_ms);
                 // The ends of runs below are waited for until the end.

@@ -1,9 +1,9 @@
-//! Where the servers of a run were, and what they said of themselves. Does not know requests.
+//! The addresses of a run's servers, and their statements about themselves. Does not know requests.
 
 use crate::kernel::{BringUpFault, InferenceReturned, ProviderAddress, Resumed, RunStarted};
 use crate::message::{NamedText, ServedBy, ServerConfinement, ToolServerStatement};
 
-/// Where a provider is whose address the contract gives by a variable's name.
+/// The address of a provider, if the contract gives it by a variable's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressFrom {
     /// The provider, and its address.
@@ -12,29 +12,29 @@ pub struct AddressFrom {
     pub seq: u64,
 }
 
-/// What a model server says of itself in its answers.
+/// The statement of a model server about itself in its answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerFrom {
     /// The headers in which it says what it is.
     pub headers: Vec<NamedText>,
     /// The first entry with an answer that says so, where the one before of that target said something else.
     pub seq: u64,
-    /// What the answer itself states.
+    /// The statement in the answer itself.
     pub served_by: Option<ServedBy>,
     /// Index of the target.
     pub target: u32,
 }
 
-/// What a tool server said when it was introduced to.
+/// The statement of a tool server at its introduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolServerFrom {
-    /// What it said.
+    /// The statement.
     pub said: ToolServerStatement,
     /// The entry from which on it was so.
     pub seq: u64,
 }
 
-/// What a tool server offers otherwise than the contract holds it.
+/// The difference between a tool server's offer and the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolServerDiffers {
     /// The server, and what differs.
@@ -52,7 +52,7 @@ pub struct ConfinedFrom {
     pub seq: u64,
 }
 
-/// What is known of the servers of a run: of each, one value each time that it changed, in the order of the entries.
+/// The known facts about a run's servers: for each, one value per change, in the order of the entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Servers {
     pub(super) addresses: Vec<AddressFrom>,

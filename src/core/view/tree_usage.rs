@@ -1,11 +1,11 @@
-//! What a run and the runs below it used together. Does not read them: the run above has it in its counters.
+//! The combined usage of a run and its child runs. Does not read the child runs: the parent has their usage in its counters.
 
 use serde::Serialize;
 
 use crate::kernel::Counters;
 use crate::message::{Usage, exact_sum};
 
-/// What runs used.
+/// The usage of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TreeUsage {
     /// Cost in millionths of a US dollar, as far as it is known.
@@ -17,7 +17,7 @@ pub struct TreeUsage {
 }
 
 impl TreeUsage {
-    /// What a run used, and the runs below it.
+    /// Returns the usage of a run and its child runs.
     pub const fn of(counters: &Counters) -> Self {
         Self {
             cost_micro_usd: counters.tree_cost_micro_usd(),
@@ -26,7 +26,7 @@ impl TreeUsage {
         }
     }
 
-    /// What the runs below a run used; `None` if it called no agent that used anything.
+    /// Returns the usage of a run's child runs; `None` if it called no agent that used anything.
     pub fn below(counters: &Counters) -> Option<Self> {
         let below = Self {
             cost_micro_usd: counters.below_cost_micro_usd,
@@ -47,7 +47,7 @@ impl TreeUsage {
     }
 }
 
-/// What all requests used, added up as it was reported; every sum ends where the machine's do.
+/// The sum of the usage that all requests reported. Every sum has the same ceiling as in the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsageTotals {
     /// Prompt tokens read from a cache.

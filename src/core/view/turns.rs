@@ -75,7 +75,7 @@ impl Activities {
         self.all.len() - 1
     }
 
-    /// Nothing but a late charge changes the facts of that number any more.
+    /// Marks an activity as ended. Only a late charge can change its facts after that.
     pub(super) fn end(&mut self, number: usize) {
         self.ended.push(number);
     }

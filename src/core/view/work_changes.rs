@@ -7,26 +7,26 @@ use crate::message::{Digest, FileChanges};
 /// Tools inside monolith that change files; no other tool has such a name.
 const CHANGING: [&str; 4] = ["apply_patch", "edit_file", "shell", "write_file"];
 
-/// Whether calls of that tool state what they changed.
+/// Returns true if calls of that tool state their changes.
 pub(super) fn changes_files(tool: &str) -> bool {
     CHANGING.contains(&tool)
 }
 
-/// What a run did to the files of its workspace, as far as its calls tell.
+/// The changes of a run to files of its workspace, as far as its calls tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkChanges {
     files: BTreeMap<String, WorkChange>,
     incomplete: bool,
 }
 
-/// What a run did to one file.
+/// The changes of a run to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkChange {
     /// BLAKE3 of what it held before the run's first change; `None` if it was not there.
     pub before: Option<Digest>,
     /// BLAKE3 of what it held after the last one; `None` if it was there no longer.
     pub after: Option<Digest>,
-    /// Whether between two changes of the run something else has changed it.
+    /// True if something else changed the file between two changes of the run.
     pub interleaved: bool,
     /// Lines that the run's changes added, over all of them.
     pub lines_added: u64,
@@ -63,7 +63,7 @@ impl WorkChanges {
         changed.map(|(path, file)| (path.as_str(), file))
     }
 
-    /// Whether a call states that there may be more of them than are listed.
+    /// Returns true if a call states that more changes may exist than are listed.
     pub(crate) const fn incomplete(&self) -> bool {
         self.incomplete
     }

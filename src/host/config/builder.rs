@@ -235,7 +235,7 @@ impl Expansion<'_> {
             let value = value.ok_or_else(|| DefinitionFault {
                 key: key.to_owned(),
                 layer,
-                rule: "set it in the .ai-agent.env beside that file, or in the environment"
+                rule: "set it in the .ai-agent.env next to that file, or in the environment"
                     .to_owned(),
                 variable: Some(name.to_owned()),
             })?;

@@ -309,7 +309,7 @@ impl Builder<'_> {
         }
     }
 
-    /// How a stream is read. There is one mode, which a contract does not name.
+    /// Parses the way to read a stream. There is one mode, which a contract does not name.
     fn streaming(&mut self, key: &str, given: &Merged) -> Result<(), DefinitionFault> {
         let mut streaming = Map::new();
         for (below, value) in given.members() {
@@ -329,7 +329,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What a model costs. There is one currency.
+    /// Parses the prices of a model. There is one currency.
     fn price(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
         for (key, value) in given.members() {
             match key.as_str() {

@@ -1,25 +1,25 @@
-//! Why a layer or a definition in it cannot be used. Names files and keys, never values.
+//! The reasons why a layer or a definition in it cannot be used. Names files and keys, never values.
 
 use std::path::PathBuf;
 
 use super::merged::Merged;
 
-/// Why a layer of the configuration cannot be used.
+/// The reason why a layer of the configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("configuration {}: {rule}", path.display())]
 pub struct ConfigFault {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it, and where.
+    /// The error, and its place in the file.
     pub rule: String,
 }
 
 /// The rule that a key breaks which a contract does not know.
 pub(super) const NO_PLACE: &str = "a contract has no place for it";
-/// How many unknown keys of a definition are named.
+/// Maximum number of unknown keys of a definition that are named.
 const MOST_UNKNOWN: usize = 50;
 
-/// What is made of a definition, else what is wrong with it: every unknown key, and the first of the other faults.
+/// Makes a value from a definition, or returns its faults: every unknown key, and the first of the other faults.
 pub(super) fn made<T>(
     merged: &Merged,
     make: impl Fn(&Merged) -> Result<T, DefinitionFault>,
@@ -49,7 +49,7 @@ pub(super) fn rendered(
     each.join("; ")
 }
 
-/// What is wrong with a definition: where in it, in which layer, and which rule.
+/// A fault in a definition: its key, its layer and the broken rule.
 pub(super) struct DefinitionFault {
     /// The dotted path of the key; empty for the definition as a whole.
     pub(super) key: String,

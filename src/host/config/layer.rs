@@ -1,4 +1,4 @@
-//! One file of configuration with the variables beside it.
+//! One file of configuration and its file of variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,9 +18,9 @@ use crate::store::{Foreign, open_regular};
 
 /// The most bytes of one file.
 const MAX_BYTES: u64 = 1 << 20;
-/// What to do about a file of configuration that is another's.
+/// Advice about a configuration file that belongs to another user.
 const TO_TRUST_IT: &str = "to trust it, name it with --config";
-/// What to do about one of variables.
+/// Advice about such a file of variables.
 const TO_TRUST_VARIABLES: &str =
     "to trust it, put it and the configuration into a folder of your own";
 
@@ -36,8 +36,8 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// A file and the variables beside it; none if there is no such file. What was found and not named must be this user's or root's: it says
-    /// what is started, and where requests go.
+    /// Reads a file and its adjacent variables; none if there is no such file. A file found without being named must belong to
+    /// this user or root: it says what is started, and where requests go.
     pub(super) fn read(path: &Path, is_named: bool) -> Result<Option<Self>, ConfigFault> {
         let Some(file) = open(path)? else {
             return Ok(None);
@@ -346,7 +346,7 @@ fn value_of(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Whether that can name a variable.
+/// Returns true for a valid variable name.
 pub(super) fn is_name(text: &str) -> bool {
     let first = text.chars().next();
     first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')

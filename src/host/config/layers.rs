@@ -24,7 +24,7 @@ pub const HERE: &str = ".ai-agent.json";
 /// The file of a folder that is for configuration.
 pub const SHARED: &str = "ai-agent.json";
 
-/// Where layers are read from.
+/// The places to read layers from.
 #[derive(Clone, Debug, Default)]
 pub struct Locations {
     /// The file that the caller names: it replaces the next two.
@@ -45,8 +45,9 @@ pub struct Locations {
 
 /// The layers of a contract, each read once in a process.
 ///
-/// A layer in the working folder or in the contract's folder is found: whoever wrote it need not be the user, and a contract that takes
-/// something from it is asked about. The file that the caller names, and those of the program, the home and the system are the user's own.
+/// A layer found in the working folder or in the contract's folder may be written by someone else. The user is therefore asked
+/// about a contract that takes something from it. The file that the caller names, and those of the program, the home and the
+/// system are the user's.
 pub struct Layers {
     environment: Environment,
     locations: Locations,
@@ -56,7 +57,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// The layers at those places. A file that is not there is no layer, but for the one that the caller names.
+    /// Reads the layers at those places. A missing file is no layer, unless the caller names it.
     ///
     /// A fault of a file that was found is one of the contract that takes something from the layers.
     ///
@@ -238,7 +239,7 @@ impl Layers {
         Ok(found)
     }
 
-    /// What makes a definition of these layers.
+    /// Returns a definition builder for these layers.
     pub(super) fn builder(&self) -> Result<Builder<'_>, String> {
         let layers = self.all().map_err(|fault| fault.to_string())?;
         Ok(Builder::new(

@@ -1,4 +1,5 @@
-//! What the layers say as a whole, whatever a contract names: bindings to queues (000 §7), unknown sections, and where snapshots go.
+//! The checks and values of the layers as a whole, whatever a contract names: bindings to queues (000 §7), unknown sections,
+//! and the folder of snapshots.
 
 use std::path::PathBuf;
 
@@ -218,7 +219,7 @@ fn stated(value: &Value, place: &str, take: &mut dyn FnMut(&str, &str, &str)) {
     }
 }
 
-/// Why an entry of `queues` is none. A variable that is missing is a fault of the file that names a tool of it.
+/// Returns the fault of an invalid entry of `queues`. A missing variable is a fault of the file that names a tool of the entry.
 fn queue_fault(builder: &Builder<'_>, merged: &Merged) -> Option<DefinitionFault> {
     if let Merged::Leaf { layer, .. } = merged {
         return Some(DefinitionFault::of("", *layer, "it is no JSON object"));

@@ -46,7 +46,18 @@ impl Fixture {
 
     fn spec(&self, text: &str) -> Result<ContractSpec, String> {
         let layers = self.layers(None);
-        ContractSpec::parse_with("c.yaml", text, &[], &layers).map_err(|faults| faults.to_string())
+        let spec = ContractSpec::parse_with("c.yaml", text, &[], &layers);
+        spec.map_err(|faults| {
+            let lines = faults.with_helps().map(|(error, help)| {
+                let about = match error.path.as_str() {
+                    "" => String::new(),
+                    path => format!("{path}: "),
+                };
+                let help = help.unwrap_or_default();
+                format!("error: {about}{}\n  = help: {help}\n", error.rule)
+            });
+            lines.collect()
+        })
     }
 
     fn shown(&self, text: &str) -> String {
@@ -188,7 +199,7 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
     );
     check(
         json!({"type": "openai", "baseUrl": "http://${NO}/"}),
-        ": Unresolved variable ${NO} for provider 'cloud' at /cwd/.ai-agent.json: providers.cloud.baseUrl needs it; set it in the .ai-agent.env beside that file, or in the environment",
+        ": Unresolved variable ${NO} for provider 'cloud' at /cwd/.ai-agent.json: providers.cloud.baseUrl needs it; set it in the .ai-agent.env next to that file, or in the environment",
     );
     check(
         json!({"type": "openai", "toolsAllowed": {"x": 1}}),

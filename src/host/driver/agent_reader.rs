@@ -28,7 +28,7 @@ pub trait AgentReader: Send + Sync {
 pub struct ParentFile {
     /// Its folder: files of agents are found from here.
     pub folder: PathBuf,
-    /// How its run was asked for, where that is known: layers of configuration are found as for it.
+    /// The invocation of its run, if known: layers of configuration are found as for it.
     pub invocation: Option<Invocation>,
 }
 
@@ -48,8 +48,8 @@ pub struct ReadAgent {
     pub digest: Digest,
     /// Its folder.
     pub folder: PathBuf,
-    /// How its run is asked for, to be recorded.
+    /// The invocation of its run, to be recorded.
     pub invocation: Option<Invocation>,
-    /// What it says, as a contract file of its own would.
+    /// The specification, as in a separate contract file.
     pub spec: ContractSpec,
 }

@@ -1,4 +1,4 @@
-//! How many requests the ancestors of a run had answered, read from the store. Plays no script itself.
+//! The number of requests that a run's ancestors had answered, read from the store. Plays no script itself.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +14,8 @@ use monolith_core::transcript::SealedEntry;
 /// The most generations that are followed.
 const MOST_PARENTS: usize = 1_000;
 
-/// How many requests each provider had answered where that run began, all its parents together: its scripts were played on
-/// from there. Runs without a script need none of it.
+/// Counts the requests that each provider had answered in all parent runs before this run began. Its scripts resumed from
+/// there. Runs without a script need no count.
 ///
 /// # Errors
 /// [`DriverError::NoParent`] where a run of the line is not in the store as it was.
@@ -47,8 +47,8 @@ pub fn played_from_the_first(
     Ok(())
 }
 
-/// What was played of the script of each target, given by its provider. Scripts count by provider: the first target of each
-/// represents all.
+/// Returns the number of requests played of each target's script, given its provider. Scripts count by provider: the first
+/// target of each represents all.
 pub(super) fn by_target<'t>(
     providers: impl Iterator<Item = &'t String>,
     mut answered: BTreeMap<String, usize>,

@@ -1,5 +1,4 @@
-//! What the store has of the run of an agent's call, or of a step: nothing, an open run, or one that has ended. Brings an open one up
-//! again; drives none.
+//! The state of a call's or step's run in the store: absent, open or ended. Brings an open one up again; drives none.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,14 +17,14 @@ use monolith_core::replay::ReplayReport;
 use monolith_core::session::Control;
 use monolith_core::transcript::SealedEntry;
 
-/// How a run ended, and what it reported.
+/// The end of a run, and its report.
 #[derive(Clone)]
 pub(super) struct Ended {
     pub(super) child: ChildEnd,
     pub(super) report: Option<String>,
 }
 
-/// What a run that has ended well says: its report, else its last message.
+/// Returns the report of a run that ended well, or else its last message.
 pub(super) fn report_of(run: &Run) -> Option<String> {
     run.outcome().filter(|outcome| outcome.class.is_success())?;
     if let Some(report) = run.final_report() {
@@ -35,7 +34,7 @@ pub(super) fn report_of(run: &Run) -> Option<String> {
     Some(last.content.clone())
 }
 
-/// What the store knows of the run of a call, or of a step.
+/// The store's record of the run of a call, or of a step.
 pub(super) enum ChildState {
     Absent,
     /// Another run has its name.
@@ -51,18 +50,18 @@ pub(super) struct Recorded {
     pub(super) run_id: RunId,
 }
 
-/// Which run the run of a call, or of a step, is.
+/// The identity of the run of a call, or of a step.
 #[derive(Clone, Debug)]
 pub(super) struct ChildLink {
     /// The call; none of a step.
     pub(super) call: Option<CallSeq>,
     pub(super) child: RunId,
     pub(super) parent: RunId,
-    /// Whether an earlier process may have begun it.
+    /// True if an earlier process may have begun it.
     pub(super) was_begun: bool,
 }
 
-/// Looks the run up, on a thread of its own. An open one is locked for this process.
+/// Looks the run up, on a separate thread. Locks an open one for this process.
 pub(super) async fn child_state(
     store: &Store,
     environment: &Environment,
@@ -96,7 +95,7 @@ pub(super) async fn child_state(
     blocking(look).await
 }
 
-/// Refuses to begin a run anew that one above it had begun, and that somebody deleted since.
+/// Refuses to restart a run that its parent had begun and that somebody deleted since.
 ///
 /// # Errors
 /// [`DriverError::BelowDeleted`], and the faults of the store.
@@ -156,7 +155,7 @@ impl Recorded {
     }
 }
 
-/// What became of an open run that was to be up again.
+/// The result of bringing an open run up again.
 pub(super) enum UpAgain {
     /// Another process has brought it to its end meanwhile.
     Ended(Box<Recorded>),
@@ -164,7 +163,7 @@ pub(super) enum UpAgain {
     Left,
     /// It is up.
     Up {
-        /// Whether it is to come to an end, and no process has asked it before: a second request would be an abort.
+        /// True if it is to stop, and no process has asked it before: a second request would be an abort.
         is_to_stop: bool,
         prepared: Box<Prepared>,
     },

@@ -1,4 +1,4 @@
-//! What the runs below a run are brought up with. Begins none.
+//! The context for bringing up the child runs of a run. Begins none.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use super::agent_reader::ParentFile;
 use super::bring_up::RunRequest;
 use crate::store::Invocation;
 
-/// What the runs below a run are brought up with.
+/// The context for bringing up the child runs of a run.
 #[derive(Clone)]
 pub(super) struct Below {
     pub(super) environment: Environment,
     pub(super) key: RedactionKey,
     pub(super) parent: ParentFile,
-    /// What the contract of the run that delegates was made of.
+    /// The specification of the delegating run's contract.
     pub(super) spec: Arc<ContractSpec>,
 }
 
 impl Below {
-    /// What runs below that one are brought up with; `None` if it has no agents.
+    /// Returns the context for child runs of that request; `None` if it has no agents.
     pub(super) fn of(request: &RunRequest, invocation: Option<&Invocation>) -> Option<Self> {
         let parent = || ParentFile {
             folder: request.contract_dir.clone(),
@@ -36,7 +36,7 @@ impl Below {
         })
     }
 
-    /// What the runs below a run are ended with: nothing of them is read again.
+    /// Returns the context for ending child runs, with none of their files read again.
     pub(super) fn to_end(environment: &Environment, key: &RedactionKey) -> Self {
         Self {
             environment: environment.clone().for_runs_below(),

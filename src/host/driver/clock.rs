@@ -12,7 +12,7 @@ use crate::tools::Clock;
 #[derive(Clone, Debug)]
 pub(super) struct RunClock(Arc<Mutex<Reading>>);
 
-/// What a clock showed, and since when it goes on from there; it stands still where there is no such moment.
+/// The last reading of a clock, and the moment from which it continues; without that moment it stands still.
 #[derive(Debug)]
 struct Reading {
     shown_ms: u64,
@@ -97,7 +97,7 @@ pub(super) async fn sleep_until(moment: Option<Instant>) {
 mod tests {
     use super::*;
 
-    /// The wall clock may be set back or stand still: paused time moves none of it, and the run's clock goes on.
+    /// The wall clock may be set back or stand still: paused time does not move it, and the run's clock continues.
     #[tokio::test(start_paused = true)]
     async fn the_clock_of_a_resumed_run_goes_on_from_the_last_moment_and_never_back() {
         let clock = RunClock::starting_at(500);

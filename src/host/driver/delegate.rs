@@ -1,4 +1,4 @@
-//! A run below a run: brought up and driven as any other one, in a task of its own. What it may use is not decided here.
+//! A child run: brought up and driven as any other one, in a separate task. Does not decide its limits.
 //!
 //! ```text
 //! Output::Delegate ─▶ delegate ─┬─ no run of that name ─▶ prepare_delegated ─▶ drive ─┐
@@ -34,10 +34,10 @@ use monolith_core::message::{Digest, RunId, ToolOutcome, estimate_tokens};
 use monolith_core::session::{Delegation, Input};
 use monolith_core::transcript::SealedEntry;
 
-/// Why no agent is called by a host that embeds the engine alone.
+/// The reason why a host that embeds the engine alone calls no agent.
 const NO_READER: &str = "this host cannot read the files of agents";
 
-/// What became of the call of an agent.
+/// The result of an agent's call.
 enum ChildResult {
     /// The call was cancelled while it waited for its queue.
     Cancelled,
@@ -45,13 +45,13 @@ enum ChildResult {
     Changed(String),
     /// Its run has ended.
     Ended(Box<Ended>),
-    /// Its run was suspended, or not begun since this process leaves: the next one goes on with it.
+    /// Its run was suspended, or not begun since this process leaves: the next process resumes it.
     Left,
     /// No run was begun, and why.
     NotBegun(String),
 }
 
-/// Begins the run of an agent's call, or goes on with it, to its end. A fault of the store is the parent's, too.
+/// Begins or resumes the run of an agent's call, and drives it to its end. A fault of the store is the parent's, too.
 pub(super) fn delegate(
     delegating: Delegating,
     delegation: Delegation,
@@ -132,7 +132,7 @@ pub(super) fn delegate(
     })
 }
 
-/// What is stored of the call's run. Who watches the call sees it first.
+/// Looks up the call's run in the store. The call's observer sees the record first.
 async fn known_run(
     delegating: &Delegating,
     delegation: &Delegation,
@@ -155,8 +155,8 @@ async fn known_run(
     Ok(known)
 }
 
-/// Waits for the call's turn in its queue; `None` if the call is cancelled before. A run that was begun before goes on without a place then,
-/// to learn that it is to end: what it used counts.
+/// Waits for the call's turn in its queue; `None` if the call is cancelled first. A run that has already begun then continues
+/// without a place, to learn that it is to end: its usage counts.
 async fn place_in_queue(
     queues: Arc<Queues>,
     queue: Option<String>,
@@ -288,7 +288,7 @@ async fn run_child(
     }
 }
 
-/// What is another agent than the contract holds: the one that is called, or one below it, which no person has seen as it is.
+/// Describes an agent that differs from the contract: the called one, or one below it, whose present form no person has seen.
 fn changed(terms: &DelegateTerms, read: &ReadAgent) -> Option<String> {
     if read.digest != terms.digest {
         return Some(format!("{} has changed", terms.file));
@@ -366,7 +366,7 @@ fn too_small(contract: &ExecutionContract) -> Option<String> {
     })
 }
 
-/// Goes on with the run, which is open. Where the run above ends before it is up, it ends, too.
+/// Resumes the open run. If the parent run ends before it is up, it ends, too.
 async fn resumed(
     delegating: &Delegating,
     delegation: &Delegation,
@@ -413,7 +413,7 @@ async fn ended_below(
     driven(delegating, delegation, prepared, channels).await
 }
 
-/// What the run of an agent's call is asked to be.
+/// Builds the request for the run of an agent's call.
 fn request_of(
     delegating: &Delegating,
     delegation: &Delegation,

@@ -1,4 +1,4 @@
-//! What a run below a run needs of the one that delegates to it. Begins none.
+//! The data that a child run needs of its parent run. Begins none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ pub(super) struct Delegating {
     pub(super) below: Option<Below>,
     pub(super) clock: RunClock,
     pub(super) contract: Arc<ExecutionContract>,
-    /// How a run is driven.
+    /// The driving function.
     pub(super) drive: Drive,
-    /// Whether it is to end: then a run that was begun is ended, and none is begun.
+    /// True if it is to end: then it ends a run that was begun, and begins none.
     pub(super) ends: bool,
     pub(super) grace: Duration,
     /// Its last entry that is durable.
@@ -47,12 +47,12 @@ pub(super) struct Delegating {
     pub(super) recorded: CallSeq,
     pub(super) run_id: RunId,
     pub(super) scrubber: Arc<dyn Scrubber>,
-    /// Whether it was asked to come to an end.
+    /// True if it was asked to stop.
     pub(super) stops: bool,
     pub(super) store: Store,
 }
 
-/// Where the run below is asked for something, and who sees it.
+/// The control channels of the child run, and its observer.
 pub(super) struct ChildChannels {
     /// Ends the wait in a queue, and the bring-up.
     pub(super) cancel: CancellationToken,
@@ -61,12 +61,12 @@ pub(super) struct ChildChannels {
     pub(super) observer: Box<dyn Observer>,
     /// Once the run above is suspended, none that waits for its turn is begun any more.
     pub(super) suspended: CancellationToken,
-    /// Where it reports whether it waits for a person.
+    /// The report to the parent about waiting for a person.
     pub(super) waiting: WaitingReport,
 }
 
 impl Delegating {
-    /// Which run the run of that call is.
+    /// Returns the identity of that call's run.
     pub(super) fn link(&self, delegation: &Delegation) -> ChildLink {
         ChildLink {
             call: Some(delegation.order.call),
@@ -83,7 +83,7 @@ impl ChildChannels {
         drop(self.control.try_send(Control::Stop));
     }
 
-    /// Whether the run above has ended, or is to. What was asked for before that is void.
+    /// Returns true if the parent run has ended, or is to end. Earlier requests are then void.
     pub(super) fn parent_has_ended(&mut self) -> bool {
         std::iter::from_fn(|| self.controls.try_recv().ok())
             .any(|asked| matches!(asked, Control::Parent))
@@ -93,26 +93,26 @@ impl ChildChannels {
 /// The runs below the run.
 pub(super) struct Children {
     pub(super) below: Option<Below>,
-    /// Where each is asked for something that goes on.
+    /// The control channel of each running child.
     pub(super) controls: BTreeMap<CallSeq, mpsc::Sender<Control>>,
-    /// How each is driven.
+    /// The driving function.
     pub(super) drive: Drive,
     pub(super) max_inferences: Option<usize>,
-    /// Whether the run above has ended, so that they are brought to their ends alone.
+    /// True if the parent run has ended: then they are only brought to their ends.
     pub(super) orphan: bool,
     pub(super) run_id: RunId,
     pub(super) store: Store,
-    /// Those that wait for a person.
+    /// The children that wait for a person.
     pub(super) waiting: Waiting,
 }
 
 impl Children {
-    /// That call's run has come to its end.
+    /// Marks that call's run as ended.
     pub(super) fn ended(&mut self, call: CallSeq) {
         self.controls.remove(&call);
     }
 
-    /// What is asked of a run reaches all below it.
+    /// Sends a request for a run to all its child runs.
     pub(super) fn broadcast(&self, control: &Control) {
         for child in self.controls.values() {
             // One that is so far behind was asked to end often enough.

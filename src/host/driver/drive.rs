@@ -173,7 +173,7 @@ pub async fn drive(
     // A run that is cut off here keeps its lock until its tools are down.
     if let Err(fault) = driven {
         if !has_begun {
-            // There is no run that another process could go on with.
+            // No run exists that another process could resume.
             lock.discard();
         }
         return Err(fault);

@@ -22,9 +22,9 @@ use monolith_core::contract::{ContractSpec, LayerValue, ValueOrigin};
 /// The variable for the folder that tool servers are to see (001 §6).
 pub const MCP_ROOT: &str = "MCP_ROOT";
 
-/// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
-/// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
-/// Runs that are given copies of one environment share tool servers, queues and connections.
+/// The source of variables, the place of stored models, and the path of this program. The command line passes in the process
+/// environment; tests pass a map. Each variable is looked up once, so that exactly the value sent is removed from a transcript.
+/// Runs with copies of one environment share tool servers, queues and connections.
 ///
 /// ```
 /// use monolith_host::driver::Environment;
@@ -47,7 +47,7 @@ pub struct Environment {
     keys: Option<KeyFolder>,
     /// The tools of the program that embeds monolith.
     host_tools: HostTools,
-    /// Whether it is for a run below another one, which goes on meanwhile.
+    /// True if it is for a child run, whose parent run continues meanwhile.
     is_below: bool,
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
@@ -56,9 +56,9 @@ pub struct Environment {
     notes: Option<Arc<ServerWatch<'static>>>,
     /// Receives the names of tool servers that need not be waited for any longer.
     server_watch: Option<Arc<ServerWatch<'static>>>,
-    /// Where some values of a file are from, by their places: they see the variables there before those of the process.
+    /// The origins of some values of a file, by their places: these values see the variables there before those of the process.
     origins: Arc<BTreeMap<String, ValueOrigin>>,
-    /// What the runs that are given this environment share.
+    /// The resources shared by the runs with this environment.
     shared: Shared,
     /// The host's state folder.
     state: Option<PathBuf>,
@@ -66,7 +66,7 @@ pub struct Environment {
     turn: Turn,
     /// The answers to what this machine can confine.
     sandbox: Arc<SandboxProbe>,
-    /// What was looked up.
+    /// The variables looked up.
     seen: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     /// The host's own files, which no built-in tool reads.
     withheld: Arc<Withheld>,
@@ -135,7 +135,7 @@ impl Environment {
         }
     }
 
-    /// What reads the files of agents.
+    /// Returns the reader of agent files.
     pub(super) fn agents(&self) -> Option<&Arc<dyn AgentReader>> {
         self.agents.as_ref()
     }
@@ -161,7 +161,7 @@ impl Environment {
         }
     }
 
-    /// Whether it is for a run below another one.
+    /// Returns true if it is for a child run.
     pub(super) const fn is_below(&self) -> bool {
         self.is_below
     }
@@ -171,7 +171,7 @@ impl Environment {
         &self.turn
     }
 
-    /// What the runs that are given this environment, or a copy of it, share.
+    /// Returns the resources shared by runs with this environment, or a copy of it.
     pub(super) const fn shared(&self) -> &Shared {
         &self.shared
     }
@@ -188,7 +188,7 @@ impl Environment {
         keys.map(KeyFolder::secret_texts).unwrap_or_default()
     }
 
-    /// What keeps the tokens of logins at tool servers, where there is such a place.
+    /// Returns the store for login tokens of tool servers, if it has a place.
     pub(super) fn token_keeper(&self) -> Option<TokenKeeper> {
         self.keys.clone().map(TokenKeeper::new)
     }
@@ -231,7 +231,7 @@ impl Environment {
         }
     }
 
-    /// What receives the reports of calls.
+    /// Returns the receiver of call reports.
     pub(super) fn call_watch(&self) -> Option<Arc<CallWatch>> {
         self.call_watch.clone()
     }
@@ -352,7 +352,7 @@ impl Environment {
         }
     }
 
-    /// That a variable which is named at that place of a file is not set.
+    /// Returns the error for an unset variable named at that place of a file.
     pub(super) fn missing(&self, name: &str, place: &str) -> DriverError {
         let (name, place) = (name.to_owned(), place.to_owned());
         let Some((origin, (scope, id))) = self.origins.get(&place).zip(definition_of(&place))
@@ -396,7 +396,7 @@ impl Environment {
         Ok(out)
     }
 
-    /// Puts the values of those variables into texts, in the place of `${NAME}`. Every other `${…}` stays.
+    /// Replaces `${NAME}` in texts with the values of those variables. Every other `${…}` stays.
     pub(super) fn put_in(
         &self,
         variables: &[String],
@@ -453,7 +453,7 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// What a layer of configuration defines at that place of a contract file: of which kind it is, and its name.
+/// Returns the kind and name of a layer's definition at that place of a contract file.
 fn definition_of(place: &str) -> Option<(&'static str, &str)> {
     let kinds = [
         ("providers.", "provider"),

@@ -1,4 +1,4 @@
-//! Why a run cannot begin or go on. Faults inside a run are outcomes, not errors.
+//! The reasons why a run cannot begin or continue. Faults inside a run are outcomes, not errors.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use monolith_core::message::RunId;
 use monolith_core::replay::ReplayReport;
 use monolith_core::session::SessionError;
 
-/// Why a run could not be begun or brought to its end. Faults inside a run are outcomes, not errors.
+/// The reason why a run could not begin or reach its end. Faults inside a run are outcomes, not errors.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
     /// The author: the file has no task, and none was given.
-    #[error("there is no task: give one in the file (`task:`) or on the command line (`--task`)")]
+    #[error("no task given: set `task:` in the file, or pass `--task`")]
     NoTask,
     /// The author: the folder that tools are to see is not there.
     #[error("the workspace {} is not a folder that can be opened: {reason}", path.display())]
@@ -43,7 +43,7 @@ pub enum DriverError {
     /// The author: a scripted provider's file breaks its format.
     #[error("provider `{provider}`: {}: {fault}", path.display())]
     Script {
-        /// What is wrong, and in which line.
+        /// The error, and its line.
         fault: ScriptError,
         /// The file, resolved.
         path: PathBuf,
@@ -55,29 +55,29 @@ pub enum DriverError {
     MissingVariable {
         /// The variable.
         name: String,
-        /// Where it is named, as a dotted path of the file.
+        /// The place that names it, as a dotted path of the file.
         place: FilePlace,
     },
     /// The operator: a variable that a layer of configuration names is not set (001 §4, §7).
     #[error("{place}: Unresolved variable ${{{name}}} for {scope} '{id}' at {origin}")]
     UnresolvedVariable {
-        /// What it is for, by its name in the layer.
+        /// The name in the layer of the thing it is for.
         id: Box<str>,
         /// The variable.
         name: String,
         /// The file of the layer.
         origin: Box<str>,
-        /// Where the contract has it, as a dotted path of its file.
+        /// The place in the contract, as a dotted path of its file.
         place: String,
-        /// Which kind of thing it is for.
+        /// The kind of thing it is for.
         scope: &'static str,
     },
     /// The author: a tool that an agent names is not offered by its server.
     #[error("{place}: the tool server `{server}` does not offer `{tool}`")]
     ToolNotOffered {
-        /// What it offers, as the contract takes it.
+        /// The offered tools, as the contract takes them.
         offered: String,
-        /// Where the server stands, as a dotted path of the contract's file.
+        /// The server's place, as a dotted path of the contract's file.
         place: String,
         /// The server.
         server: String,
@@ -89,7 +89,7 @@ pub enum DriverError {
     Address {
         /// The variable.
         name: String,
-        /// Where it is named, as a dotted path of the file.
+        /// The place that names it, as a dotted path of the file.
         place: FilePlace,
         /// The rule that its value breaks.
         rule: &'static str,
@@ -97,7 +97,7 @@ pub enum DriverError {
     /// The operator: what a header is to hold cannot be sent. Its value is not shown.
     #[error("{place}: its value cannot be sent in a header")]
     HeaderValue {
-        /// Where it is named, as a dotted path of the file.
+        /// The place that names it, as a dotted path of the file.
         place: FilePlace,
     },
     /// The author: nothing says how many tokens a target's model takes in.
@@ -117,7 +117,7 @@ pub enum DriverError {
     UnknownServer {
         /// The servers that it defines.
         known: String,
-        /// Where the tool is named, as a dotted path of the file.
+        /// The place that names the tool, as a dotted path of the file.
         place: String,
         /// The server that is not defined.
         server: String,
@@ -135,9 +135,9 @@ pub enum DriverError {
         "the contract shows a secret: what {place} gives is at {pointer:?} of the contract, which is recorded as it is"
     )]
     SecretInContract {
-        /// Where in the contract, as an RFC 6901 pointer.
+        /// The place in the contract, as an RFC 6901 pointer.
         pointer: String,
-        /// Where the secret comes from, as a dotted path of the file.
+        /// The source of the secret, as a dotted path of the file.
         place: String,
     },
     /// The author: no contract can be made.
@@ -149,7 +149,7 @@ pub enum DriverError {
     /// The author: a provider's address or headers cannot be used.
     #[error("provider `{provider}`: {fault}")]
     Backend {
-        /// What is wrong with it.
+        /// The error.
         fault: BackendError,
         /// The key under `providers`.
         provider: String,
@@ -161,22 +161,20 @@ pub enum DriverError {
     #[error("the system gave no randomness for a run id: {0}")]
     Randomness(String),
     /// The caller: there is nothing left to do.
-    #[error("resume run {run_id}: it has ended; monolith show says how")]
+    #[error("resume run {run_id}: it has already ended; monolith show says how")]
     RunEnded {
         /// The run.
         run_id: RunId,
     },
     /// The caller: the process died before anything of the run was recorded, so nothing was begun either.
-    #[error(
-        "resume run {run_id}: nothing of it is recorded, so nothing of it was begun; run it anew"
-    )]
+    #[error("resume run {run_id}: nothing was recorded, so nothing was started; run it again")]
     NothingRecorded {
         /// The run.
         run_id: RunId,
     },
     /// The caller: the name leaves no room for those of step runs.
     #[error(
-        "run workflow {run_id}: its name has more than {most} characters, and those of its steps are longer"
+        "run workflow {run_id}: its name is longer than {most} characters, and the names of its steps add to it"
     )]
     WorkflowName {
         /// The most.
@@ -186,7 +184,7 @@ pub enum DriverError {
     },
     /// The caller: a run has the name that one below it would get, so it is of another tree.
     #[error(
-        "run {run_id}: run {taken} is in this store, and has the name that a run below it would get"
+        "run {run_id}: a child run would be called {taken}, and this store already has a run of that name"
     )]
     NameBelowTaken {
         /// The name of the workflow, or of the run that has agents.
@@ -195,9 +193,7 @@ pub enum DriverError {
         taken: RunId,
     },
     /// The caller: the workflow has ended at that entry.
-    #[error(
-        "fork workflow {run_id} after entry {at}: it has ended there, so nothing is left to do"
-    )]
+    #[error("fork workflow {run_id} after entry {at}: it ended there, so nothing is left to do")]
     WorkflowForkEnded {
         /// The entry.
         at: u64,
@@ -206,13 +202,13 @@ pub enum DriverError {
     },
     /// The operator: a run below this one was begun, and somebody deleted it.
     #[error(
-        "resume run {run_id}: run {below}, which it began, was deleted{}",
+        "resume run {run_id}: its child run {below} was deleted{}",
         because(reason)
     )]
     BelowDeleted {
         /// The run that was deleted.
         below: RunId,
-        /// Why.
+        /// The reason.
         reason: String,
         /// The first run of the tree.
         root: RunId,
@@ -220,19 +216,19 @@ pub enum DriverError {
         run_id: RunId,
     },
     /// The evidence: what is stored of a workflow, or of a step of it, is not what was written.
-    #[error("go on with {run_id}: {what}")]
+    #[error("read {run_id}: {what}")]
     WorkflowDiffers {
         /// The workflow or the step run.
         run_id: RunId,
-        /// What differs.
+        /// The difference.
         what: String,
     },
     /// The caller: the workflow that was begun is another one than the file has now.
-    #[error("resume workflow {run_id}: {what} has changed since it was begun")]
+    #[error("resume workflow {run_id}: {what} has changed since it started")]
     WorkflowChanged {
         /// The workflow.
         run_id: RunId,
-        /// Which file.
+        /// The changed file.
         what: String,
     },
     /// The caller: this build does not know the rules under which the run was begun.
@@ -248,7 +244,7 @@ pub enum DriverError {
     /// The caller: this build cannot estimate tokens as the run has done so far.
     #[error("resume run {run_id}: {reason}")]
     NoTokenizer {
-        /// What is missing, and how to get it.
+        /// The missing tokenizer, and the way to get it.
         reason: String,
         /// The run.
         run_id: RunId,
@@ -261,23 +257,23 @@ pub enum DriverError {
     DoesNotReplay {
         /// The run.
         run_id: RunId,
-        /// What differs.
+        /// The differences.
         report: Box<ReplayReport>,
     },
     /// The author: the file gives another contract than the one under which the run was begun.
     #[error(
-        "resume run {run_id}: {} gives another contract{}: {pointer} is {given}, and the run was begun with {recorded}",
+        "resume run {run_id}: {} gives another contract{}: {pointer} is {given}, but the run started with {recorded}",
         named(file.as_deref()),
         for_agent(agent.as_deref())
     )]
     OtherContract {
-        /// Which agent is another one, or cannot be read, in words, where that is the difference.
+        /// The agent that differs or cannot be read, in words, if that is the difference.
         agent: Option<Box<str>>,
         /// The file, where it is not the one that the caller named.
         file: Option<Box<Path>>,
         /// The run.
         run_id: RunId,
-        /// Where the two documents first differ.
+        /// The place where the two documents first differ.
         pointer: Box<str>,
         /// The recorded contract's value.
         recorded: Box<str>,
@@ -286,7 +282,7 @@ pub enum DriverError {
     },
     /// The author: the script has changed since the run was begun.
     #[error(
-        "resume run {run_id}: the script {} of provider `{provider}` is not the one that the run was begun with",
+        "resume run {run_id}: the script {} of provider `{provider}` is not the one that the run started with",
         path.display()
     )]
     OtherScript {
@@ -299,15 +295,15 @@ pub enum DriverError {
     },
     /// The author: the file of an ended run gives another contract by now.
     #[error(
-        "continue run {run_id}: {}: {pointer} is {given}, and the run was begun with {recorded}",
+        "continue run {run_id}: {}: {pointer} is {given}, but the run started with {recorded}",
         if *.has_sets { "the contract made from the file and --set differs" } else { "the file has changed" }
     )]
     ChangedContract {
-        /// Whether values of the file are changed by the caller.
+        /// True if the caller changes values of the file.
         has_sets: bool,
         /// The run.
         run_id: RunId,
-        /// Where the two documents first differ.
+        /// The place where the two documents first differ.
         pointer: Box<str>,
         /// The recorded contract's value.
         recorded: String,
@@ -316,7 +312,7 @@ pub enum DriverError {
     },
     /// The author: the script of an ended run has changed.
     #[error(
-        "continue run {run_id}: the script {} of provider `{provider}` has changed since the run was begun",
+        "continue run {run_id}: the script {} of provider `{provider}` has changed since the run started",
         path.display()
     )]
     ChangedScript {
@@ -329,7 +325,7 @@ pub enum DriverError {
     },
     /// The operator: the position in a fork's scripts is recorded in a run that is missing.
     #[error(
-        "find how far the scripts of run {child} were played: its parent, run {parent}, is not in this store as it was"
+        "find how far the scripts of run {child} were played: its parent run {parent} is missing from this store or has changed"
     )]
     NoParent {
         /// The run that began from the other.
@@ -337,8 +333,8 @@ pub enum DriverError {
         /// The other.
         parent: RunId,
     },
-    /// The operator: a run below another one goes on with the highest open one above it.
-    #[error("resume run {run_id}: it goes on with run {parent}, which began it")]
+    /// The operator: a child run resumes with its highest open parent run.
+    #[error("resume run {run_id}: it resumes with its parent run {parent}")]
     Delegated {
         /// The highest open run above it.
         parent: RunId,
@@ -347,11 +343,11 @@ pub enum DriverError {
     },
     /// The operator: whether the run that began it has ended is not known.
     #[error(
-        "resume run {run_id}: run {parent}, which began it, is not in this store{}",
+        "resume run {run_id}: its parent run {parent} is not in this store{}",
         if *is_another { ": another run has its name" } else { "" }
     )]
     CallerNotHere {
-        /// Whether another run has its name.
+        /// True if another run has its name.
         is_another: bool,
         /// The run that began it.
         parent: RunId,
@@ -361,13 +357,13 @@ pub enum DriverError {
     /// The operator: the file of an agent whose run was begun cannot be read again.
     #[error("resume run {run_id}: the file of its agent cannot be read: {reason}")]
     AgentUnreadable {
-        /// Why.
+        /// The reason.
         reason: String,
         /// The run of the agent.
         run_id: RunId,
     },
     /// The operator: tools would see another folder than before.
-    #[error("resume run {run_id}: it was begun in another workspace than {}", path.display())]
+    #[error("resume run {run_id}: it started in a workspace other than {}", path.display())]
     OtherWorkspace {
         /// The run.
         run_id: RunId,
@@ -381,7 +377,7 @@ pub enum DriverError {
         run_id: RunId,
         /// The first server that is down, and why.
         fault: Box<BringUpFault>,
-        /// The run of which it goes on: itself, or the first open one above it.
+        /// The run with which it resumes: itself, or the first open one above it.
         root: Box<RunId>,
     },
     /// The operator: what this machine can confine.
@@ -390,7 +386,7 @@ pub enum DriverError {
     /// The author or the operator: the environment differs from the run's, so the answers could not be compared.
     #[error("ask again for run {run_id}: {reason}")]
     CannotAskAgain {
-        /// What is other than it was.
+        /// The difference.
         reason: String,
         /// The run.
         run_id: RunId,
@@ -418,7 +414,7 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    /// Whether the message completes "failed to …" instead of standing alone.
+    /// Returns true if the message completes "failed to …" instead of standing alone.
     #[must_use]
     pub const fn completes_failed_to(&self) -> bool {
         matches!(
@@ -461,7 +457,7 @@ impl DriverError {
         self
     }
 
-    /// The fault of a run below that one, with which it goes on.
+    /// Makes this the error of a child run that resumes with that one.
     pub(in crate::driver) fn of_tree(mut self, above: RunId) -> Self {
         if let Self::ServerDown { root, .. }
         | Self::Confinement(ConfinementError::Less { root, .. }) = &mut self

@@ -24,21 +24,21 @@ use monolith_core::kernel::{EffectRecord, EventKind, LostEffect, Run};
 use monolith_core::message::{CallSeq, Digest, InferenceSeq};
 use monolith_core::session::{Append, Call, Control, Delegation, Input, Output, Request, Session};
 
-/// How many requests to end a run below may be behind with.
+/// Maximum number of pending requests to end a child run.
 const CONTROLS: usize = 8;
 /// Pieces of responses that wait to be taken.
 const PIECES: usize = 64;
 
-/// What a session needs of the world: models, tools, a clock, a store.
+/// The world outside a session: models, tools, a clock, a store.
 pub(super) struct Host<'s> {
-    /// Whether the run was asked to end at once: what is below it is not waited for longer than it takes to end it.
+    /// True if the run was asked to end at once. It then waits for child runs only as long as it takes to end them.
     at_once: bool,
     backends: Vec<Arc<Backend>>,
     cancel: CancellationToken,
     children: Children,
     /// When the session wants to be woken.
     due_ms: Option<u64>,
-    /// Why a run below cannot be gone on with: this one is left with it.
+    /// The reason why a child run cannot be resumed: this one is left with it.
     fault: Option<DriverError>,
     grace: Duration,
     /// The last entry that is durable in this process.
@@ -57,7 +57,7 @@ pub(super) struct Host<'s> {
     slots: RequestSlots,
     tasks: Tasks,
     tools: Tools,
-    /// Where the run above learns whether this one waits for a person.
+    /// The report to the parent run when this one waits for a person.
     waiting: Option<WaitingReport>,
 }
 
@@ -173,7 +173,7 @@ impl<'s> Host<'s> {
                     () = sleep_until(self.leaves_at) => return Ok(()),
                     // Before the pieces: a response that arrives faster than it is taken lets the time pass all the same.
                     () = sleep_until(self.due_ms.and_then(|at_ms| self.tools.clock.instant_of(at_ms))) => break Input::Timer.into(),
-                    // The clock is set anew at the head of this loop.
+                    // The start of this loop sets the clock again.
                     () = self.children.waiting.changed() => {}
                     Some(piece) = self.pieces.recv() => break piece,
                     Some(done) = self.tasks.next() => break done,
@@ -185,14 +185,14 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// What is in flight may still end, for as long as the grace; nothing else is begun.
+    /// Lets work in flight end within the grace time, and begins nothing else.
     fn begin_to_leave(&mut self) {
         self.slots.suspended.cancel();
         self.children.broadcast(&Control::Suspend);
         self.leaves_at = Instant::now().checked_add(self.grace);
     }
 
-    /// A run below cannot be gone on with: this one is left, as where its process is asked to leave it.
+    /// Leaves this run because a child run cannot be resumed, as if the process were asked to leave it.
     fn leave_with(&mut self, fault: DriverError) -> Done {
         self.fault.get_or_insert(fault);
         if self.leaves_at.is_some() {
@@ -202,8 +202,8 @@ impl<'s> Host<'s> {
         Input::Control(Control::Suspend).into()
     }
 
-    /// Lets the clock stand still while everything that the run waits for waits for a person. Its own question has a time-out, which
-    /// goes on.
+    /// Stops the clock while everything that the run waits for waits for a person. The run's own question has a time-out, which
+    /// keeps running.
     fn keep_time(&mut self) {
         let run = self.session.run();
         let asks = run.is_some_and(|run| run.awaited().is_some());
@@ -341,8 +341,8 @@ impl<'s> Host<'s> {
         Ok(())
     }
 
-    /// Removes an answer that stayed behind, before a question is recorded: a server may ask the same for the same call again. Not where the
-    /// question was asked before, nor where the answer that stands there is recorded with it.
+    /// Removes a stale answer before a question is recorded: a server may ask the same for the same call again. Keeps it if the
+    /// question was asked before, or if the present answer is recorded with it.
     fn drop_stale_answer(&self, append: &Append) {
         let mut events = append
             .drafts

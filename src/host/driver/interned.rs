@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// How many values there may be before unused ones are looked for.
+/// Number of values before unused ones are looked for.
 const FEW: usize = 64;
 
 /// Values by a key of which they are made. An unused one goes.

@@ -1,10 +1,10 @@
-//! Why a key file cannot be used or made. Knows paths and modes; never quotes a key.
+//! The reasons why a key file cannot be used or made. Knows paths and modes; never quotes a key.
 
 use std::path::PathBuf;
 
 use monolith_core::transcript::{BlockError, KeyError};
 
-/// Why a key cannot be used or made.
+/// The reason why a key is unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFileError {
     /// The operator: a file or the folder cannot be read or written.
@@ -55,7 +55,7 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// The operator: it belongs to another user, who can put anything there.
-    #[error("use {}: it belongs to user {uid}, and only this user and root may own it", path.display())]
+    #[error("use {}: it belongs to user {uid}; only you and root may own it", path.display())]
     Owner {
         /// The file or folder.
         path: PathBuf,
@@ -87,13 +87,13 @@ pub enum KeyFileError {
         fault: BlockError,
     },
     /// The caller: the name is taken.
-    #[error("make the key {name}: there is one of that name")]
+    #[error("create key {name}: it already exists")]
     Exists {
         /// The name.
         name: String,
     },
     /// The caller: there is none of that name.
-    #[error("find the key {name}: there is none of that name")]
+    #[error("find key {name}: no such key")]
     None {
         /// The name.
         name: String,

@@ -33,7 +33,7 @@ impl KeyFolder {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
@@ -194,7 +194,7 @@ impl KeyFolder {
         })
     }
 
-    /// Where the secret of redaction is kept.
+    /// Returns the path of the redaction secret.
     pub(super) fn redaction_path(&self) -> PathBuf {
         self.0.join(format!("{REDACTION}.key"))
     }
@@ -238,8 +238,8 @@ pub(super) fn write_beside(path: &Path, text: &str) -> Result<NewFile, KeyFileEr
     Ok(new)
 }
 
-/// Adds the record of a rotation to the public keys, and puts the new secret in the place of the old one. Where that cannot be done the new
-/// secret is kept: it is that of a published key then.
+/// Adds the record of a rotation to the public keys, and replaces the old secret with the new one. If that fails, the new
+/// secret is kept: its public key is already published.
 fn publish(files: &Files, mut secret: NewFile, record: &Note) -> Result<(), KeyFileError> {
     // The record first: a key that is not published must not sign.
     append(&files.public, &record.to_string())?;
@@ -254,7 +254,7 @@ fn publish(files: &Files, mut secret: NewFile, record: &Note) -> Result<(), KeyF
     }
 }
 
-/// Puts a file in the place of a secret; returns the one that was there, to be written over.
+/// Replaces a secret with a file; returns the old one, to be overwritten.
 pub(super) fn replace(
     secret: &Path,
     replace: impl FnOnce() -> io::Result<()>,

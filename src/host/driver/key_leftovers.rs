@@ -77,7 +77,8 @@ impl KeyFolder {
     }
 }
 
-/// Whether that is the name of an unfinished file beside that one: `local.key.17-0.new~` or `local.key.17-0.old~` beside `local.key`.
+/// Returns true for the name of an unfinished file of that secret: `local.key.17-0.new~` or `local.key.17-0.old~` next to
+/// `local.key`.
 pub(super) fn is_beside(path: &Path, secret: &Path) -> bool {
     let names = path.file_name().zip(secret.file_name());
     let Some((name, of)) = names.and_then(|(name, of)| name.to_str().zip(of.to_str())) else {

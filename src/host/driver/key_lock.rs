@@ -11,8 +11,8 @@ use crate::store::{open_own, private_file};
 /// The name of its file; no key is called so.
 const NAME: &str = "_lock";
 
-/// How often a lock is asked for that another process has, a millisecond apart: for about ten seconds. To make or to replace a key takes
-/// milliseconds, so a process that has it longer is stopped, or was never at it.
+/// Number of attempts to take a lock that another process has, a millisecond apart: about ten seconds. Making or replacing a
+/// key takes milliseconds, so a process that has the lock longer is stopped, or never did that.
 const LOOKS: u32 = 10_000;
 /// The same for the lock of a token.
 const TOKEN_LOOKS: u32 = 60_000;
@@ -32,7 +32,7 @@ impl KeyLock {
         Self::within(&folder.join(NAME), LOOKS)
     }
 
-    /// Locks a file of its own, which is made where there is none, and waits for about a minute: to refresh a token takes a server.
+    /// Locks a separate file, made if missing, and waits for about a minute: to refresh a token takes a server.
     ///
     /// # Errors
     /// As [`Self::of`].

@@ -10,7 +10,7 @@ use crate::store::Exposure;
 /// The longest key file; a file of public keys grows with each rotation.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// How often a secret is read that another process replaces meanwhile.
+/// Maximum number of attempts to read a secret that another process keeps replacing.
 const MOST_READS: u32 = 1_000;
 
 /// Reads public keys after checking that no other user may write them.
@@ -61,8 +61,8 @@ fn read_opened(
     Err(refuse(io::Error::new(io::ErrorKind::WouldBlock, rule)))
 }
 
-/// Whether the open file is the one that the name leads to now. It had it while it was read, then, and is not written over before it
-/// loses it.
+/// Returns true if the name now leads to the open file. The file then had the name while it was read, and is not overwritten
+/// before it loses it.
 #[cfg(unix)]
 fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;

@@ -14,7 +14,7 @@
 //!                                                                   │
 //!        Session::handle ◀─ Input ◀── deadline │ Control │ pieces, results of tasks
 //!
-//! Shared: the queues, tool servers and connections of many runs, each prepared and driven as above in a task of its own
+//! Shared: the queues, tool servers and connections of many runs, each prepared and driven as above in its own task
 //!
 //!        RunRequest ─▶ preview ─▶ Preview (a contract without a run)
 //! Recording, RunRequest ─▶ reissue ─▶ LiveReport (recorded requests and calls, made again)

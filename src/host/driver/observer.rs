@@ -35,12 +35,12 @@ pub trait Observer: Send {
     /// One entry, and the run after the step that wrote it.
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run);
 
-    /// A run below it is about to be begun, or gone on with: who sees that one. What is sent to `control` is asked of it.
+    /// Returns the observer of a child run that is about to begin or resume. Messages sent to `control` go to that run.
     ///
     /// A call of that run may wait for a person: an observer that answers for its own run has to answer for this one, too.
     fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer>;
 
-    /// What is recorded of the run from before: comes first, where another process has begun it. Nothing of it follows as an entry.
+    /// Receives the earlier record of the run, first, if another process has begun it. None of it follows as an entry.
     fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
         let _ = (contract, entries);
     }
@@ -106,10 +106,10 @@ pub struct Finished {
     pub run_id: RunId,
     /// The hash of the last entry.
     pub head: Digest,
-    /// How many entries there are.
+    /// Number of entries.
     pub entries: u64,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// How long it took, in milliseconds.
+    /// Duration of the run in milliseconds.
     pub elapsed_ms: u64,
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::store::open_regular_name;
 
-/// How the name ends that a replaced secret has until it is written over.
+/// The suffix of a replaced secret's name until the secret is overwritten.
 pub(super) const OLD: &str = ".old~";
 
 /// No secret is longer.
 const MOST_BYTES: usize = 1 << 20;
-/// How many names are tried that other files have.
+/// Maximum number of names tried that other files have.
 const MOST_TRIES: u32 = 1_000;
 
 /// The file of a secret, held open while another takes its name. It may have more names, and nothing withholds those afterwards.
@@ -37,7 +37,7 @@ impl OldSecret {
         Ok(Some(Self { beside, file }))
     }
 
-    /// What was left under such a name.
+    /// Opens the secret left under such a name.
     ///
     /// # Errors
     /// What the system says.
@@ -84,6 +84,6 @@ fn name_beside(path: &Path) -> io::Result<Option<PathBuf>> {
             Err(_) => return Ok(None),
         }
     }
-    let rule = format!("too many unfinished files lie beside it; remove those that end in {OLD}");
+    let rule = format!("too many unfinished files next to it; remove those that end in {OLD}");
     Err(io::Error::new(io::ErrorKind::AlreadyExists, rule))
 }

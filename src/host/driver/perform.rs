@@ -1,4 +1,4 @@
-//! How the outputs of a session are done: each as a task that ends with one input. Nothing here decides what it means.
+//! The execution of a session's outputs: each is a task that ends with one input. Nothing here decides what it means.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -30,19 +30,19 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// Bytes of what differs of a tool that has changed.
 const CHANGE_BYTES: usize = 2_000;
 
-/// What a task ends with.
+/// The result of a task.
 #[derive(Debug)]
 pub(super) struct Done {
     /// Bytes that the event names and that the host keeps.
     pub(super) blobs: Vec<Vec<u8>>,
-    /// What keeps the run from going on in this process.
+    /// The fault that keeps the run from continuing in this process.
     pub(super) fault: Option<DriverError>,
-    /// `None` if what the task did goes on elsewhere.
+    /// `None` if the work of the task continues elsewhere.
     pub(super) input: Option<Input>,
 }
 
 impl Done {
-    /// Whether a task has ended with it: neither a piece of a response nor what came from outside.
+    /// Returns true if it ends a task: it is neither a piece of a response nor an outside input.
     pub(super) const fn ends_a_task(&self) -> bool {
         matches!(
             self.input,
@@ -60,7 +60,7 @@ impl Done {
 }
 
 impl Done {
-    /// A task has ended, and nothing is known of its effect: another process goes on with it.
+    /// Ends a task whose effect is unknown: another process resumes it.
     pub(super) const fn nothing() -> Self {
         Self {
             blobs: Vec::new(),
@@ -77,7 +77,7 @@ impl Done {
         }
     }
 
-    /// What happened, and bytes that the event names.
+    /// Returns an input with the bytes that its event names.
     pub(super) fn with(input: Input, blobs: Vec<Vec<u8>>) -> Self {
         Self {
             blobs,
@@ -93,17 +93,17 @@ impl From<Input> for Done {
     }
 }
 
-/// Where requests to models wait for those of other runs.
+/// The slots for which model requests wait behind those of other runs.
 #[derive(Clone, Debug)]
 pub(super) struct RequestSlots {
-    /// None if nothing limits them.
+    /// The limit; none if unlimited.
     limit: Option<usize>,
     shared: Shared,
     /// Once the run is suspended, no request of it is sent any more.
     pub(super) suspended: CancellationToken,
 }
 
-/// Whether a request may be sent, and until when others wait for it.
+/// The permission to send a request, and the slot that others wait for.
 enum RequestSlot {
     /// It may, as long as this is held.
     Taken(
@@ -116,7 +116,7 @@ enum RequestSlot {
 }
 
 impl RequestSlots {
-    /// Those of a run; with a limit, they are one queue with those of the other runs that share it.
+    /// Returns the slots of a run; with a limit, they are one queue with those of the other runs that share it.
     pub(super) fn of(shared: &Shared, limit: Option<usize>) -> Self {
         Self {
             limit,
@@ -255,7 +255,7 @@ async fn next_chunk(
 
 /// The bytes of a response that were not handed over yet.
 struct ResponseBuffer {
-    /// None once it was handed over.
+    /// The head; none once handed over.
     head: Option<ResponseMeta>,
     inference: InferenceSeq,
     pieces: mpsc::Sender<Done>,
@@ -295,12 +295,12 @@ impl ResponseBuffer {
     }
 }
 
-/// What calls need that are the same for all calls of a run.
+/// The resources that all calls of a run have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Tools {
     pub(super) clock: RunClock,
     pub(super) contract: Arc<ExecutionContract>,
-    /// What the run knows of its files; `None` if nothing is kept.
+    /// The run's knowledge of its files; `None` if nothing is kept.
     pub(super) files: Option<Arc<RunFiles>>,
     pub(super) queues: Arc<Queues>,
     pub(super) scrubber: Arc<dyn Scrubber>,

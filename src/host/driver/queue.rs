@@ -18,10 +18,10 @@ pub(super) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What waits, by the number of its arrival.
+    /// The waiting calls, by the number of their arrival.
     waiting: BTreeMap<u64, Waiting>,
     arrived: u64,
-    /// What has a place, by the same number, and whether it rests.
+    /// The calls that have a place, by the same number; true if the call rests.
     working: BTreeMap<u64, bool>,
 }
 
@@ -103,7 +103,7 @@ impl Queue {
         permit
     }
 
-    /// How many wait.
+    /// Returns the queue depth.
     pub(super) fn depth(&self) -> usize {
         self.state().waiting.len()
     }

@@ -16,8 +16,8 @@ use monolith_core::contract::{DelegationTerms, ExecutionContract};
 pub(super) struct Queues {
     /// Each with the limit of the run's own contract.
     by_name: BTreeMap<String, (Arc<Queue>, usize)>,
-    /// The same for calls of agents. A run below has calls of its own that may wait in the same queue: those of each depth have their
-    /// own places, so that none waits for a place that one above it holds.
+    /// The queues for calls of agents. A child run makes calls that may wait in the same queue. Each depth has separate places,
+    /// so that no run waits for a place that its parent holds.
     of_agents: BTreeMap<String, (Arc<Queue>, usize)>,
     stopped: CancellationToken,
 }
@@ -69,8 +69,8 @@ impl Queues {
             .await
     }
 
-    /// Reports of the call of an agent that waits for its turn whether that comes only after a person has answered: all that have a place
-    /// wait for one. It goes on for as long as the call waits.
+    /// Reports if an agent's queued call gets its turn only after a person has answered: then all calls with a place wait for a
+    /// person. Continues for as long as the call waits.
     pub(super) async fn report_turn(&self, queue: Option<&str>, report: &WaitingReport) {
         if let Some((queue, _)) = queue.and_then(|name| self.of_agents.get(name)) {
             queue
@@ -97,7 +97,7 @@ impl Queues {
         queue.permit(*limit, given_up).await.map(Some)
     }
 
-    /// How many calls wait.
+    /// Counts the waiting calls.
     #[cfg(test)]
     fn depth(&self, name: &str) -> usize {
         let queue = self.by_name.get(name);

@@ -20,7 +20,7 @@ pub(super) struct Recorder<'s> {
     store: &'s Store,
 }
 
-/// Where the next entries go.
+/// The target of the next entries.
 #[derive(Debug)]
 enum Destination {
     /// Into a run that comes to be with them: there is no run without its beginning.
@@ -39,7 +39,7 @@ impl<'s> Recorder<'s> {
         }
     }
 
-    /// Goes on at the head of a stored run.
+    /// Continues at the head of a stored run.
     pub(super) const fn going_on(store: &'s Store, handle: RunHandle) -> Self {
         Self {
             blobs: Vec::new(),
@@ -48,7 +48,7 @@ impl<'s> Recorder<'s> {
         }
     }
 
-    /// Whether the run is in the store.
+    /// Returns true if the run is in the store.
     pub(super) const fn has_begun(&self) -> bool {
         matches!(self.destination, Destination::Stored(_))
     }

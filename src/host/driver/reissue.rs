@@ -29,15 +29,15 @@ use monolith_core::transcript::SealedEntry;
 
 /// A recorded run whose requests and calls are to be made again.
 pub struct Recording<'r> {
-    /// How many requests each provider had answered where the run began; nothing but for a run that began from another one.
+    /// Number of requests that each provider had answered before the run began; empty unless it began from another run.
     pub answered_before: BTreeMap<String, usize>,
-    /// Where its blobs are.
+    /// The source of its blobs.
     pub blobs: &'r dyn BlobSource,
     /// Its contract.
     pub contract: ExecutionContract,
     /// Its entries.
     pub entries: &'r [SealedEntry],
-    /// Whether it may have no seal yet.
+    /// True if it may still lack a seal.
     pub open: bool,
     /// Its name.
     pub run_id: RunId,
@@ -242,7 +242,7 @@ impl LiveTargets {
     }
 }
 
-/// What keeps the requests and calls of a run from being made again.
+/// Returns the error when the requests and calls of a run cannot be made again.
 fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
     let reason = match mismatch {
@@ -252,10 +252,10 @@ fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
             recorded,
             given,
         } => format!(
-            "the file gives another contract: {pointer} is {given}, and the run was begun with {recorded}"
+            "the file gives another contract: {pointer} is {given}, but the run started with {recorded}"
         ),
         Mismatch::Script { path, provider } => format!(
-            "the script {} of provider `{provider}` is not the one that it was begun with",
+            "the script {} of provider `{provider}` is not the one that it started with",
             path.display()
         ),
         Mismatch::Server(fault) => {
@@ -266,7 +266,7 @@ fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
         }
         Mismatch::Tokenizer(reason) => reason,
         Mismatch::Workspace(path) => {
-            format!("it was begun in another workspace than {}", path.display())
+            format!("it started in a workspace other than {}", path.display())
         }
         Mismatch::Other(DriverError::Cancelled) => {
             return DriverError::AskingInterrupted { run_id };

@@ -34,9 +34,9 @@ pub struct Secrets(Vec<KnownSecret>);
 
 #[derive(Clone, Debug)]
 struct KnownSecret {
-    /// Where it comes from, as a dotted path of the file.
+    /// The source, as a dotted path of the file.
     place: String,
-    /// Whether it is secret for sure. A literal value under an unsuspicious name may be anything.
+    /// True if it is certainly secret. A literal value under an unsuspicious name may be anything.
     sure: bool,
     value: Secret,
 }
@@ -44,7 +44,7 @@ struct KnownSecret {
 /// A value that is too short or too plain to be distinguished from ordinary text: it is not taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
-    /// Where it comes from, as a dotted path of the file.
+    /// The source, as a dotted path of the file.
     pub place: String,
 }
 
@@ -243,7 +243,7 @@ impl Secrets {
         })
     }
 
-    /// What finds them, and what the contract's `redact` names; there once for all who look for the same.
+    /// Returns the finder for these secrets and the contract's `redact` terms; shared by all who look for the same.
     pub fn known(&self, environment: &Environment, terms: &RedactionTerms) -> Arc<KnownSecrets> {
         environment.shared().secrets(self.matched(), terms)
     }
@@ -295,7 +295,7 @@ impl Secrets {
         }
     }
 
-    /// Those that a document does not show, each looked for by itself.
+    /// Returns the secrets that a document does not show, each looked for separately.
     fn not_shown_by(self, document: &Value) -> Result<Self, DriverError> {
         let mut kept = Vec::new();
         for known in self.0 {
@@ -319,8 +319,8 @@ impl Secrets {
         Ok(Self(kept))
     }
 
-    /// Whether a document holds no value at all, which one search for all of them shows in the usual case. False also where they are so
-    /// long that such a search might not have looked for every line of them.
+    /// Returns true if a document holds no value at all, which one search for all values usually shows. Returns false also if
+    /// the values are so long that such a search might have skipped lines of them.
     fn shows_none(&self, document: &Value, shared: &Shared) -> bool {
         let bytes: usize = self.0.iter().map(|known| known.value.reveal().len()).sum();
         let shown = || shown_at(&values_only(shared.values(self.matched())), document, "");
@@ -328,13 +328,13 @@ impl Secrets {
     }
 }
 
-/// What finds values and nothing else.
+/// Returns a finder of values and nothing else.
 fn values_only(values: Arc<KnownValues>) -> Redactor {
     Redactor::fixed(Arc::new(KnownSecrets::values_only(values)))
 }
 
-/// Whether the value of a variable, at that place of a file, is no secret: it is one of those that hold paths, or it is a path of this
-/// machine, a plain address or an ordinary word, and none of its names means a secret.
+/// Returns true if a variable's value, at that place of a file, is no secret. The variable is known to hold paths, or none of
+/// its names means a secret. In the second case the value is a path of this machine, a plain address or an ordinary word.
 fn is_open(variable: &str, names: &[&str], environment: &Environment, place: &str) -> bool {
     let value = || environment.get_at(variable, place).unwrap_or_default();
     let mut names = names.iter().chain([&variable]);
@@ -343,7 +343,7 @@ fn is_open(variable: &str, names: &[&str], environment: &Environment, place: &st
             && (is_there(&value()) || is_plain_address(&value()) || is_ordinary(&value())))
 }
 
-/// Whether a text is of a few ordinary words and small numbers, such as `production`, `us-east-1` and `README`.
+/// Returns true if a text consists of a few ordinary words and small numbers, such as `production`, `us-east-1` and `README`.
 fn is_ordinary(text: &str) -> bool {
     let is_word = |piece: &str| {
         let rest = piece.get(1..).unwrap_or_default();
@@ -359,7 +359,7 @@ fn is_ordinary(text: &str) -> bool {
         && text.split(['-', '_', '.', ':', ',', ' ']).all(is_word)
 }
 
-/// Whether that is an address without a user and without a query.
+/// Returns true for an address without a user and without a query.
 fn is_plain_address(text: &str) -> bool {
     let split = text.split_once("://");
     let rest = split.filter(|(scheme, _)| {
@@ -370,13 +370,13 @@ fn is_plain_address(text: &str) -> bool {
     rest.is_some_and(|(_, rest)| !rest.contains(['@', '?', '#']) && !looks_random(rest))
 }
 
-/// Whether that is the path of something on this machine.
+/// Returns true if the path exists on this machine.
 fn is_there(path: &str) -> bool {
     let path = Path::new(path);
     path.is_absolute() && path.exists()
 }
 
-/// Where a document first shows what the finder finds: an RFC 6901 pointer.
+/// Returns the RFC 6901 pointer of the first place where a document shows what the finder finds.
 fn shown_at(finder: &Redactor, value: &Value, pointer: &str) -> Option<String> {
     let shows = |text: &str| {
         (finder as &dyn Scrubber)

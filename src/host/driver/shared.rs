@@ -1,5 +1,5 @@
-//! What the runs of one process share: queues, tool servers, connections to models, and what is the same for all runs of one contract. It does
-//! not know the runs.
+//! The resources shared by the runs of one process: queues, tool servers, connections to models, and what is the same for all
+//! runs of one contract. It does not know the runs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::queue::Queue;
 use crate::inference::{Backend, HttpTarget};
 use crate::tools::{ServerHost, ServerKeeper, ServerPool, ToolServers};
 
-/// What the runs of one process share. Clones are the same one.
+/// The resources shared by the runs of one process. Clones are the same one.
 #[derive(Clone, Debug, Default)]
 pub struct Shared(Arc<Resources>);
 
@@ -48,7 +48,7 @@ impl Default for Resources {
 }
 
 impl Shared {
-    /// What runs share that have at most so many tool servers up at once.
+    /// Returns the resources of runs that have at most so many tool servers up at once.
     pub fn of_many(max_servers: usize) -> Self {
         Self(Arc::new(Resources {
             servers: ServerPool::bounded(max_servers),
@@ -56,7 +56,7 @@ impl Shared {
         }))
     }
 
-    /// How many requests to models wait for others to end.
+    /// Returns the number of model requests that wait for others to end.
     pub fn waiting_requests(&self) -> usize {
         let waiting = [self.inferences(), self.probes()];
         waiting.into_iter().map(|queue| queue.depth()).sum()
@@ -79,14 +79,14 @@ impl Shared {
         &self.0.probes
     }
 
-    /// What finds these values.
+    /// Returns a finder of these values.
     pub(super) fn values<'v>(&self, values: impl IntoIterator<Item = &'v str>) -> Arc<KnownValues> {
         self.0.values.value(once_each(values), |values| {
             KnownValues::new(values.iter().map(String::as_str))
         })
     }
 
-    /// What is known of these secrets.
+    /// Returns the known secrets.
     pub(super) fn secrets<'v>(
         &self,
         values: impl IntoIterator<Item = &'v str>,
@@ -99,7 +99,7 @@ impl Shared {
         })
     }
 
-    /// Where tool servers are started whose texts may hold these secrets.
+    /// Returns the host that starts tool servers whose texts may hold these secrets.
     pub(super) fn server_host<'v>(
         &self,
         values: impl IntoIterator<Item = &'v str>,
@@ -120,7 +120,7 @@ impl Shared {
         self.0.servers.keep()
     }
 
-    /// What answers at that address, with those headers and that key.
+    /// Returns the backend for that address, with those headers and that key.
     ///
     /// # Errors
     /// Those of `make`.
@@ -167,20 +167,20 @@ fn once_each<'v>(values: impl IntoIterator<Item = &'v str>) -> Vec<String> {
 
 /// The tool servers of a run that is driven.
 pub(super) struct RunServers {
-    /// Where the servers that runs share stay up until it ends; none of a run without agents.
+    /// The keeper that holds shared servers up until it ends; none for a run without agents.
     kept: Option<ServerKeeper>,
     own: Arc<ToolServers>,
 }
 
 impl RunServers {
-    /// Those of a run. Where it has agents, what these share is started once for all of them (001 §6).
+    /// Wraps the servers of a run. If it has agents, the servers that these share start once for all of them (001 §6).
     pub(super) fn new(own: ToolServers, shared: &Shared, has_agents: bool) -> Self {
         let kept = has_agents.then(|| shared.keep_servers());
         let own = Arc::new(own);
         Self { kept, own }
     }
 
-    /// Those of the run itself.
+    /// Returns the run's own servers.
     pub(super) fn own(&self) -> Arc<ToolServers> {
         Arc::clone(&self.own)
     }

@@ -15,7 +15,7 @@ const NOT_TEXTS: [&str; 4] = ["grammar", "redact", "session_tools", "tools"];
 /// The fewest characters of a word in running text that may be a credential.
 const SHORTEST_IN_TEXT: usize = 8;
 
-/// How a text of a contract is read.
+/// The way to read a text of a contract.
 #[derive(Clone, Copy)]
 enum Reading {
     /// Running text, where a word behind `--token` may be the next word of a sentence.
@@ -24,7 +24,7 @@ enum Reading {
     Command,
 }
 
-/// Where a contract's document first shows a credential: its RFC 6901 pointer, and its place in the file.
+/// Returns the first place where a contract's document shows a credential: its RFC 6901 pointer, and its place in the file.
 pub(super) fn credential_in(document: &Value) -> Option<(String, String)> {
     let sections = document.as_object()?.iter();
     let mut sections = sections.filter(|(name, _)| !NOT_TEXTS.contains(&name.as_str()));
@@ -39,7 +39,7 @@ pub(super) fn credential_in(document: &Value) -> Option<(String, String)> {
     Some((pointer.collect(), place_of(&steps)))
 }
 
-/// Whether a value shows one; `steps` then lead to it.
+/// Returns true if a value shows one; `steps` then lead to it.
 fn below(value: &Value, steps: &mut Vec<String>, reading: Reading) -> bool {
     let key = steps.last().cloned().unwrap_or_default();
     let key = key.as_str();
@@ -76,13 +76,13 @@ fn below(value: &Value, steps: &mut Vec<String>, reading: Reading) -> bool {
     }
 }
 
-/// Whether it has the shape of a well-known credential, and is none that only shows the shape.
+/// Returns true if the text has the shape of a well-known credential, and is not a mere placeholder.
 fn has_shape(text: &str) -> bool {
     let found = credentials_in(text);
     found.iter().any(|one| !is_stand_in(one))
 }
 
-/// Whether what it gives to a name can only be a secret.
+/// Returns true if it gives a name a value that can only be secret.
 fn names_one(key: &str, value: &Value, reading: Reading) -> bool {
     let mut is_shown = false;
     let mut found = |name: &str, text: &str| {
@@ -100,7 +100,7 @@ fn names_one(key: &str, value: &Value, reading: Reading) -> bool {
     is_shown
 }
 
-/// Whether it is one piece of letters and digits: hardly a word of a sentence.
+/// Returns true if the text is one piece of letters and digits: hardly a word of a sentence.
 fn is_mixed(text: &str) -> bool {
     let text = text.trim_matches(|c: char| !c.is_alphanumeric());
     text.len() >= SHORTEST_IN_TEXT

@@ -66,7 +66,7 @@ impl Tasks {
         matches!(performs, Some(Performed::Delegation(_)))
     }
 
-    /// What a task that panicked comes to.
+    /// Returns the input for a task that panicked.
     fn lost(&mut self, fault: &JoinError) -> Option<Input> {
         Some(match self.performs.remove(&fault.id())? {
             Performed::Probe(targets) => {
@@ -79,7 +79,7 @@ impl Tasks {
                 Input::Probed(Probed { targets })
             }
             Performed::Inference(inference) => Input::Lost(LostEffect::Inference(inference)),
-            // Cut off with its process: the next one goes on with its run.
+            // The delegation was cut off with its process: the next process resumes its run.
             Performed::Delegation(_) => return None,
             Performed::Call(call) if self.failed.insert(call) => {
                 Input::Lost(LostEffect::Call(call))
@@ -94,12 +94,12 @@ impl Tasks {
         })
     }
 
-    /// Whether no task is under way.
+    /// Returns true if no task is under way.
     pub(super) fn is_empty(&self) -> bool {
         self.set.is_empty()
     }
 
-    /// How many tasks are under way.
+    /// Counts the tasks under way.
     pub(super) fn count(&self) -> usize {
         self.set.len()
     }
@@ -111,7 +111,7 @@ impl Tasks {
     }
 }
 
-/// What `work` comes to; a panic in it goes on in the caller.
+/// Returns the result of `work`; a panic in it resumes in the caller.
 ///
 /// # Errors
 /// Those of `work`, and [`DriverError::Cancelled`] where the process ends.

@@ -17,10 +17,10 @@ use crate::store::{Durability, Store, StoreReader};
 use monolith_core::contract::ExecutionContract;
 use monolith_core::replay::{Fork, ForkPoint, LiveScope};
 
-/// What is in the diary where both servers were started once and closed.
+/// The contents of the diary if both servers were started once and closed.
 const BOTH: [&str; 4] = ["a begun", "a closed", "b begun", "b closed"];
 
-/// How often each variable was looked up.
+/// Number of look-ups of each variable.
 type Lookups = Arc<Mutex<BTreeMap<String, usize>>>;
 
 /// A folder with a recorded run `r1`, whose servers keep a diary.
@@ -30,7 +30,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// None if this machine cannot start the servers. The servers `a` and `b` are there while the run is recorded.
+    /// Records the run, with the servers `a` and `b`. None if this machine cannot start them.
     async fn recorded() -> Option<Self> {
         let python = std::process::Command::new("python3")
             .arg("--version")
@@ -72,7 +72,7 @@ impl Fixture {
         ));
     }
 
-    /// What the servers wrote, sorted: they begin and end in any order.
+    /// Returns the servers' lines, sorted: they begin and end in any order.
     fn diary(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.path().join("diary")).unwrap_or_default();
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -164,7 +164,7 @@ impl Fixture {
     }
 }
 
-/// What a contract file is needed for.
+/// The purpose of a contract file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     NewRun,

@@ -118,7 +118,7 @@ fn messages_of(finished: &Finished) -> Vec<(Role, String)> {
         .collect()
 }
 
-/// What the resumed process handed in as lost.
+/// Returns the effects reported lost on resume.
 pub(super) fn lost(entries: &[SealedEntry]) -> Vec<LostEffect> {
     let events = entries.iter().filter_map(|entry| {
         let event = entry.decode_event().expect("an event");
@@ -132,8 +132,8 @@ pub(super) fn lost(entries: &[SealedEntry]) -> Vec<LostEffect> {
         .collect()
 }
 
-/// What a run decided, entry by entry, without what a loss may change: times, and how often something was begun anew. Steps that
-/// only say what was lost are left out; `unknown` also leaves out what follows from an unknown result.
+/// Returns the decisions of a run, entry by entry, without what a loss may change: times, and the number of restarts. Leaves
+/// out steps that only state a loss; `unknown` also leaves out the consequences of an unknown result.
 fn decisions(entries: &[SealedEntry], unknown: bool) -> Vec<Value> {
     let mut decisions = Vec::new();
     for batch in batches(entries) {
@@ -387,11 +387,14 @@ async fn what_a_run_cannot_go_on_with_is_refused_by_name() {
         Err(fault) => fault.to_string(),
     };
     let ended = refused(&whole, request(folder, &[])).await;
-    assert_eq!(ended, "resume run r1: it has ended; monolith show says how");
+    assert_eq!(
+        ended,
+        "resume run r1: it has already ended; monolith show says how"
+    );
     let other = refused(&db, request(folder, &["system=Be brief."])).await;
     assert_eq!(
         other,
-        "resume run r1: the file gives another contract: /system is \"Be brief.\", and the run was begun with \"\""
+        "resume run r1: the file gives another contract: /system is \"Be brief.\", but the run started with \"\""
     );
     let elsewhere = folder.join("elsewhere");
     std::fs::create_dir(&elsewhere).expect("a folder");
@@ -399,15 +402,14 @@ async fn what_a_run_cannot_go_on_with_is_refused_by_name() {
     moved.spec.tools.workspace = Some("elsewhere".to_owned());
     let moved = refused(&db, moved).await;
     assert!(
-        moved.starts_with("resume run r1: it was begun in another workspace than "),
+        moved.starts_with("resume run r1: it started in a workspace other than "),
         "{moved}"
     );
     std::fs::write(folder.join("script.jsonl"), say("another script")).expect("written");
     let script = refused(&db, request(folder, &[])).await;
     assert!(
-        script.ends_with(
-            "script.jsonl of provider `demo` is not the one that the run was begun with"
-        ),
+        script
+            .ends_with("script.jsonl of provider `demo` is not the one that the run started with"),
         "{script}"
     );
     let driven = Store::open(&db, Durability::Normal).expect("a store");

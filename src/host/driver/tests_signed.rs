@@ -200,7 +200,7 @@ async fn a_large_result_is_summarised_by_its_model_and_survives_every_cut() {
         assert!(replays(&to));
         let observed = &resumed.run.conversation()[2].content;
         let lost = lost(&stored(&to));
-        // It is not asked for again: the cut is shown, and the script goes on with its next record.
+        // The summary is not requested again: the cut is shown, and the script continues with its next record.
         if lost.contains(&LostEffect::Inference(InferenceSeq(2)))
             && observed.starts_with("[TRUNCATED]")
         {

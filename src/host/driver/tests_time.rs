@@ -1,4 +1,4 @@
-//! Waits, deadlines and requests to end, in the real driver. Where nothing but time is waited for, time is paused: it goes on by
+//! Waits, deadlines and requests to end, in the real driver. Where a test waits only for time, time is paused: it advances by
 //! itself to the next timer, so moments are exact.
 
 use super::Finished;
@@ -206,7 +206,7 @@ async fn a_second_stop_is_an_abort() {
     assert_eq!(end, "INTERRUPTED (abort)");
 }
 
-/// What a run does after it was asked to be suspended: nothing of it is begun, and it is left where something is due.
+/// A run that was asked to suspend begins nothing more, and is left where something is due.
 #[tokio::test(start_paused = true)]
 async fn a_suspended_run_is_left_from_every_state_and_issues_nothing() {
     for (state, rests) in [

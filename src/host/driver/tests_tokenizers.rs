@@ -108,7 +108,7 @@ async fn why_a_tokenizer_is_missing_is_recorded_without_secrets() {
     prepared.close().await;
 }
 
-/// What a fork of the run `r1` after its last entry but one is begun with.
+/// Returns the first messages of a fork of the run `r1` after its last entry but one.
 async fn forked(folder: &Path, asked: RunRequest) -> Vec<AgentMessage> {
     let path = folder.join("runs.db");
     let blobs = Blobs(StoreReader::open(&path).expect("a reader"));

@@ -15,14 +15,14 @@ use super::old_secret::{OLD, OldSecret};
 use crate::tools::{OAuthFault, StoredAuthorization, TokenStore};
 use monolith_core::message::Digest;
 
-/// How the name of every such file ends, and that of its lock.
+/// The suffix of every such file, and that of its lock.
 pub(super) const TOKEN: &str = "token";
 const LOCK: &str = "token-lock";
 /// Digits of the address's hash in a name.
 const DIGITS: usize = 32;
 
 impl KeyFolder {
-    /// What logins left, by server; what cannot be read is left out.
+    /// Returns the results of logins, by server; leaves out unreadable ones.
     ///
     /// # Errors
     /// [`KeyFileError`], where the folder cannot be read.
@@ -116,12 +116,12 @@ impl KeyFolder {
     }
 }
 
-/// Whether two names lead to what holds the same.
+/// Returns true if two names lead to the same contents.
 fn is_same(one: &Path, other: &Path) -> bool {
     matches!((fs::read(one), fs::read(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// What a file of this version holds.
+/// Parses a file of this version.
 pub(super) fn parsed(text: &str) -> Option<StoredAuthorization> {
     serde_json::from_str(text).ok()
 }

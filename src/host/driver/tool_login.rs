@@ -10,7 +10,7 @@ use super::{DriverError, Environment, Secrets};
 use crate::tools::{ClientTerms, Login, LoginFault, LoginTerms, begin_login};
 use monolith_core::contract::{ContractSpec, McpTransport, OAuthGrant, RedactionTerms, Remote};
 
-/// What a person wants of a login beside what the contract has.
+/// A person's choices for a login, in addition to the contract's.
 #[derive(Clone, Debug, Default)]
 pub struct LoginRequest {
     /// The registered client; `None` registers one.
@@ -33,7 +33,7 @@ pub struct ToolLogin {
     url: Url,
 }
 
-/// What a person can log in at.
+/// The target of a login.
 #[derive(Debug)]
 pub enum Reached {
     /// A server with an address.

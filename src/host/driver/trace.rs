@@ -1,5 +1,5 @@
-//! What is sent to models and what comes back, for an operator who asks to see it (`--trace-llm`). It shows what may be recorded:
-//! secrets are out, and what the token gate holds back is not there.
+//! The requests to models and their responses, for an operator who asks to see them (`--trace-llm`). It shows what may be
+//! recorded: secrets are out, and text that the token gate holds back is absent.
 
 use tracing::Level;
 
@@ -11,7 +11,7 @@ use monolith_core::session::{Append, Request};
 /// The target of these diagnostics.
 pub const LLM_TRACE: &str = "monolith::trace::llm";
 
-/// Whether someone asks to see it.
+/// Returns true if someone asks to see it.
 fn is_on() -> bool {
     tracing::enabled!(target: LLM_TRACE, Level::TRACE)
 }
@@ -38,7 +38,7 @@ pub(super) fn request(request: &Request, contract: &ExecutionContract, scrub: &d
     );
 }
 
-/// What came back of requests, as it is about to be recorded.
+/// Returns the responses as they are about to be recorded.
 pub(super) fn responses(append: &Append) -> Vec<String> {
     if !is_on() {
         return Vec::new();

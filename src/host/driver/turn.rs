@@ -21,8 +21,8 @@ impl Turn {
         Self(Some(Arc::new(Held { permit, turns })))
     }
 
-    /// Waits for something outside of this process; meanwhile it is another run's turn. A run that has no turn any more waits for none: it
-    /// would keep it until its end, and those below it are brought up as it goes on.
+    /// Waits for something outside of this process, and gives the turn to another run meanwhile. A run that no longer has a
+    /// turn waits for none: it would keep it until its end, and its child runs are brought up while it runs.
     pub(super) async fn given_up_for<T>(&self, awaited: impl Future<Output = T>) -> T {
         let Some(held) = &self.0 else {
             return awaited.await;

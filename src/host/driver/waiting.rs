@@ -1,5 +1,5 @@
-//! Which runs wait for a person, and so can neither go on by themselves nor let their time pass (semantics §1: a parked run is outside its
-//! timeouts). Asks no one.
+//! The runs that wait for a person, and so can neither continue by themselves nor let their time pass (semantics §1: a parked
+//! run is outside its timeouts). Asks no one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::queue::{Held, Permit};
 
-/// What a run, with the runs below it, does nothing but wait for.
+/// The one thing that a run and its child runs wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
     /// A person, it or one below it.
@@ -17,7 +17,7 @@ pub enum WaitsFor {
     Turn,
 }
 
-/// Those that wait: at most one number for each run.
+/// The waiting runs: at most one number for each run.
 #[derive(Debug, Default)]
 struct Numbers {
     changed: Notify,
@@ -30,7 +30,7 @@ impl Numbers {
     }
 }
 
-/// Where a run reports what it waits for.
+/// The handle through which a run reports its wait.
 #[derive(Debug)]
 pub struct WaitingReport {
     above: Arc<Numbers>,
@@ -40,7 +40,7 @@ pub struct WaitingReport {
 }
 
 impl WaitingReport {
-    /// Reports that all that the run does, with those below it, is wait for that; or that something goes on.
+    /// Reports that the run and its child runs only wait for that; or that something is in progress.
     pub(super) fn set(&self, waits: Option<WaitsFor>) {
         let before = {
             let mut waiting = self.above.waiting();
@@ -71,21 +71,21 @@ impl Drop for WaitingReport {
     }
 }
 
-/// What several runs have reported: those below a run by the numbers of their calls, the steps of a workflow by theirs.
+/// The reports of several runs: child runs by the numbers of their calls, the steps of a workflow by theirs.
 #[derive(Debug, Default)]
 pub struct Waiting {
     numbers: Arc<Numbers>,
 }
 
 impl Waiting {
-    /// What a run reports that is driven alone, and where it does.
+    /// Returns the reports of a run driven alone, and its handle.
     pub fn alone() -> (Self, WaitingReport) {
         let waiting = Self::default();
         let report = waiting.report_of(0);
         (waiting, report)
     }
 
-    /// Where the run with that number reports.
+    /// Returns the report handle of that run.
     pub(crate) fn report_of(&self, number: u64) -> WaitingReport {
         WaitingReport {
             above: Arc::clone(&self.numbers),
@@ -99,7 +99,8 @@ impl Waiting {
         self.numbers.changed.notified().await;
     }
 
-    /// What all of `under_way` runs wait for: a person, where one of them does. `None` if there are none, or one goes on.
+    /// Returns what all of `under_way` runs wait for: a person, if one of them does. `None` if there are none, or one is not
+    /// waiting.
     pub fn of_all(&self, under_way: usize) -> Option<WaitsFor> {
         let waiting = self.numbers.waiting();
         if waiting.len() < under_way.max(1) {
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(waiting.of_all(0), None);
     }
 
-    /// What waits for its turn waits for a person only while all before it do.
+    /// A run that waits for its turn waits for a person only while all before it do.
     #[tokio::test]
     async fn a_queue_rests_while_all_that_have_a_place_rest() {
         let queue = Queue::new("q");

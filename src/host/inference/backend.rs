@@ -12,9 +12,9 @@ use super::{
     HttpBackend, Probe, Reply, ScriptedBackend, Timeouts, TransportFault, TransportFaultKind,
 };
 
-/// How long a probe may take, also if the caller's timeouts are longer.
+/// Maximum time for a probe, even if the caller's timeouts are longer.
 const MAX_PROBE: Duration = Duration::from_secs(10);
-/// How long an embedded model may take to load: a file of gigabytes from a slow disk, on a machine that has other work.
+/// Maximum time to load an embedded model: a file of gigabytes from a slow disk, on a machine that has other work.
 #[cfg(feature = "local")]
 const MAX_LOAD: Duration = Duration::from_secs(300);
 

@@ -1,15 +1,15 @@
-//! How a transport failed. Does not classify provider errors.
+//! The failures of a transport. Does not classify provider errors.
 
 use monolith_core::message::{ProviderFault, ProviderFaultClass};
 
-/// How a transport failed.
+/// The failure of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportFaultKind {
     /// No server listens there.
     Refused,
     /// The connection ended before the answer did.
     Reset,
-    /// Nothing arrived within the caller's timeouts, or no connection came about in time.
+    /// No data arrived within the caller's timeouts, or no connection was made in time.
     Timeout,
     /// The host's name has no address.
     Dns,
@@ -31,7 +31,7 @@ pub enum TransportFaultKind {
 pub struct TransportFault {
     /// The system's error, for people; holds no key, and of the address neither user nor query.
     pub detail: String,
-    /// What kind of fault.
+    /// The kind of fault.
     pub kind: TransportFaultKind,
 }
 

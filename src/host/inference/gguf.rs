@@ -21,7 +21,7 @@ const MAX_EXPERTS: u64 = 1024;
 /// Bytes that may follow the last tensor: padding is less.
 const MAX_TRAILING_BYTES: u64 = 16 << 20;
 
-/// What is known of a model from its file's header.
+/// The facts about a model in its file's header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelHeader {
     /// The family, such as `llama`.
@@ -32,13 +32,13 @@ pub struct ModelHeader {
     pub context_length: Option<u64>,
     /// Under what terms it may be used, as the file says.
     pub license: Option<String>,
-    /// What it calls itself.
+    /// Its own name.
     pub name: Option<String>,
     /// Tokens of its vocabulary.
     pub vocabulary: Option<u64>,
 }
 
-/// Why a file is no model that can be loaded.
+/// The reason why a file is no loadable model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderFault {
     /// The system could not read it.
@@ -59,25 +59,25 @@ pub enum HeaderFault {
         got: u64,
         /// The limit.
         max: u64,
-        /// What is counted.
+        /// The name of the count.
         what: &'static str,
     },
     /// The file ends inside its header, or before its tensors do.
     #[error("it is cut off: {what} ends at byte {needed}, the file at {size}")]
     CutOff {
-        /// Where it would have to end.
+        /// The byte where it should end.
         needed: u64,
         /// Bytes of the file.
         size: u64,
-        /// What is cut off.
+        /// The cut-off part.
         what: &'static str,
     },
-    /// The file goes on long after its last tensor.
+    /// The file continues long after its last tensor.
     #[error(
         "it has {size} bytes, and what its header tells of ends at byte {end}: the rest is no part of a model"
     )]
     TooLong {
-        /// Where the last tensor ends.
+        /// End of the last tensor.
         end: u64,
         /// Bytes of the file.
         size: u64,
@@ -85,7 +85,7 @@ pub enum HeaderFault {
     /// Anything else that breaks the format.
     #[error("at byte {at}: {rule}")]
     Broken {
-        /// Where.
+        /// The byte.
         at: u64,
         /// The rule.
         rule: &'static str,
@@ -194,7 +194,7 @@ fn check_size(key: &str, value: &ReadValue, at: u64) -> Result<(), HeaderFault> 
 
 /// The part of a value that is used here.
 enum ReadValue {
-    /// How many an array has.
+    /// Number of items in an array.
     Items(u64),
     Number(u64),
     Text(String),

@@ -12,16 +12,16 @@ use reqwest::{RequestBuilder, Url};
 use super::timeouts::{Timeouts, wait};
 use super::{Secret, TransportFault, TransportFaultKind};
 
-/// How long a connection may take to come about.
+/// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How a llama-server calls itself in its header `server`.
+/// The name of a llama-server in its header `server`.
 const LLAMA_SERVER: &str = "llama.cpp";
 /// The most bytes of its properties that are read.
 const PROPERTIES_BYTES: usize = 1024 * 1024;
-/// What monolith calls itself.
+/// The user agent of monolith.
 const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 
-/// Where a server is and what it wants to see; every value is resolved.
+/// The address of a server and its headers and key; every value is resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpTarget {
     /// The address below which the protocol's paths lie, such as `https://api.openai.com/v1`. A query stays.
@@ -262,7 +262,7 @@ fn headers(target: &HttpTarget) -> Result<HeaderMap, BackendError> {
     Ok(map)
 }
 
-/// Whether a header of a request to a model may hold that.
+/// Returns true if a header of a model request may hold that.
 pub(crate) fn header_holds(value: &str) -> bool {
     header_value(value).is_some()
 }
@@ -286,7 +286,7 @@ fn first_fault(error: reqwest::Error, scheme: &str) -> TransportFault {
     fault
 }
 
-/// Whether TLS was spoken to what does not speak it.
+/// Returns true if the client spoke TLS to a peer without it.
 fn is_no_tls(error: &reqwest::Error) -> bool {
     let mut source = error.source();
     while let Some(cause) = source {
@@ -301,7 +301,7 @@ fn is_no_tls(error: &reqwest::Error) -> bool {
     false
 }
 
-/// What reqwest's error means. Types decide; the text is for people only.
+/// Converts reqwest's error. Types decide; the text is for people only.
 fn fault(error: reqwest::Error) -> TransportFault {
     TransportFault::new(kind_of(&error), chain(&error.without_url()))
 }
@@ -362,7 +362,7 @@ pub(super) fn chain(error: &reqwest::Error) -> String {
     text
 }
 
-/// Why a backend cannot be built: the author of the configuration is to blame.
+/// The reason why a backend cannot be built: the author of the configuration is to blame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     /// The address is no http or https URL.
@@ -370,7 +370,7 @@ pub enum BackendError {
     BaseUrl {
         /// The address, cut to 200 characters.
         got: String,
-        /// What is wrong with it.
+        /// The error in it.
         rule: String,
     },
     /// A header's name or value holds bytes that no header may hold; the value is not shown.
@@ -384,7 +384,7 @@ pub enum BackendError {
     Client(String),
 }
 
-/// What comes before the body.
+/// The part before the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// Names in lower case and values; values that are not text are left out.
@@ -393,15 +393,15 @@ pub struct ResponseHead {
     pub status: u16,
 }
 
-/// What a probe found; never an inference.
+/// The result of a probe; never an inference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// What was seen, for people; holds no key, and of the address neither user nor query.
+    /// The observation, for people; holds no key, and of the address neither user nor query.
     pub detail: String,
     /// The headers of the answer, names in lower case; empty if there is no HTTP.
     pub headers: Vec<(String, String)>,
     /// The body of a llama-server's `/props`, where it gave one.
     pub properties: Vec<u8>,
-    /// Whether anything answered; any HTTP answer counts.
+    /// True if anything answered; any HTTP answer counts.
     pub responsive: bool,
 }

@@ -189,7 +189,7 @@ async fn a_server_without_tls_is_a_tls_fault() {
     assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Tls);
 }
 
-/// What a person mistakes most often in the address of a server of their own.
+/// The most common mistake in the address of one's own server.
 #[tokio::test]
 async fn an_address_with_the_wrong_scheme_names_the_way_out() {
     let probe = async |url: String, answers: &'static [u8]| {

@@ -27,18 +27,19 @@ pub async fn request_json(
     serde_json::from_slice(&answer.body).ok()
 }
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerAnswer {
     /// The bytes of the body.
     pub body: Vec<u8>,
-    /// What it says that the body is; empty if it says nothing.
+    /// The stated type of the body; empty if not stated.
     pub content_type: String,
     /// The HTTP status code.
     pub status: u16,
 }
 
-/// What a server answers to a GET of `path` below an address, without a key, a user or a query; none if nothing answers in time.
+/// Sends a GET of `path` below an address, without a key, a user or a query, and returns the answer; none if nothing answers in
+/// time.
 pub async fn answer_at(address: &str, path: &str, timeout: Duration) -> Option<ServerAnswer> {
     let mut url = Url::parse(&bare(address)).ok()?;
     url.path_segments_mut()
@@ -99,8 +100,7 @@ fn bare(address: &str) -> String {
     bare.unwrap_or_else(|_| address.to_owned())
 }
 
-/// Whether a server answers at an address. The request is a run's probe without a key, a header of the contract, a user or a
-/// query.
+/// Probes the server at an address. The request is a run's probe without a key, a header of the contract, a user or a query.
 pub async fn probe_address(address: &str, timeout: Duration) -> Probe {
     let target = HttpTarget {
         base_url: bare(address),

@@ -19,8 +19,8 @@ pub struct ModelFile {
     touched: (i64, i64),
 }
 
-/// What distinguishes one state of a file from another without reading it. Where the system does not number files, those numbers
-/// are 0.
+/// The metadata that distinguishes one state of a file from another without reading it. If the system does not number files,
+/// those numbers are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileState {
     device: u64,
@@ -51,7 +51,7 @@ impl ModelFile {
         })
     }
 
-    /// Where it was found, for people.
+    /// Returns its path, for people.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -90,7 +90,7 @@ impl ModelFile {
         self.touched
     }
 
-    /// Whether the bytes that were opened are still the same, as far as the system shows it.
+    /// Checks that the opened bytes are still the same, as far as the system shows it.
     ///
     /// # Errors
     /// [`FileChanged`].

@@ -69,7 +69,7 @@ fn stored(kept: &Path) -> Option<Digest> {
     text.parse().ok()
 }
 
-/// What a file's hash is kept under.
+/// Returns the key for storing a file's hash.
 fn key(file: &ModelFile) -> Digest {
     let path = fs::canonicalize(file.path()).unwrap_or_else(|_| file.path().to_owned());
     let state = format!(

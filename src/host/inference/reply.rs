@@ -50,7 +50,7 @@ impl Reply {
         }
     }
 
-    /// What came before the body.
+    /// Returns the part before the body.
     #[must_use]
     pub const fn head(&self) -> &ResponseHead {
         &self.head

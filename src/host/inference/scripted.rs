@@ -72,7 +72,7 @@ async fn answer(record: &ScriptRecord) -> Result<(ResponseHead, ScriptedReply), 
     Ok((head, ScriptedReply::of(record)))
 }
 
-/// What a scripted fault looks like to the caller.
+/// Produces a scripted fault as the caller sees it.
 async fn happen(fault: ScriptFault) -> TransportFault {
     match fault {
         ScriptFault::Refused => {
@@ -113,7 +113,7 @@ impl ScriptedReply {
     }
 }
 
-/// Splits a stream after each line feed that follows a line feed, so that every event is a chunk of its own.
+/// Splits a stream after each line feed that follows a line feed, so that every event is a separate chunk.
 fn events(body: &[u8]) -> VecDeque<Vec<u8>> {
     let mut chunks = VecDeque::new();
     let mut current = Vec::new();

@@ -1,4 +1,4 @@
-//! How long a backend waits, and its cancellation. Does not retry.
+//! The waiting times of a backend, and its cancellation. Does not retry.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{TransportFault, TransportFaultKind};
 
-/// How long to wait, and the token that cancels the wait.
+/// The waiting time, and the token that cancels the wait.
 #[derive(Clone, Debug)]
 pub struct Timeouts {
     /// Ends every wait at once.
     pub cancel: CancellationToken,
-    /// The longest time without a byte, in the contract `llm_timeout_ms`; every chunk starts it anew.
+    /// The longest time without a byte, in the contract `llm_timeout_ms`; every chunk restarts it.
     pub idle: Duration,
 }
 

@@ -10,7 +10,7 @@ use monolith_core::message::{TokenCounter, TokenCounters};
 pub struct BuiltInTokenizers;
 
 impl BuiltInTokenizers {
-    /// What contracts call them; none in a build without the feature.
+    /// The names in contracts; none in a build without the feature.
     pub const IDS: &[&str] = encoders::IDS;
 }
 
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// From OpenAI's own examples (its cookbook, `How_to_count_tokens_with_tiktoken`), but for the last.
+    /// From OpenAI's own examples (its cookbook, `How_to_count_tokens_with_tiktoken`), except the last.
     #[cfg(feature = "tokenizers")]
     #[test]
     fn texts_have_as_many_tokens_as_the_reference_encoder_counts() {

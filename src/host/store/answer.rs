@@ -11,21 +11,21 @@ use monolith_core::message::{CallSeq, Digest, RunId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// Whether the call may be made.
+    /// True if the call may be made.
     pub approved: bool,
-    /// Which call of the run, by the hash of the exact text that the person saw, and what the person says to it.
+    /// The call of the run, by the hash of the exact text that the person saw, and the person's words about it.
     pub approval: Approval,
     /// The hash of the run's first entry: another run of that name has another.
     pub first_entry: Digest,
 }
 
 impl Answer {
-    /// Whether it is to that call, with those arguments.
+    /// Returns true if it answers that call, with those arguments.
     pub(super) fn is_to(&self, call: CallSeq, arguments_hash: Digest) -> bool {
         (self.approval.call, self.approval.arguments_hash) == (call, arguments_hash)
     }
 
-    /// Whether it is to what the other is to, whatever it says.
+    /// Returns true if both answer the same question, whatever they say.
     pub fn is_to_the_same(&self, other: &Self) -> bool {
         let of = |answer: &Self| {
             let approval = &answer.approval;
@@ -34,7 +34,7 @@ impl Answer {
         of(self) == of(other)
     }
 
-    /// Whether the signature that it has does not hold.
+    /// Returns true if its signature does not hold.
     pub fn is_forged(&self) -> bool {
         let checked = self
             .approval

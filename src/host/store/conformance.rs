@@ -1,7 +1,7 @@
 //! The conformance suite of the store: what every [`Database`](super::database::Database) has to do, whatever keeps its rows.
 //!
-//! An implementation runs it with a function that makes empty stores. What only one of them has (files, locks of the operating system,
-//! pages) is tested beside it.
+//! An implementation runs it with a function that makes empty stores. Features of one implementation only (files, locks of the
+//! operating system, pages) are tested next to it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -445,7 +445,7 @@ fn entries(reader: &mut StoreReader, run_id: &RunId) -> Vec<SealedEntry> {
     stored.map(Result::unwrap).collect()
 }
 
-/// A handle as a writer keeps it that is stopped, and goes on later.
+/// Copies a handle, as kept by a writer that is stopped and continues later.
 fn copy(run: &RunHandle) -> RunHandle {
     RunHandle {
         contract_hash: run.contract_hash,

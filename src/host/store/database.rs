@@ -41,7 +41,7 @@ pub(super) trait Database: fmt::Debug + Send + Sync {
     /// [`StoreError::RunExists`] where the name is taken.
     fn begin_run(&self, new: NewRun, first: Batch) -> Pending<'_, RunHandle>;
 
-    /// Claims a run with the next epoch: whoever held it is fenced from now on.
+    /// Claims a run with the next epoch, which fences the previous holder from now on.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], [`StoreError::Imported`], [`StoreError::Erased`].
@@ -139,8 +139,8 @@ pub(super) trait DatabaseReader: fmt::Debug + Send {
     /// As [`Database::left_answer`].
     fn left_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError>;
 
-    /// Leaves an answer in the place of `found`. Returns false, and changes nothing, if another one was left or the run
-    /// does not have that many entries.
+    /// Replaces `found` with an answer. Returns false, and changes nothing, if another one was left or the run does not have
+    /// that many entries.
     fn leave_answer(
         &self,
         run_id: &RunId,

@@ -12,11 +12,11 @@ use monolith_core::message::{CallSeq, Digest, RunId, ToolOutcome};
 pub struct DelegatedRun {
     /// The call.
     pub call: CallSeq,
-    /// How its run ended; `None` if that is not recorded.
+    /// The end of its run; `None` if that is not recorded.
     pub end: Option<ChildEnd>,
-    /// Whether a result of it is recorded, be it that no run was begun.
+    /// True if a result of it is recorded, even that no run was begun.
     pub answered: bool,
-    /// What it might use.
+    /// The usage granted to it.
     pub grant: DelegationGrant,
     /// The labels that its task carries.
     pub labels: BTreeSet<Label>,
@@ -26,14 +26,14 @@ pub struct DelegatedRun {
     pub tool: String,
     /// The hash of the contract that delegated.
     pub parent_contract: Digest,
-    /// How the call came back with the end of its run; `None` if that is not recorded.
+    /// The result of the call with the end of its run; `None` if that is not recorded.
     pub result: Option<Box<ToolOutcome>>,
     /// Its run.
     pub run_id: RunId,
 }
 
 impl DelegatedRun {
-    /// Whether its run must be there: its end is recorded, or that of the caller is, and nothing answered the call.
+    /// Returns true if its run must exist: its end is recorded, or the caller's end is, and nothing answered the call.
     pub const fn is_owed(&self, caller_has_ended: bool) -> bool {
         self.end.is_some() || (caller_has_ended && !self.answered)
     }
@@ -165,7 +165,8 @@ impl StoreReader {
         Ok(steps)
     }
 
-    /// The open runs below a run or a workflow that has ended, as far as nothing above them goes on; none of one that is open.
+    /// Returns the open runs below a run or a workflow that has ended, unless another open run is above them; none for an open
+    /// one.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], and the faults of the file.
@@ -190,7 +191,7 @@ impl StoreReader {
         Ok(open)
     }
 
-    /// Whether the store has the run of that call: another one may have its name.
+    /// Returns true if the store has the run of that call: another one may have its name.
     pub fn is_child_of(&self, one: &DelegatedRun, parent: &RunId) -> Result<bool, StoreError> {
         let lineage = self.lineage(&one.run_id)?;
         Ok(lineage.is_some_and(|found| found.is_of(parent, Some(one.call))))

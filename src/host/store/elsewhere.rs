@@ -1,4 +1,4 @@
-//! What of a blob's text stands elsewhere in the store.
+//! The parts of a blob's text that occur elsewhere in the store.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use monolith_core::message::{Digest, RunId};
 
 /// The shortest text that is looked for: shorter ones stand everywhere.
 const LEAST_BYTES: usize = 16;
-/// How much of a text is looked for.
+/// Maximum length of a text looked for.
 const MOST_BYTES: usize = 120;
 /// The most texts that are looked for.
 const MOST_TEXTS: usize = 4096;
@@ -22,11 +22,11 @@ pub(super) const MOST_PLACES: usize = 1000;
 pub struct Elsewhere {
     /// The run; none of a blob that no run uses.
     pub run_id: String,
-    /// Where in it.
+    /// The place in it.
     pub place: HeldIn,
 }
 
-/// Where in a run.
+/// The place in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeldIn {
     /// The text of an entry, which cannot be erased.

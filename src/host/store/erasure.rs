@@ -46,7 +46,7 @@ pub enum EraseError {
     NotNamed {
         /// The run.
         run_id: RunId,
-        /// What was asked for.
+        /// The requested blob.
         asked: String,
     },
     /// The caller: the prefix is that of more than one blob of the run.
@@ -54,7 +54,7 @@ pub enum EraseError {
     Ambiguous {
         /// The run.
         run_id: RunId,
-        /// What was asked for.
+        /// The requested blob.
         asked: String,
         /// The blobs that it could be.
         candidates: Vec<Digest>,
@@ -87,7 +87,7 @@ pub enum EraseError {
         run_id: RunId,
         /// The entry.
         seq: u64,
-        /// What is wrong with it.
+        /// The flaw in it.
         flaw: Box<Flaw>,
     },
     /// The operator: the tombstone stands, and old copies of the bytes may be left in the files of the store.
@@ -95,7 +95,7 @@ pub enum EraseError {
     Unfinished {
         /// The blob.
         hash: Digest,
-        /// What prevents it.
+        /// The obstacle.
         reason: String,
     },
 }
@@ -174,14 +174,14 @@ pub enum RemoveError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The caller: the run has no seal, so a process may go on with it.
+    /// The caller: the run has no seal, so a process may resume it.
     #[error("delete run {run_id}: it has not ended")]
     Open {
         /// The run.
         run_id: RunId,
     },
-    /// The caller: the run stands in a tree that is not at its end, and what is above it goes on with what it came to.
-    #[error("delete run {run_id}: it stands below {root}, which has not ended")]
+    /// The caller: the run belongs to a tree that has not ended, and its parent continues with its result.
+    #[error("delete run {run_id}: it belongs to the tree of {root}, which has not ended")]
     Below {
         /// The run.
         run_id: RunId,

@@ -1,11 +1,11 @@
-//! Why the store refused or failed, in words. What a person does next is for `cli`.
+//! The reasons why the store refused or failed, in words. Next steps for a person are up to `cli`.
 
 use std::path::PathBuf;
 
 use super::sqlite::STORE_FORMAT;
 use monolith_core::message::RunId;
 
-/// Why the store refused or failed, by who has to do something about it.
+/// The reason why the store refused or failed, by who has to act on it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The operator: the file cannot be opened or made, for instance because its folder does not exist.
@@ -13,11 +13,11 @@ pub enum StoreError {
     CannotOpen {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The caller: a folder stands where the file is to be.
-    #[error("open {}: it is a folder, and a store is a file", path.display())]
+    #[error("open {}: it is a folder; a store is a file", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -33,15 +33,15 @@ pub enum StoreError {
     Exposed {
         /// The file or folder.
         path: PathBuf,
-        /// What lets them.
+        /// The exposure.
         reason: String,
     },
-    /// The operator: the file has more than one name, and each would have locks and a log of writes of its own.
-    #[error("write {}: the file has {names} names (hard links), and what is written under one is lost under another", path.display())]
+    /// The operator: the file has more than one name, and each would have separate locks and a separate log of writes.
+    #[error("write {}: the file has {names} names (hard links), and writes under one name are lost under another", path.display())]
     Linked {
         /// The file.
         path: PathBuf,
-        /// How many names it has.
+        /// Number of its names.
         names: u64,
     },
     /// The operator: another process kept the write lock for longer than the store waits.
@@ -57,7 +57,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The operator: a program that a run confines could make files there that count as the store's own.
-    #[error("use {}: {key} lets a confined program write {}, and a file or a link that it makes there could replace the store", path.display(), folder.display())]
+    #[error("use {}: {key} lets a confined program write to {}, and a file or link created there could replace the store", path.display(), folder.display())]
     InReach {
         /// The file.
         path: PathBuf,
@@ -75,11 +75,11 @@ pub enum StoreError {
         journal: PathBuf,
     },
     /// The operator: a write was cut off, and may not be rolled back from here.
-    #[error("read {}: a write to it was cut off, and what it left in {} must be taken in first", path.display(), left.display())]
+    #[error("read {}: a write was interrupted, and its rest in {} must be recovered first", path.display(), left.display())]
     CutOff {
         /// The file.
         path: PathBuf,
-        /// The file beside it that holds the rest.
+        /// The adjacent file that holds the rest.
         left: PathBuf,
     },
     /// The operator: the file is not an SQLite database.
@@ -123,7 +123,7 @@ pub enum StoreError {
         current: i32,
     },
     /// A change of the file: no build ever wrote that format.
-    #[error("open {}: no build knows its format {found}", path.display())]
+    #[error("open {}: its format {found} is unknown to every build", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -145,17 +145,17 @@ pub enum StoreError {
         run_id: RunId,
     },
     /// The operator: the run came from elsewhere, and is read here only.
-    #[error("go on with run {run_id}: it was imported, so its process is on another machine")]
+    #[error("resume run {run_id}: it was imported, so its process is on another machine")]
     Imported {
         /// The run.
         run_id: RunId,
     },
     /// The operator: without the erased bytes the run can be read, not driven.
-    #[error("go on with run {run_id}: {blobs} of its blobs were erased")]
+    #[error("resume run {run_id}: {blobs} of its blobs were erased")]
     Erased {
         /// The run.
         run_id: RunId,
-        /// How many.
+        /// Their number.
         blobs: u64,
     },
     /// The operator: another build wrote the file, or somebody took a part of it away.
@@ -171,7 +171,7 @@ pub enum StoreError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What does not hold.
+        /// The broken rule.
         reason: String,
     },
     /// The system: reading, writing or syncing failed. After this on a commit the store refuses everything.
@@ -179,17 +179,17 @@ pub enum StoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The process: an earlier commit may or may not be durable, so nothing may be built on it.
-    #[error("write: the store stopped after an earlier fault ({cause})")]
+    #[error("write to the store: it stopped after an earlier error ({cause})")]
     Poisoned {
         /// The fault.
         cause: String,
     },
     /// The process: the writer has ended.
-    #[error("write: the store is closed")]
+    #[error("write to the store: it is closed")]
     Closed,
     /// Another writer took the run over; this one must stop.
     #[error("append to run {run_id}: another writer has taken it over")]
@@ -198,7 +198,7 @@ pub enum StoreError {
         run_id: RunId,
     },
     /// The operator: another process drives the run.
-    #[error("drive run {run_id}: {} drives it", holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}")))]
+    #[error("drive run {run_id}: {} is already driving it", holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}")))]
     RunLocked {
         /// The run.
         run_id: RunId,
@@ -210,7 +210,7 @@ pub enum StoreError {
     Lock {
         /// The lock file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// monolith: a batch does not continue the run.
@@ -230,25 +230,28 @@ pub enum StoreError {
         run_id: RunId,
         /// The entry.
         seq: u64,
-        /// What is wrong with it.
+        /// The error in it.
         reason: String,
     },
     /// The caller: the name is taken.
-    #[error("create run {run_id}: there is one of that name")]
+    #[error("create run {run_id}: that run already exists")]
     RunExists {
         /// The name.
         run_id: RunId,
     },
     /// The caller: no run has that name or prefix.
-    #[error("find run {asked:?}: there is none")]
+    #[error("find run {asked:?}: no such run")]
     NoSuchRun {
-        /// What was asked for.
+        /// The requested run.
         asked: String,
     },
     /// The caller: the prefix is that of more than one run.
-    #[error("find run {asked:?}: it could be {}", names(candidates))]
+    #[error(
+        "find run {asked:?}: the name is ambiguous; it could be {}",
+        names(candidates)
+    )]
     Ambiguous {
-        /// What was asked for.
+        /// The requested run.
         asked: String,
         /// The first ten runs it could be.
         candidates: Vec<RunId>,
@@ -258,7 +261,7 @@ pub enum StoreError {
     Statement {
         /// The file.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         reason: String,
     },
 }

@@ -10,7 +10,7 @@ use monolith_core::transcript::{
     header_line, tombstone_line, workflow_entry_line,
 };
 
-/// Why a run was not exported.
+/// The reason why an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The store could not be read.
@@ -21,7 +21,7 @@ pub enum ExportError {
     Entry {
         /// The entry.
         seq: u64,
-        /// What is wrong with it.
+        /// The flaw in it.
         flaw: Flaw,
     },
     /// The destination could not be written.

@@ -15,10 +15,10 @@ use super::regular_file::Links;
 #[cfg(unix)]
 const EVERYBODY: u32 = 0o002;
 
-/// What makes a file somebody else's to decide.
+/// The property that puts a file in somebody else's hands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// That file or folder belongs to another user.
+    /// The file or folder belongs to another user.
     Owned {
         /// The file or folder.
         place: PathBuf,
@@ -50,9 +50,9 @@ impl fmt::Display for Foreign {
 }
 
 impl Foreign {
-    /// What is wrong with a file that was found at that path and opened: another user than this one and root owns it, or a folder
-    /// in which it or a link to it lies, or everybody can write one of them. The sticky bit of a folder is no excuse: there
-    /// everybody can put a file where none is yet.
+    /// Returns the fault of a file found at that path and opened. Another user than this one and root owns the file, or a
+    /// folder in which it or a link to it lies; or everybody can write one of them. The sticky bit of a folder is no excuse:
+    /// there everybody can put a file where none is yet.
     ///
     /// # Errors
     /// What the system says; also where there are too many links.
@@ -72,8 +72,8 @@ impl Foreign {
         Ok(None)
     }
 
-    /// What is wrong with a file that was found beside one that was named: it, or a link to it, belongs to a third, or everybody can write
-    /// it and not the one that was named.
+    /// Returns the fault of a file found next to a named one. It, or a link to it, belongs to a third user, or everybody can
+    /// write it but not the named one.
     ///
     /// # Errors
     /// What the system says; also where there are too many links.
@@ -120,7 +120,7 @@ impl Foreign {
         })
     }
 
-    /// Where modes mean nothing, nothing is foreign for them.
+    /// Reports no file as foreign: modes mean nothing here.
     #[cfg(not(unix))]
     fn open(_place: &Path, _found: &Metadata) -> Option<Self> {
         None

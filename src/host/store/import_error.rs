@@ -1,4 +1,4 @@
-//! Why a file was not imported, in words.
+//! The reasons why an import failed, in words.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::StoreError;
 use monolith_core::message::{Digest, RunId, escaped_line};
 use monolith_core::transcript::VerifyReport;
 
-/// Why a file was not imported. Nothing of it is in the store then.
+/// The reason why an import failed. The store then holds no part of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// The store.
@@ -17,7 +17,7 @@ pub enum ImportError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// A change of the file: it does not verify.
@@ -25,12 +25,12 @@ pub enum ImportError {
     NotVerified {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The findings.
         report: Box<VerifyReport>,
     },
     /// The caller: a run of that name is here, and it went on otherwise.
     #[error(
-        "import run {run_id}: the run of that name that is here has another history from entry {seq} on: its hash is {here} there, and {given} in the file"
+        "import run {run_id}: the run of that name in this store differs from entry {seq} on: its hash is {here} here, and {given} in the file"
     )]
     OtherHistory {
         /// The run.
@@ -44,14 +44,14 @@ pub enum ImportError {
     },
     /// The caller: a run of that name is here, under another contract.
     #[error(
-        "import run {run_id}: the run of that name that is here has another contract: {here}, not {given}"
+        "import run {run_id}: the run of that name in this store has another contract: {here}, not {given}"
     )]
     OtherContract {
         /// The run.
         run_id: RunId,
         /// The hash of the contract in the store.
         here: Digest,
-        /// That in the file.
+        /// The hash in the file.
         given: Digest,
     },
     /// The caller: the run was here, and somebody deleted it.
@@ -65,24 +65,24 @@ pub enum ImportError {
         run_id: RunId,
         /// Who has signed the note of its deletion.
         by: String,
-        /// Why; may be empty.
+        /// The reason; may be empty.
         reason: String,
     },
     /// The caller: the run was begun here, and only who drives it adds to it.
     #[error(
-        "import run {run_id}: it was begun here and has {here} entries; the file goes on to {given}, and a file never changes a run of this store's own"
+        "import run {run_id}: it was started here and has {here} entries; the file has {given}, and an import never changes a run that was started here"
     )]
     OwnRun {
         /// The run.
         run_id: RunId,
-        /// How many entries it has here.
+        /// Number of entries here.
         here: u64,
-        /// How many the file has.
+        /// Number of entries in the file.
         given: u64,
     },
     /// The person who made the file: bytes are missing, and no trusted key states that they were erased.
     #[error(
-        "import run {run_id}: its blob {blob} is missing, and no key that is known here has signed the tombstone in its place ({})",
+        "import run {run_id}: its blob {blob} is missing, and no key known here signed its tombstone ({})",
         list(signers)
     )]
     Tombstone {

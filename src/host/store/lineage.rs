@@ -5,27 +5,28 @@ use monolith_core::kernel::ParentRun;
 use monolith_core::message::{CallSeq, RunId};
 use monolith_core::transcript::ParentFound;
 
-/// Where a run comes from, and whether that is in the same store.
+/// The origin of a run, and its presence in the same store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage {
-    /// What entry 0 says.
+    /// The parent named in entry 0.
     pub parent: ParentRun,
-    /// What this store has of it.
+    /// The findings about it in this store.
     pub found: ParentFound,
-    /// Whether the parent had ended with that entry, and this run goes on with its conversation.
+    /// True if the parent had ended with that entry, and this run continues its conversation.
     pub is_continued: bool,
-    /// Whether it is a workflow, and this run a step of it.
+    /// True if it is a workflow, and this run a step of it.
     pub is_workflow: bool,
 }
 
 impl Lineage {
-    /// Whether the parent has begun the run, for a call of an agent or as a step of a workflow, and goes on with it.
+    /// Returns true if the parent began the run, for a call of an agent or as a step of a workflow, and resumes it.
     #[must_use]
     pub const fn is_below(&self) -> bool {
         self.parent.call.is_some() || self.is_workflow
     }
 
-    /// Whether that run has the name that one gets which was begun so. Another one is no part of the tree, whatever it says of itself.
+    /// Returns true if that run has the name that a run begun this way gets. A run with another name is no part of the tree,
+    /// whatever it states.
     pub fn names(&self, run_id: &RunId) -> bool {
         let above = &self.parent.run_id;
         match self.parent.call {
@@ -39,13 +40,13 @@ impl Lineage {
         }
     }
 
-    /// Whether the store has the run that began it, for a call or as a step, with the entry that is named.
+    /// Returns true if the store has the run that began it, for a call or as a step, with the named entry.
     const fn is_begun_here(&self) -> bool {
         self.is_below() && matches!(self.found, ParentFound::Entry(_))
     }
 
-    /// Whether that run began it, for that call or as a step: it has the entry that is named. A run of another tree may have the same
-    /// names.
+    /// Returns true if that run began it, for that call or as a step, and has the named entry. A run of another tree may have
+    /// the same names.
     #[must_use]
     pub fn is_of(&self, parent: &RunId, call: Option<CallSeq>) -> bool {
         let named = self.parent.run_id == *parent && self.parent.call == call;
@@ -53,12 +54,12 @@ impl Lineage {
     }
 }
 
-/// What has become of the run that began a run.
+/// The state of the run that began a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CallerState {
-    /// None began it for a call, or as a step.
+    /// No run began it for a call, or as a step.
     None,
-    /// It goes on, or waits to be gone on with.
+    /// It is in progress, or waits for a resume.
     Open,
     /// It has ended, and no longer waits for the run.
     Ended,
@@ -68,7 +69,7 @@ pub(crate) enum CallerState {
     Another(RunId),
 }
 
-/// How far up the line of a run is followed: a longer one is none that people make.
+/// Maximum number of generations followed up the line of a run: people make no longer one.
 const MOST_GENERATIONS: usize = 1_000;
 
 impl StoreReader {
@@ -91,8 +92,8 @@ impl StoreReader {
         line.take(MOST_GENERATIONS)
     }
 
-    /// The run with which a run goes on: the highest of the open ones above it, and the run itself where the one above has ended, is not
-    /// here, or is another one of that name.
+    /// Returns the run to resume for a run: the highest open one above it. It is the run itself if its parent has ended, is not
+    /// here, or is another run of that name.
     ///
     /// # Errors
     /// The faults of the file.
@@ -133,7 +134,7 @@ impl StoreReader {
         self.ancestors(run_id).map_while(begun_there)
     }
 
-    /// What has become of the run that began a run.
+    /// Returns the state of the run that began a run.
     ///
     /// # Errors
     /// The faults of the file.
@@ -166,7 +167,7 @@ impl StoreReader {
         Ok(first)
     }
 
-    /// Whether the store has that run, without an end.
+    /// Returns true if the store has that run, without an end.
     ///
     /// # Errors
     /// The faults of the file.
@@ -175,7 +176,7 @@ impl StoreReader {
         Ok(standing.is_some_and(|found| found.is_open))
     }
 
-    /// Whether the store has that run, as a workflow.
+    /// Returns true if the store has that run, as a workflow.
     ///
     /// # Errors
     /// The faults of the file.

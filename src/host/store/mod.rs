@@ -1,9 +1,9 @@
 //! The store: where transcripts are kept, and the only module that knows SQL.
 //!
-//! Knows runs, entries, blobs, tombstones, signed checkpoints and a log with a leaf for each sealed run; appends that are durable when they are acknowledged
-//! and that a stale writer cannot make (compare-and-set on epoch, head sequence and head hash); readers on
-//! connections of their own; and a stored run as the records that `transcript` verifies. It does not know
-//! what an entry means, what time it is, or whether a chain is right: it keeps bytes.
+//! Knows runs, entries, blobs, tombstones, signed checkpoints and a log with a leaf for each sealed run. An append is durable
+//! when it is acknowledged, and a stale writer cannot make one (compare-and-set on epoch, head sequence and head hash). Readers
+//! use separate connections. A stored run is read as the records that `transcript` verifies. The store does not know what an
+//! entry means, what time it is, or whether a chain is right: it keeps bytes.
 //!
 //! ```text
 //! driver ─▶ Store ─▶ dyn Database ─┐

@@ -11,7 +11,7 @@ use super::regular_file::judge_regular;
 /// The mode of a file that is its owner's alone.
 pub const PRIVATE: u32 = 0o600;
 
-/// How many names are tried that other files have.
+/// Maximum number of names tried that other files have.
 const MOST_TRIES: u32 = 1_000;
 
 /// A file beside the one whose place it is to take, so that what another has put there is neither followed nor emptied. It goes with
@@ -58,7 +58,7 @@ impl NewFile {
                 }
             }
         }
-        let rule = "too many unfinished files lie beside it; remove those that end in .new~";
+        let rule = "too many unfinished files next to it; remove those that end in .new~";
         Err(io::Error::new(io::ErrorKind::AlreadyExists, rule))
     }
 
@@ -73,7 +73,7 @@ impl NewFile {
         Self::with_mode(target, mode)
     }
 
-    /// What is written to.
+    /// Returns the new file.
     pub const fn file(&mut self) -> &mut File {
         &mut self.file
     }
@@ -124,7 +124,7 @@ impl Drop for NewFile {
     }
 }
 
-/// Puts a text in the place of the file of that name, for its owner alone.
+/// Replaces the file of that name with a text, for its owner alone.
 ///
 /// # Errors
 /// What the system says.
@@ -144,7 +144,7 @@ fn make(path: &Path, mode: u32) -> io::Result<File> {
     options.write(true).create_new(true).open(path)
 }
 
-/// How many bytes are free on the file system of that path; `None` if the system does not report it.
+/// Returns the free bytes on the file system of that path; `None` if the system does not report them.
 #[cfg(unix)]
 #[must_use]
 pub fn free_bytes(path: &Path) -> Option<u64> {
@@ -152,7 +152,7 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     space.f_bavail.checked_mul(space.f_frsize)
 }
 
-/// How many bytes are free on the file system of that path; `None` if the system does not report it.
+/// Returns the free bytes on the file system of that path; `None` if the system does not report them.
 #[cfg(not(unix))]
 #[must_use]
 pub fn free_bytes(_path: &Path) -> Option<u64> {

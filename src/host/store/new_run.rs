@@ -1,4 +1,4 @@
-//! What a run is created from.
+//! The data to create a run from.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use monolith_core::message::{Digest, RunId};
 /// A run that is to be created.
 #[derive(Clone, Debug)]
 pub(crate) struct NewRun {
-    /// What it is bound to.
+    /// Its binding.
     pub binding: Binding,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub created_unix_ms: u64,
-    /// What a resume needs beside the contract, where it is known.
+    /// The data that a resume needs in addition to the contract, if known.
     pub invocation: Option<Invocation>,
     /// Its name.
     pub run_id: RunId,
 }
 
-/// What a run or a workflow is bound to for good.
+/// The permanent binding of a run or a workflow.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     /// The contract of a run.
@@ -51,7 +51,7 @@ impl Binding {
     }
 }
 
-/// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
+/// The invocation of a run: the facts that its contract does not state and a resume needs. Outside the hash; holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
     /// The folder that the layers of configuration are found from, absolute.
@@ -63,6 +63,6 @@ pub struct Invocation {
     /// The files that were trusted when the run was begun, each with its trust hash: layers of configuration that were found, and of a
     /// contract that was found, itself and its agents. `None` where that was not recorded.
     pub files: Option<Vec<FileTrust>>,
-    /// What was changed of the file's values, as `KEY=VALUE`.
+    /// The changes to the file's values, as `KEY=VALUE`.
     pub sets: Vec<String>,
 }

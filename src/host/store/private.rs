@@ -21,7 +21,7 @@ const GROUP_WRITING: u32 = 0o020;
 /// The bit of a folder's mode that lets others put files into it, and neither replace nor remove what is not theirs.
 const STICKY: u32 = 0o1000;
 
-/// What lets others at a file or folder that is to be its owner's alone.
+/// The property that gives others access to a file or folder meant for its owner alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposure {
     /// Its mode.
@@ -51,7 +51,7 @@ impl Exposure {
         (mode & forbidden != 0).then_some(Self::Mode(mode))
     }
 
-    /// What lets others write what is trusted: this user's private group is no one else.
+    /// Returns the property that lets others write a trusted place: this user's private group is no one else.
     #[cfg(unix)]
     fn of_trusted(found: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
@@ -69,18 +69,18 @@ impl Exposure {
         None
     }
 
-    /// Where modes and owners mean nothing, nothing is exposed.
+    /// Reports no exposure: modes and owners mean nothing here.
     #[cfg(not(unix))]
     fn of(_found: &Metadata, _forbidden: u32) -> Option<Self> {
         None
     }
 
-    /// What lets others do anything with it; `None` if it is not there.
+    /// Returns the property that gives others any access; `None` if it is not there.
     pub fn at(path: &Path) -> Option<Self> {
         Self::of(&fs::metadata(path).ok()?, ANYTHING)
     }
 
-    /// What lets others write to it; `None` if it is not there.
+    /// Returns the property that lets others write; `None` if it is not there.
     pub fn to_write(path: &Path) -> Option<Self> {
         Self::of(&fs::metadata(path).ok()?, WRITING)
     }
@@ -121,7 +121,7 @@ impl Exposure {
         Ok(Self::of(&file.metadata()?, WRITING))
     }
 
-    /// What lets others write to an open file that is trusted and no secret.
+    /// Returns the property that lets others write an open file that is trusted and no secret.
     ///
     /// # Errors
     /// What the system says.
@@ -144,17 +144,17 @@ pub(super) fn other_owner(_found: &Metadata) -> Option<u32> {
     None
 }
 
-/// Whether a group is this user's own, without other members: the primary one, and of the same number, as systems make it that give
-/// each user a group. A primary group that users share (`users`, `staff`) has another number.
+/// Returns true if a group is this user's own, without other members: the primary one, with the user's number, on systems that
+/// give each user a group. A primary group that users share (`users`, `staff`) has another number.
 #[cfg(unix)]
 fn is_private_group(gid: u32) -> bool {
     let own = rustix::process::getegid().as_raw();
     gid == own && own == rustix::process::geteuid().as_raw()
 }
 
-/// The first folder in which others could put another file in the place of that one, or of a folder or link on the way to it, or the first
-/// such link that is theirs, and what lets them; `None` if only this user, its private group and root could. What is not there yet
-/// lets no one.
+/// Returns the first place on the way to a file where others could substitute something, and the property that lets them. It is
+/// a folder in which they could replace the file, or a folder or link on the way to it, or a link of theirs. `None` if only
+/// this user, its private group and root could. A missing file lets no one.
 ///
 /// # Errors
 /// What the system says; also where there are too many links.
@@ -221,7 +221,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// How a file is opened that is its owner's alone where it is made.
+/// Returns the options for opening a file. A file made with them is its owner's alone.
 pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]

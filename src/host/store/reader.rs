@@ -9,12 +9,12 @@ use super::{DamagedRow, Invocation, LogReport, RunFilter, RunLog, RunReader, Run
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{LogDeletions, PublicKey, Trust, VerifyReport};
 
-/// What names the newest run.
+/// The name for the newest run.
 pub const NEWEST: &str = "last";
-/// How many candidates an ambiguous prefix names.
+/// Number of candidates listed for an ambiguous prefix.
 const CANDIDATES: usize = 10;
 
-/// Reads a store on a connection of its own that cannot write.
+/// Reads a store on a separate connection that cannot write.
 ///
 /// ```
 /// # use monolith_host::store::{Durability, Store};
@@ -175,8 +175,9 @@ impl StoreReader {
         self.database.deleted(name, keys)
     }
 
-    /// Why a run that the run above it had begun was deleted, which may be empty; none if none was. The note names the entry of the run
-    /// above, so that an earlier run of that name explains nothing, and no clock decides. Who signed the note is not judged.
+    /// Returns the reason for the deletion of a run that its parent had begun, which may be empty; none if none was deleted.
+    /// The note names the entry of the parent run, so that an earlier run of that name explains nothing, and no clock decides.
+    /// The signer of the note is not judged.
     pub(crate) fn deleted_below(
         &self,
         run_id: &RunId,
@@ -205,7 +206,7 @@ impl StoreReader {
         self.verify_run_trusting(run_id, open, &Arc::default())
     }
 
-    /// [`Self::verify_run`], held against keys, heads and witnesses from outside the store.
+    /// Like [`Self::verify_run`], checked against keys, heads and witnesses from outside the store.
     pub fn verify_run_trusting(
         &mut self,
         run_id: &RunId,

@@ -25,7 +25,7 @@ pub(crate) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::R
     open(options, path, Last::Own)
 }
 
-/// [`open_regular`], but for what a shell hands in, which may be a pipe.
+/// Like [`open_regular`], but also opens the input of a shell, which may be a pipe.
 ///
 /// # Errors
 /// Those of [`open_regular`].
@@ -39,7 +39,7 @@ pub fn open_given(path: &Path) -> io::Result<File> {
 /// Refuses what is no file, as its kind says.
 ///
 /// # Errors
-/// What it is instead.
+/// A description of it.
 pub fn judge_regular(kind: FileType) -> io::Result<()> {
     if kind.is_file() {
         return Ok(());
@@ -84,7 +84,7 @@ pub fn judge_folder(folder: &Path) -> io::Result<()> {
 /// The same of a folder that need not be there: it would be made below the nearest one that is.
 ///
 /// # Errors
-/// What the system says; [`io::ErrorKind::NotADirectory`] with what is there in the place of a folder.
+/// The system's error; [`io::ErrorKind::NotADirectory`] with the path that exists instead of a folder.
 pub fn judge_new_folder(folder: &Path) -> io::Result<()> {
     let mut there = folder.ancestors().filter(|folder| folder.exists());
     match there.next() {
@@ -97,7 +97,7 @@ pub fn judge_new_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// What becomes of a link in the last place of a path.
+/// The treatment of a link in the last place of a path.
 #[derive(Clone, Copy)]
 enum Last {
     Followed,
@@ -163,7 +163,8 @@ fn named(kind: FileType) -> &'static str {
     }
 }
 
-/// Whether a path names what a shell hands in: standard input, or a pipe of its own (`<(…)`). A pipe in a folder is no such thing.
+/// Returns true if a path names the input of a shell: standard input, or the shell's own pipe (`<(…)`). A pipe in a folder does
+/// not count.
 pub fn is_handed_in(path: &Path) -> bool {
     ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"]
         .iter()
@@ -181,7 +182,7 @@ impl Links {
         Self(MOST_LINKS)
     }
 
-    /// What the link of that name leads to; `None` if there is no link of that name.
+    /// Returns the target of the link of that name; `None` if there is no link of that name.
     ///
     /// # Errors
     /// What the system says; also where there are too many links.

@@ -21,7 +21,7 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
-    /// How often the run has been claimed, its creation included.
+    /// Returns the number of claims of the run, its creation included.
     #[must_use]
     pub const fn epoch(&self) -> i64 {
         self.epoch
@@ -64,17 +64,17 @@ impl RunHandle {
     }
 }
 
-/// Which runs to list.
+/// The filter of a run list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunFilter {
     /// All of them.
     #[default]
     All,
-    /// Those without a seal.
+    /// Runs without a seal.
     Open,
-    /// Those with a seal.
+    /// Runs with a seal.
     Sealed,
-    /// Those that ended in this class.
+    /// Runs that ended in this class.
     Class(AgentOutcome),
 }
 
@@ -83,22 +83,22 @@ pub(super) fn this_process() -> String {
     format!("process {}", std::process::id())
 }
 
-/// What the store's index says of a run.
+/// The index row of a run in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
     /// The name of the run.
     pub run_id: RunId,
-    /// Whether it is a workflow: its contract is its definition.
+    /// True if it is a workflow: its contract is its definition.
     pub workflow: bool,
     /// The hash of its contract.
     pub contract_hash: Digest,
     /// When it was created, in milliseconds since 1970-01-01 UTC; outside the hash.
     pub created_unix_ms: u64,
-    /// How often it has been claimed, its creation included; outside the hash.
+    /// Number of claims, its creation included; outside the hash.
     pub epoch: i64,
     /// Who claimed it last; outside the hash.
     pub owner: String,
-    /// How many entries it has.
+    /// Number of entries.
     pub length: u64,
     /// The hash of the last entry; `H_0` where there is none.
     pub head: Digest,
@@ -107,7 +107,7 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// Whether the run was not driven here: it came as a file.
+    /// Returns true if the run was not driven here: it came as a file.
     #[must_use]
     pub fn is_imported(&self) -> bool {
         self.owner == IMPORTED
@@ -117,8 +117,8 @@ impl RunRow {
 /// A row of the index that cannot be read.
 #[derive(Debug)]
 pub struct DamagedRow {
-    /// The name of the run as it stands there, or the number of the row where it has none.
+    /// The name of the run as stored, or the number of the row if it has none.
     pub run: String,
-    /// What is wrong with it.
+    /// The error in it.
     pub fault: StoreError,
 }

@@ -35,7 +35,7 @@ impl<'r> RunReader<'r> {
 }
 
 impl RunReader<'_> {
-    /// What the index says of the run.
+    /// Returns the run's row in the index.
     #[must_use]
     pub fn row(&self) -> &RunRow {
         self.rows.row()

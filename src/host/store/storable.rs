@@ -1,4 +1,4 @@
-//! What can be appended to a chain in the store: entries of runs and of workflows. Knows which of them is the seal.
+//! The records that can be appended to a chain in the store: entries of runs and of workflows. Knows which of them is the seal.
 
 use monolith_core::kernel::{EntryKind, State};
 use monolith_core::message::{Digest, RunId};
@@ -11,7 +11,7 @@ pub(crate) trait Storable: Sized {
     /// Its number.
     fn seq(&self) -> u64;
 
-    /// What the run has ended with, where it is the seal.
+    /// Returns the outcome of the run, if this is the seal.
     ///
     /// # Errors
     /// Why the entry can be none of the kind that it says it is.

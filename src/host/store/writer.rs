@@ -52,7 +52,7 @@ impl Store {
         self.database.path()
     }
 
-    /// How many transactions were committed since it was opened.
+    /// Returns the number of transactions committed since it was opened.
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.database.commits()
@@ -76,7 +76,7 @@ impl Store {
         self
     }
 
-    /// A reader on a connection of its own; it sees what is committed.
+    /// Returns a reader on a separate connection; it sees committed data.
     pub fn reader(&self) -> Result<StoreReader, StoreError> {
         Ok(StoreReader::over(self.database.reader()?))
     }
@@ -172,7 +172,7 @@ impl Store {
         self.database.put_blob(bytes).await
     }
 
-    /// What the checkpoints that are kept of a run amount to, as the checkpoint of its seal has to state it.
+    /// Returns the summary of the kept checkpoints of a run, as the checkpoint of its seal has to state it.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] where one of them is no note, and the faults of the file.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use monolith_core::message::{RunId, StopReason, Usage};
 
-/// What a final report that came as a tag is called here (000 §11). No tool has this name, and no call is meant.
+/// The name here of a final report that came as a tag (000 §11). No tool has this name, and no call is meant.
 pub(super) const FINAL_REPORT_XML: &str = "agent__final_report_xml";
 
 /// One line of the accounting (000 §4): one for each request and one for each started call.
@@ -17,7 +17,7 @@ pub enum AccountingLine {
     Tool(ToolLine),
 }
 
-/// Whether a request or a call did what it was for.
+/// The success or failure of a request or a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountingStatus {
@@ -27,7 +27,7 @@ pub enum AccountingStatus {
     Failed,
 }
 
-/// Where a cost comes from.
+/// The source of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {
@@ -37,13 +37,13 @@ pub enum CostSource {
     Prices,
 }
 
-/// What a request was for that was no attempt of a turn.
+/// The purpose of a request that was no attempt of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// To summarise a result that was too large.
     Summary,
-    /// What a tool server wanted a model to be asked.
+    /// To answer a tool server that wanted a model.
     Sampling,
 }
 
@@ -55,11 +55,11 @@ pub struct LlmLine {
     pub provider: String,
     /// The model's name at the provider.
     pub model: String,
-    /// Whether a canonical message came back.
+    /// Success if a canonical message came back.
     pub status: AccountingStatus,
     /// Milliseconds from the request to its answer.
     pub latency: u64,
-    /// What it used.
+    /// The tokens used.
     pub tokens: AccountingTokens,
     /// The entry's number in the run's accounting, from 0: with the run's name it names the entry for good.
     pub index: u64,
@@ -67,7 +67,7 @@ pub struct LlmLine {
     pub turn: u32,
     /// The attempt in that turn, from 1.
     pub attempt: u32,
-    /// What it was for, where it was no attempt of a turn.
+    /// The purpose, if it was no attempt of a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
     /// The agent; absent of a run that is none's, calls none, and is no step of a workflow.
@@ -87,10 +87,10 @@ pub struct LlmLine {
     pub origin_txn_id: Option<RunId>,
     /// When it was sent, in milliseconds since 1970-01-01 UTC.
     pub timestamp: u64,
-    /// Why it failed.
+    /// The failure reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it cost in dollars, where that is known.
+    /// The cost in dollars, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The same, exactly, in millionths of a US dollar.
@@ -103,7 +103,7 @@ pub struct LlmLine {
     /// stands in its place.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cost_fault: bool,
-    /// Why the model stopped, where it did.
+    /// The reason why the model stopped, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
 }
@@ -128,7 +128,7 @@ pub struct AccountingTokens {
     pub estimated: bool,
 }
 
-/// How a call travelled where it was not the provider's own form (000 §11).
+/// The form of a call, if it was not the provider's own (000 §11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallSource {
@@ -154,7 +154,7 @@ pub struct ToolLine {
     pub mcp_server: String,
     /// The exposed tool name, as the conversation has it; `agent__final_report_xml` for a final report that came as a tag.
     pub command: String,
-    /// Whether the tool reported success.
+    /// Success if the tool reported it.
     pub status: AccountingStatus,
     /// Milliseconds that the call took.
     pub latency: u64,
@@ -185,19 +185,19 @@ pub struct ToolLine {
     pub characters_in: u64,
     /// Size of the whole result in bytes of UTF-8.
     pub characters_out: u64,
-    /// How the call travelled, where it was not the provider's own form.
+    /// The form of the call, if it was not the provider's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<CallSource>,
-    /// What its result would have weighed, where it did not fit the context and was dropped.
+    /// The size of its result, if that did not fit the context and was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<DroppedTokens>,
-    /// Why it failed.
+    /// The failure reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl ToolLine {
-    /// Whether it is a final report that came as a tag, which is no call.
+    /// Returns true if it is a final report that came as a tag, which is no call.
     pub(super) fn is_report(&self) -> bool {
         self.command == FINAL_REPORT_XML
     }

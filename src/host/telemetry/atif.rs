@@ -192,7 +192,7 @@ impl AtifTrajectory {
         }
     }
 
-    /// What a tool reported before the run began, of a fork or a conversation that was given, stands with its call; false where
+    /// Adds a tool's report from before the run, of a fork or a given conversation, to the step with its call; returns false if
     /// no step asked for it.
     fn observe_copy(&mut self, message: &AgentMessage) -> bool {
         let id = message.tool_call_id.as_ref();
@@ -354,13 +354,13 @@ impl AtifTrajectory {
     }
 }
 
-/// The call inside a batch, for which the format has no place of its own: its id and its tool.
+/// Returns the call inside a batch, for which the format has no separate place: its id and its tool.
 fn part(call: &Call) -> Option<Value> {
     call.batch.as_ref()?;
     Some(json!({"tool_call_id": call.id, "function_name": call.name}))
 }
 
-/// What a request used, as the metrics of its step.
+/// Returns the usage of a request, as the metrics of its step.
 fn metrics(usage: &Usage, request: Option<&Request>) -> Value {
     let cost = request.and_then(|request| request.cost_micro_usd);
     json!({
@@ -393,7 +393,7 @@ fn calls_of(step: &mut Map<String, Value>, message: &AgentMessage) {
         })
     });
     step.insert("tool_calls".to_owned(), calls.collect());
-    // A call has no extra of its own in the format. The arguments of these could not be read, and they were never run.
+    // The format has no extra for a call. The arguments of these could not be read, and they were never run.
     let faults = message.tool_calls.iter().filter_map(|call| {
         let fault = call.fault?;
         Some((call.id.clone(), json!(fault)))

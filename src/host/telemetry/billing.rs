@@ -22,19 +22,19 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct BillingFile {
     durable: bool,
-    /// Where a line begins: the length of the file after what this process added last.
+    /// The start of a line: the length of the file after this process's last addition.
     end: Option<u64>,
     file: Arc<File>,
     path: PathBuf,
-    /// Whether lines were added that may be lost with the power.
+    /// Set while added lines may be lost with the power.
     unsynced: bool,
 }
 
-/// Why the accounting cannot be written.
+/// The reason why the accounting cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("use the accounting file {}: it cannot be {action}: {reason}", path.display())]
 pub struct BillingFault {
-    /// What was tried.
+    /// The attempted action.
     pub action: &'static str,
     /// The file.
     pub path: PathBuf,
@@ -42,15 +42,15 @@ pub struct BillingFault {
     pub reason: String,
 }
 
-/// Why a file that holds something else is left as it is.
+/// The reason for leaving a file with other contents as it is.
 const NO_LINES: &str =
     "it does not begin with a line of accounting, so it is another file than one of accounting";
-/// What a line begins with.
+/// The beginnings of a line.
 const LINE_BEGINS: [&[u8]; 2] = [br#"{"type":"llm""#, br#"{"type":"tool""#];
-/// How many bytes of white space may stand before the first one.
+/// Maximum number of bytes of white space before the first one.
 const MOST_WHITE: u64 = 4096;
 
-/// Whether a file is empty, or begins as one of lines does: what else it holds is not ours to add to.
+/// Returns true if a file is empty, or begins as a file of lines does: other contents are not ours to add to.
 fn begins_as_lines(mut file: &File) -> io::Result<bool> {
     let mut begin = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -81,7 +81,7 @@ impl BillingFile {
     /// power once [`Self::sync`] has returned, others the death of the process.
     ///
     /// # Errors
-    /// [`BillingFault`] where the path is no regular file of its own but a link, where others can write it, or it cannot be opened.
+    /// [`BillingFault`] if the path is a link or no regular file, if others can write it, or if it cannot be opened.
     pub fn open(path: &Path, durable: bool) -> Result<Self, BillingFault> {
         let refuse = |reason: String| BillingFault {
             action: "opened",
@@ -160,7 +160,7 @@ impl BillingFile {
         written.map_err(|fault| self.fault("written", &fault))
     }
 
-    /// Adds text behind whatever stands there; the file is locked.
+    /// Appends text to the file, which is locked.
     fn add(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
         let end = self.file.metadata()?.len();
         if !self.begins_a_line(end)? {
@@ -192,7 +192,8 @@ impl BillingFile {
         unsynced.sync().inspect_err(|_| self.keep_unsynced())
     }
 
-    /// What was added and may be lost with the power, for a caller who lets others append meanwhile; `None` if there is nothing.
+    /// Returns the additions that may be lost with the power, for a caller who lets others append meanwhile; `None` if there
+    /// are none.
     pub fn unsynced(&mut self) -> Option<Unsynced> {
         let is_unsynced = std::mem::take(&mut self.unsynced) && self.durable;
         is_unsynced.then(|| Unsynced {
@@ -201,12 +202,12 @@ impl BillingFile {
         })
     }
 
-    /// What was added may still be lost with the power.
+    /// Notes that additions may still be lost with the power.
     pub const fn keep_unsynced(&mut self) {
         self.unsynced = true;
     }
 
-    /// Whether a line begins at the end of the file. Only looked up where others have written since.
+    /// Returns true if a line begins at the end of the file. Only looks it up if others have written since.
     fn begins_a_line(&mut self, end: u64) -> io::Result<bool> {
         let Some(last) = end.checked_sub(1).filter(|_| self.end != Some(end)) else {
             return Ok(true);
@@ -300,12 +301,12 @@ impl Unsynced {
 #[derive(Debug)]
 pub struct RecordedLines {
     found: BTreeMap<String, BTreeSet<u64>>,
-    /// Where the first line begins that was not read whole.
+    /// The start of the first line that was not read whole.
     read_to: u64,
 }
 
 impl RecordedLines {
-    /// Nothing was read yet for those runs.
+    /// Returns an empty record for those runs.
     pub fn of(runs: impl IntoIterator<Item = RunId>) -> Self {
         let found = runs.into_iter().map(|run| (run.into(), BTreeSet::new()));
         Self {

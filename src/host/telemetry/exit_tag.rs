@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use monolith_core::kernel::{Outcome, OutcomeCode};
 
-/// How a run ended, as one of the words that 001 §1 gives to scripts and people: a total function of the outcome.
+/// The end of a run, as one of the words that 001 §1 gives to scripts and people: a total function of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(into = "&'static str")]
 #[expect(

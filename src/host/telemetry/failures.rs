@@ -1,16 +1,16 @@
-//! Why a request, a call or a report failed, in the words of the accounting.
+//! The reasons why a request, a call or a report failed, in the words of the accounting.
 
 use monolith_core::kernel::invalid_arguments;
 use monolith_core::view::{
     Activity, CallEnd, Execution, Report, ReportFault, Request, RequestEnd, RunView,
 };
 
-/// What is stated until the answer is there.
+/// The text until the answer is there.
 const UNANSWERED: &str = "no answer was recorded";
-/// What is stated of a report that kept to its form and still counted for nothing, where the machine stated nothing else.
+/// The text for a well-formed report that still counted for nothing, if the machine stated nothing else.
 const UNCOUNTED: &str = "the report did not count";
 
-/// Why the activity failed; none if it did not.
+/// Returns the reason why the activity failed; none if it did not.
 pub(super) fn of_activity(view: &RunView, activity: Activity) -> Option<String> {
     match activity {
         Activity::Request(inference) => of_request(view.request(inference)?),
@@ -65,12 +65,13 @@ pub(super) fn of_execution(execution: &Execution) -> Option<String> {
     })
 }
 
-/// What an entry notes of a message that was refused. A rule about the whole of it names no place, and an empty one stands in the note.
+/// Returns the text of an entry's note about a refused message. A rule about the whole message names no place, and the note
+/// then holds an empty one.
 pub fn words_of_note(note: &str) -> String {
     note.replacen(": : ", ": ", 1)
 }
 
-/// What is wrong with the form of a final report, and where.
+/// Returns the error in the form of a final report, and its place.
 pub(super) fn of_form(fault: &ReportFault) -> Option<String> {
     match fault {
         ReportFault::Form { pointer, rule } if pointer.is_empty() => Some(rule.clone()),

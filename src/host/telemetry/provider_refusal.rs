@@ -1,4 +1,4 @@
-//! What of a provider's settings explains that its server refused a request. Reads a view; asks no server.
+//! The provider settings that explain why a server refused a request. Reads a view; asks no server.
 
 use monolith_core::contract::{ProviderTerms, ProviderType};
 use monolith_core::kernel::OutcomeCode;
@@ -62,7 +62,7 @@ pub fn went_away(view: &RunView) -> Option<&str> {
     answered.next().map(|_| name)
 }
 
-/// What is recorded of the last request of a run that ended for it, where that says more than the code.
+/// Returns the recorded fact about the last request of a run that ended because of it, if it says more than the code.
 pub fn last_request(view: &RunView) -> Option<LastRequest> {
     let code = view.outcome()?.code;
     if code == OutcomeCode::ModelUnavailable {
@@ -134,7 +134,7 @@ fn cut(view: &RunView) -> LastRequest {
     limit.map_or(LastRequest::CutByServer, |_| LastRequest::CutAtLimit)
 }
 
-/// Whether what came back is no whole document, which is the server's doing. Thinking without an end is the model's.
+/// Returns true if the response is no whole document, which is the server's doing. Thinking without an end is the model's.
 fn is_cut_short(failure: FailureCode, pointer: Option<&str>) -> bool {
     match failure {
         FailureCode::BodyInvalidJson | FailureCode::BodyShape => true,
@@ -152,7 +152,7 @@ pub fn last_target(view: &RunView) -> usize {
         .unwrap_or_default()
 }
 
-/// Whether the provider that was asked last, else the first one, is asked with a key.
+/// Returns true if the provider asked last, else the first one, is asked with a key.
 fn wants_key(view: &RunView) -> bool {
     let target = last_attempt(view).map_or(0, |request| request.target);
     provider_of(view, target).is_some_and(|(_, terms)| terms.api_key_env.is_some())

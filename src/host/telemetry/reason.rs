@@ -15,19 +15,20 @@ use super::provider_refusal::{keyless, last_request, misled, of_address, unsure_
 use super::sentence::sentence;
 use super::server_log::with_short_log;
 
-/// How many faults are named.
+/// Maximum number of faults named.
 const MOST_NAMED: usize = 3;
 /// Characters of the arguments that are named.
 const MOST_CHARS: usize = 120;
-/// What counts as proof under `tool_proof: lineage`.
+/// The proof that counts under `tool_proof: lineage`.
 const OF_LINEAGE: &str =
     "an ok result of a tool that is no agent, in this run or one below it (tool_proof: lineage)";
 
-/// What ends a run without the required call whose server took no larger request: a closing turn offers no tools.
+/// The sentence for a run that ended without the required call, and whose server took no larger request: a closing turn offers
+/// no tools.
 const UNPROVEN_AND_TOO_LARGE: &str = "The request did not fit the server's context, and a shorter one, without tools, could not bring the required tool call.";
 
-/// Why the run ended: the code's sentence, made exact by what this run did. In foreign words if those are more exact; none
-/// if the run has no end.
+/// Returns the reason why the run ended: the code's sentence, made exact by the facts of this run. Uses foreign words if those
+/// are more exact; none if the run has no end.
 #[must_use]
 pub fn why(view: &RunView) -> Option<String> {
     if let Some((headline, rest)) = headline(view) {
@@ -70,7 +71,7 @@ pub fn why(view: &RunView) -> Option<String> {
                     Some("the last answer was cut at max_output_tokens")
                 }
                 Some(LastRequest::CutByServer) => {
-                    Some("the server cut the last answer at a limit of its own")
+                    Some("the server cut the last answer at a server-side limit")
                 }
                 _ => None,
             };
@@ -91,7 +92,8 @@ pub fn why(view: &RunView) -> Option<String> {
     })
 }
 
-/// What happened last, where the class of the outcome names a budget and something else used it up: in foreign words; then the rest of the reason.
+/// Returns the last failure, if the class of the outcome names a budget and something else used it up: in foreign words; then
+/// the rest of the reason.
 #[must_use]
 pub fn headline(view: &RunView) -> Option<(String, String)> {
     let code = view.outcome()?.code;
@@ -109,7 +111,7 @@ pub fn headline(view: &RunView) -> Option<(String, String)> {
     Some((last.trim_end_matches('.').to_owned(), rest))
 }
 
-/// What exactly failed where the run did: a check, or the last request or call. In foreign words, and not always known.
+/// Returns the exact failure of a failed run: a check, or the last request or call. In foreign words, and not always known.
 pub(super) fn cause(view: &RunView) -> Option<String> {
     let outcome = view.outcome()?;
     match outcome.class {
@@ -189,7 +191,7 @@ const fn sentence_of_blank(code: OutcomeCode) -> &'static str {
     }
 }
 
-/// How many of the answers had neither text nor a call.
+/// Describes how many answers had neither text nor a call.
 fn blank_answers(view: &RunView) -> String {
     let requests = view.requests().values();
     let answers = requests.filter(|request| request.is_ok() && !request.is_beside());
@@ -201,7 +203,7 @@ fn blank_answers(view: &RunView) -> String {
     }
 }
 
-/// How often that is, in words.
+/// Returns the count in words.
 fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
@@ -210,7 +212,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// What the model answered with where no final report ever came.
+/// Describes the model's answers if no final report ever came.
 fn no_report(view: &RunView) -> String {
     let requests = view.requests().values();
     let answers = requests.filter(|request| request.is_ok() && !request.is_beside());
@@ -232,7 +234,7 @@ fn no_report(view: &RunView) -> String {
     }
 }
 
-/// What a failed check found; of the models, which did not answer.
+/// Describes a failed check; for the models, those that did not answer.
 fn failed_check(view: &RunView, failed: &Check) -> String {
     let Preflight {
         bring_up, probed, ..
@@ -303,7 +305,7 @@ fn model_of(view: &RunView, request: &Request) -> Option<String> {
     Some(format!("{}/{}", target.provider, target.model))
 }
 
-/// Why what was begun last failed; a summary belongs to its call.
+/// Returns the reason why the last activity failed; a summary belongs to its call.
 fn last_failure(view: &RunView) -> Option<String> {
     let mut last = view.activities().iter().rev();
     let last = last.find(|activity| match activity {
@@ -313,7 +315,7 @@ fn last_failure(view: &RunView) -> Option<String> {
     failures::of_activity(view, *last?)
 }
 
-/// Which calls were not made for want of an approval; none if there are none.
+/// Describes the calls not made for want of an approval; none if there are none.
 fn denied(approvals: &Approvals) -> Option<String> {
     let times = |count: usize| match count {
         1 => String::new(),
@@ -332,7 +334,7 @@ fn denied(approvals: &Approvals) -> Option<String> {
     }
 }
 
-/// What a provider refused: a key, or a request without one.
+/// Describes the provider's refusal: of a key, or of a request without one.
 fn refused_key(view: &RunView) -> String {
     match (keyless(view), unsure_key(view)) {
         (Some(provider), _) => format!(
@@ -345,7 +347,7 @@ fn refused_key(view: &RunView) -> String {
     }
 }
 
-/// What the turns that offer tools came to without the proof that the contract requires.
+/// Describes the turns that offer tools and ended without the proof that the contract requires.
 fn no_turn_left(view: &RunView) -> String {
     let used = view.counters();
     let contract = view.contract();
@@ -365,7 +367,7 @@ fn no_turn_left(view: &RunView) -> String {
     )
 }
 
-/// What became of the calls of a run that executed none.
+/// Describes the calls of a run that executed none.
 fn not_executed(view: &RunView) -> String {
     let requested = view.requested_calls();
     let calls = view.calls().values();
@@ -382,8 +384,8 @@ fn not_executed(view: &RunView) -> String {
     format!("The contract requires an executed tool call: {what}.")
 }
 
-/// Why the attempts of the last turn failed, one after the other, with the model where several were asked. A summary is no
-/// attempt, and those of an earlier turn are not this one's.
+/// Returns the reasons why the attempts of the last turn failed, in order, with the model if several were asked. A summary is
+/// no attempt, and attempts of an earlier turn do not count.
 fn failed_attempts(view: &RunView) -> Vec<String> {
     let attempts = view.turns().last().map(|turn| turn.attempts.as_slice());
     let attempts = attempts
@@ -462,13 +464,13 @@ fn brief(texts: impl Iterator<Item = String>) -> Option<String> {
     (!named.is_empty()).then(|| named.join("; "))
 }
 
-/// Why a workflow ended, in one sentence for people. Nothing ever matches on it.
+/// Returns the reason why a workflow ended, in one sentence for people. Nothing ever matches on it.
 #[must_use]
 pub const fn workflow_sentence(code: WorkflowCode) -> &'static str {
     match code {
         WorkflowCode::AllSteps => "Every step has completed.",
         WorkflowCode::WithErrors => {
-            "A step failed in a group that goes on, and everything else has completed."
+            "A step failed in a group that continues on errors; everything else has completed."
         }
         WorkflowCode::StepFailed => "The run of a step did not end well.",
         WorkflowCode::StepNotBegun => "The run of a step could not begin.",

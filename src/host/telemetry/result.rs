@@ -22,7 +22,7 @@ const EXIT_SUSPENDED: u8 = 8;
 
 const UNFINISHED: &str = "The run has no end: it is in progress, or its process was cut off.";
 
-/// What a caller gets, in every case (000 §2): the five fields of AIAgentResult and what identifies the run.
+/// The result for a caller, in every case (000 §2): the five fields of AIAgentResult and the identity of the run.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,9 +63,9 @@ const UNFINISHED: &str = "The run has no end: it is in progress, or its process 
 pub struct AgentResult {
     /// `RESULT_FORMAT`.
     pub format: &'static str,
-    /// Whether the run succeeded.
+    /// True if the run succeeded.
     pub success: bool,
-    /// How the run ended; null where it has no end, because there was no run or it was cut off.
+    /// The outcome; null if the run has no end, because there was no run or it was cut off.
     pub outcome: Option<Outcome>,
     /// The exit code of the process that ran it.
     pub exit_code: u8,
@@ -82,9 +82,9 @@ pub struct AgentResult {
     pub contract_hash: Option<Digest>,
     /// The hash of the last entry.
     pub head: Option<Digest>,
-    /// How many entries the transcript has.
+    /// Number of entries in the transcript.
     pub entries: u64,
-    /// What was used.
+    /// The usage.
     pub counters: ResultCounters,
     /// The answer, or why there is none; null of a run that is suspended.
     #[serde(rename = "finalReport")]
@@ -100,7 +100,7 @@ pub struct AgentResult {
     pub error: Option<String>,
 }
 
-/// What a run used.
+/// The usage of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ResultCounters {
     /// Turns begun.
@@ -119,10 +119,10 @@ pub struct ResultCounters {
     pub cost_micro_usd: u64,
     /// Milliseconds from start to end.
     pub elapsed_ms: u64,
-    /// What the runs below it used; absent where it called no agent that used anything. The counters above are of this run alone.
+    /// The usage of its child runs; absent if it called no agent that used anything. The counters above are of this run alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub below: Option<TreeUsage>,
-    /// What this run and those below it used together; absent as above.
+    /// The combined usage of this run and its child runs; absent as above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_below: Option<TreeUsage>,
 }
@@ -130,7 +130,7 @@ pub struct ResultCounters {
 /// The final report (000 §5).
 #[derive(Clone, Debug, Serialize)]
 pub struct FinalReport {
-    /// Where it comes from: the model, or monolith.
+    /// The source: the model, or monolith.
     pub status: ReportStatus,
     /// The form of the report: the one that the contract asks for.
     pub format: &'static str,
@@ -149,7 +149,7 @@ pub struct FinalReport {
     pub metadata: Box<RawValue>,
 }
 
-/// Whether a report is the model's.
+/// The source of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportStatus {
@@ -171,7 +171,7 @@ pub struct ResultMessage {
     /// The call that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// What the model reported of its reasoning.
+    /// The reasoning that the model reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
 }
@@ -183,9 +183,9 @@ pub struct ResultCall {
     pub id: String,
     /// The exposed tool name.
     pub name: String,
-    /// The arguments, byte for byte as the model wrote them but for surrounding white space.
+    /// The arguments, byte for byte as the model wrote them, without surrounding white space.
     pub arguments: Box<RawValue>,
-    /// Why its arguments could not be read. They are empty then, and it was never run.
+    /// The reason why its arguments could not be read. They are then empty, and the call was never run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<FailureCode>,
 }
@@ -255,7 +255,7 @@ impl AgentResult {
         }
     }
 
-    /// Whether this is a run that was suspended.
+    /// Returns true if this is a run that was suspended.
     #[must_use]
     pub const fn is_suspended(&self) -> bool {
         self.exit_code == EXIT_SUSPENDED
@@ -421,12 +421,12 @@ pub struct AwaitedApproval {
     pub call: CallSeq,
     /// The tool.
     pub name: String,
-    /// What an answer is bound to: BLAKE3 over the text of the arguments.
+    /// The hash that an answer is bound to: BLAKE3 over the text of the arguments.
     pub arguments_hash: Digest,
     /// The run below that asks; `None` if the run itself does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// How many other calls below the run wait, too.
+    /// Number of other calls that wait below the run.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: u64,
 }

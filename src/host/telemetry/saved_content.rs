@@ -1,4 +1,5 @@
-//! What a message of a saved conversation holds: a text, or parts as several APIs have them. Does not know what came before it.
+//! The content of a message of a saved conversation: a text, or parts as several APIs have them. Does not know what came before
+//! it.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,7 +7,7 @@ use serde_json::value::RawValue;
 use monolith_core::kernel::{failure, is_failure};
 use monolith_core::message::{FailureCode, ObjectText, Role, ToolInvocation};
 
-/// What a message holds.
+/// The content of a message.
 #[derive(Default)]
 pub(super) struct SavedContent {
     /// Calls of tools among its parts.
@@ -48,7 +49,7 @@ struct SavedPart {
     content: Option<Box<RawValue>>,
     #[serde(default)]
     id: Option<String>,
-    /// Whether a result is a failure.
+    /// True if a result is a failure.
     #[serde(default)]
     is_error: Option<bool>,
     #[serde(default)]

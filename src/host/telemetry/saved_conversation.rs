@@ -14,10 +14,10 @@ use monolith_core::message::{AgentMessage, ObjectText, Role};
 pub const MOST_SAVED_BYTES: u64 = 64 << 20;
 /// The most messages of a conversation.
 const MOST_MESSAGES: usize = 10_000;
-/// What a final report holds, by its arguments.
+/// The arguments with the content of a final report.
 const REPORTED: [&str; 3] = ["report_content", "content_json", "messages"];
 
-/// Why a saved conversation cannot be gone on with.
+/// The reason why a saved conversation cannot be continued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedFault {
     #[error("it is no JSON array of messages: {reason}")]
@@ -38,7 +38,7 @@ struct SavedMessage {
     /// A call as an old API has it.
     #[serde(default)]
     function_call: Option<Box<RawValue>>,
-    /// What the model answers where it does not answer.
+    /// The model's refusal to answer.
     #[serde(default)]
     refusal: Option<String>,
     #[serde(default, alias = "toolCalls")]
@@ -47,7 +47,7 @@ struct SavedMessage {
     tool_call_id: Option<String>,
     #[serde(default)]
     reasoning: Option<String>,
-    /// Whether the result of a call is a failure.
+    /// True if the result of a call is a failure.
     #[serde(default, alias = "isError")]
     is_error: Option<bool>,
 }
@@ -244,14 +244,14 @@ fn role_of(word: &str) -> Result<Role, String> {
     }
 }
 
-/// Why a message is none, without the line: that is one of the message alone.
+/// Returns the reason why a message is invalid, without the line, which counts within the message.
 fn reason_of(fault: &serde_json::Error) -> String {
     let text = fault.to_string();
     let end = text.rfind(" at line ").unwrap_or(text.len());
     text.get(..end).unwrap_or_default().to_owned()
 }
 
-/// What a final report says.
+/// Returns the text of a final report.
 fn reported(arguments: &ObjectText) -> String {
     let arguments = arguments.to_value();
     let found = REPORTED.iter().find_map(|name| arguments.get(*name));

@@ -2,7 +2,7 @@
 
 use monolith_core::kernel::OutcomeCode;
 
-/// Why a run ended, in one sentence for people. Nothing ever matches on it.
+/// Returns the reason why a run ended, in one sentence for people. Nothing ever matches on it.
 #[must_use]
 pub const fn sentence(code: OutcomeCode) -> &'static str {
     match code {

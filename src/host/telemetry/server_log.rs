@@ -6,13 +6,13 @@ use std::borrow::Cow;
 const MARK: &str = "standard error ended with: ";
 /// The text between its lines.
 const BETWEEN: &str = " | ";
-/// How many lines are kept.
+/// Maximum number of lines kept.
 const MOST_LINES: usize = 3;
-/// How many characters of a line are kept.
+/// Maximum number of characters kept of a line.
 const MOST_CHARS: usize = 200;
-/// What npm puts before each line of a fault.
+/// The labels that npm puts before each line of a fault.
 const LABELS: [&str; 2] = ["npm error", "npm ERR!"];
-/// How lines begin that name no fault.
+/// The beginnings of lines that name no fault.
 const NOISE: [&str; 6] = [
     "npm warn",
     "npm WARN",
@@ -21,7 +21,7 @@ const NOISE: [&str; 6] = [
     "File \"",
     "Node.js v",
 ];
-/// What a line says that names a fault, in small letters.
+/// The words of a line that names a fault, in lower case.
 const FAULTS: [&str; 14] = [
     "error",
     "exception",

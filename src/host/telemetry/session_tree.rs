@@ -22,7 +22,7 @@ pub struct Session {
     pub view: RunView,
 }
 
-/// Why a snapshot is taken.
+/// The reason for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotReason {
@@ -32,12 +32,12 @@ pub enum SnapshotReason {
     SubagentFinish,
 }
 
-/// What is kept of a session.
+/// The snapshot of a session.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSnapshot<'r> {
     version: u32,
-    /// Why it was taken.
+    /// The reason for it.
     reason: SnapshotReason,
     op_tree: SessionTree<'r>,
 }
@@ -53,7 +53,7 @@ struct SessionTree<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     call_path: Option<String>,
     started_at: u64,
-    /// Left out of a session that goes on.
+    /// Absent for a session in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<u64>,
     success: bool,
@@ -67,7 +67,7 @@ struct SessionTree<'r> {
     totals: Totals,
 }
 
-/// Which record the tree is of.
+/// The record that the tree is of.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Attributes {
@@ -236,7 +236,7 @@ impl Session {
     }
 }
 
-/// The requests and calls of a session in their order; of one that goes on, those that have ended.
+/// Returns the requests and calls of a session in their order; of one in progress, those that have ended.
 fn lines_of(view: &RunView) -> Vec<AccountingLine> {
     if view.outcome().is_some() {
         return AccountingLine::of_run(view);

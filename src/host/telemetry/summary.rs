@@ -7,7 +7,7 @@ use monolith_core::view::RunView;
 
 use super::{AccountingLine, AccountingStatus, AgentResult, LlmLine};
 
-/// What was asked of one model or one tool server, added up.
+/// The totals for one model or one tool server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     ok: u64,
@@ -23,14 +23,14 @@ struct Sum {
 }
 
 impl AgentResult {
-    /// Whether a part of the tokens has no known price.
+    /// Returns true if a part of the tokens has no known price.
     pub fn is_partly_unpriced(&self) -> bool {
         let mut lines = self.accounting.iter();
         lines.any(|line| matches!(line, AccountingLine::Llm(line) if line.is_unpriced()))
     }
 
-    /// How the run ended and what it used, for people: the line with the exit tag, then the FIN lines of 001 §1, also of a
-    /// run that failed. Words of models and tools stand in it as they are.
+    /// Returns the end and the usage of the run, for people: the line with the exit tag, then the FIN lines of 001 §1, also for
+    /// a failed run. Words of models and tools appear unchanged.
     #[must_use]
     pub fn summary(&self) -> Vec<String> {
         let end = match (&self.outcome, &self.error) {
@@ -100,7 +100,7 @@ impl AgentResult {
 }
 
 impl LlmLine {
-    /// Whether it used tokens that neither the provider nor the contract gives a price.
+    /// Returns true if it used tokens that neither the provider nor the contract gives a price.
     fn is_unpriced(&self) -> bool {
         self.cost_micro_usd.is_none() && self.tokens.total_tokens > 0
     }
@@ -116,7 +116,7 @@ impl Sum {
     }
 }
 
-/// What was spent, as far as that is known; `unpriced` if the price of some of it is not.
+/// Returns the cost, as far as known; `unpriced` if the price of some of it is not.
 pub fn cost(unpriced: bool, micro_usd: u64) -> String {
     match (unpriced, micro_usd) {
         (false, micro_usd) => dollars(micro_usd),
@@ -130,10 +130,10 @@ fn dollars(micro: u64) -> String {
     format!("{}.{:06} USD", micro / 1_000_000, micro % 1_000_000)
 }
 
-/// How many calls are named.
+/// Maximum number of calls named.
 const MOST_NAMED: usize = 3;
 
-/// Which results the model did not see, and what helps; `None` if it saw all.
+/// Names the results that the model did not see, and a remedy; `None` if it saw all.
 #[must_use]
 pub fn unseen_results(view: &RunView) -> Option<String> {
     let calls = view.calls().iter().filter(|(_, call)| {

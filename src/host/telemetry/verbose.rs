@@ -1,4 +1,4 @@
-//! What a run sends and gets back, one line each, in the form of 001 §1. Words of models and tools stand in it as they are.
+//! The requests and answers of a run, one line each, in the form of 001 §1. Words of models and tools appear unchanged.
 
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ fn result(view: &RunView, number: CallSeq) -> Option<String> {
     Some(format!("{mark} ← {place} tool {name}: {what}, {took} ms"))
 }
 
-/// `[turn.0]` of an attempt; a request beside it belongs to its call.
+/// Returns `[turn.0]` for an attempt; any other request belongs to its call.
 fn place_of_request(view: &RunView, request: &Request) -> String {
     let call = match request.purpose {
         RequestPurpose::Summary(call) | RequestPurpose::Sampling(call) => place_of_call(view, call),

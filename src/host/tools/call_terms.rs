@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::RunFiles;
 
-/// What a call is made under, beside its order.
+/// The context of a call, without its arguments.
 #[derive(Clone, Copy)]
 pub(crate) struct CallTerms<'a> {
     /// Takes what does not go into the envelope.
@@ -24,7 +24,8 @@ pub(crate) struct CallTerms<'a> {
     pub exchanges: &'a Arc<ExchangeLog>,
     /// `<run_id>:<call seq>`; sent to MCP servers in `_meta`.
     pub idempotency_key: &'a str,
-    /// What the run knows of the files of its workspace, and where it keeps what they held before the call changed them; `None` if nothing is kept.
+    /// The run's record of its workspace files, and the keeper of their content before the call changed them; `None` if nothing
+    /// is kept.
     pub files: Option<&'a Arc<RunFiles>>,
     /// Bytes of text that the envelope may hold; the rest goes to `blobs`.
     pub output_limit_bytes: u64,
@@ -51,16 +52,16 @@ impl CallTerms<'_> {
 /// The most exchanges of one call.
 const MOST: usize = 100;
 
-/// What a call waits with.
+/// The input that a call waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AwaitedInput {
     /// A question to a person.
     Person(ObjectText),
-    /// What its server wants a model to be asked.
+    /// A prompt from its server for a model.
     Model(ModelPrompt),
 }
 
-/// What a server wants a model to be asked.
+/// A prompt from a server for a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelPrompt {
     /// The most tokens of the answer.
@@ -70,7 +71,7 @@ pub(crate) struct ModelPrompt {
 }
 
 impl AwaitedInput {
-    /// How a call that waits with it stands, to be gone on with from `resume`.
+    /// Returns the outcome of a call that waits for this input and resumes from `resume`.
     pub(crate) fn outcome(self, resume: Option<String>, blobs: &dyn BlobSink) -> ToolOutcome {
         match self {
             Self::Person(question) => {
@@ -88,14 +89,14 @@ impl AwaitedInput {
     }
 }
 
-/// What a call waits with, and where the answer goes: what was entered or said, or nothing where it was refused.
+/// The input that a call waits for, and the sender for the answer: the input or the words, or `None` after a refusal.
 pub(crate) type WaitingCall = (AwaitedInput, oneshot::Sender<Option<ObjectText>>);
 
-/// What a server asks for during one call, and what it gets.
+/// The questions of a server during one call, and their answers.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeLog {
     exchanges: Mutex<Vec<InputExchange>>,
-    /// Where questions go; `None` if there is no one to ask.
+    /// The channel for questions; `None` if nobody can answer.
     questions: Option<mpsc::Sender<WaitingCall>>,
     /// Held while a person is asked: one question at a time.
     turn: tokio::sync::Mutex<()>,
@@ -118,7 +119,7 @@ impl ExchangeLog {
         self.exchanges().push(exchange.bounded());
     }
 
-    /// Whether a call has asked as often as it may.
+    /// True if the call has used up its questions.
     pub(super) fn is_full(&self) -> bool {
         self.exchanges().len() >= MOST
     }
@@ -133,7 +134,7 @@ impl ExchangeLog {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(moment);
     }
 
-    /// What a person enters, or a model writes, while the call waits; `None` if that is refused, or does not come in time.
+    /// Asks a person or a model while the call waits. Returns `None` if the answer is refused or does not come in time.
     pub(super) async fn ask(&self, question: AwaitedInput) -> Option<ObjectText> {
         let until = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = async {
@@ -153,7 +154,7 @@ impl ExchangeLog {
     }
 }
 
-/// Where bytes go that are kept by hash: whole results, images, answers that do not decode.
+/// A sink for bytes kept by hash: whole results, images, answers that do not decode.
 pub(crate) trait BlobSink: Send + Sync {
     /// Takes `bytes` into keeping and returns their BLAKE3 digest.
     ///

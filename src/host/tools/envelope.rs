@@ -21,7 +21,7 @@ const MIME_TYPE_BYTES: usize = 255;
 /// The response of a tool, before it is cut to the output budget.
 #[derive(Debug, Default)]
 pub(super) struct ToolResponse {
-    /// What it did to files of the workspace.
+    /// The call's changes to workspace files.
     changes: FileChanges,
     failure: Option<Failure>,
     parts: Vec<Part>,
@@ -30,7 +30,7 @@ pub(super) struct ToolResponse {
 #[derive(Debug)]
 struct Failure {
     code: String,
-    /// None if the tool's words are its content.
+    /// `None` if the tool's own words are its content.
     message: Option<String>,
 }
 
@@ -173,7 +173,7 @@ impl ToolResponse {
     }
 }
 
-/// What the call of an agent came to.
+/// The outcome of an agent call.
 pub struct Delegated {
     /// The code of its failure, where it failed.
     pub failed: Option<String>,
@@ -260,14 +260,14 @@ fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
         .filter(|part| matches!(part, Part::Resource { .. }));
     let closed = Part::Text(vec![scrub.owned_text(text)]);
     let closed: Vec<Part> = [closed].into_iter().chain(resources).collect();
-    // The text that was closed up stands beside other bytes than before.
+    // The redacted text is now next to other bytes than before.
     if spreads_over_bytes(&closed, scrub) {
         return marker;
     }
     closed
 }
 
-/// Whether a known secret lies over bytes and what is beside them.
+/// True if a known secret spans bytes and their neighbours.
 fn spreads_over_bytes(parts: &[Part], scrub: &dyn Scrubber) -> bool {
     let has_bytes = parts
         .iter()
@@ -279,7 +279,7 @@ fn spreads_over_bytes(parts: &[Part], scrub: &dyn Scrubber) -> bool {
             .any(|order| scrub.knows(&joined(parts, scrub, *order)))
 }
 
-/// Where a media type stands beside its bytes, for a look over all of them.
+/// The position of a media type relative to its bytes, for a search over all parts.
 #[derive(Clone, Copy)]
 enum TypeOrder {
     Absent,

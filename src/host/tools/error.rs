@@ -1,4 +1,4 @@
-//! Why a tool server did not come up or list its tools. Faults of calls are outcomes.
+//! Errors from starting a tool server or listing its tools. Call failures are outcomes.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use monolith_core::message::{Scrubber, char_prefix};
 /// Bytes of a fault's detail that are recorded.
 const DETAIL_BYTES: usize = 2_048;
 
-/// Why a tool server did not come up, or could not be asked again.
+/// An error from starting a tool server, or from querying it again.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolServerError {
     /// The author: no such program in `PATH` or at that path.
@@ -39,9 +39,9 @@ pub enum ToolServerError {
     Exited {
         /// Clauses that grant the paths which its sandbox does not show.
         grants: String,
-        /// How it ended, as far as that is known.
+        /// Its exit status, as far as it is known.
         status: String,
-        /// What it wrote that is no message, as clauses that go on after the reason.
+        /// Its output other than messages, as clauses that follow the reason.
         output: String,
     },
     /// The operator: the sandbox that the server is to run in cannot be set up for it.
@@ -59,25 +59,25 @@ pub enum ToolServerError {
         grants: String,
         /// The longest that is waited, whatever the contract allows.
         longest_ms: u64,
-        /// What it wrote that is no message, as clauses that go on after the reason.
+        /// Its output other than messages, as clauses that follow the reason.
         output: String,
-        /// What was asked of it.
+        /// The request it got.
         step: &'static str,
-        /// How long was waited.
+        /// The time waited.
         timeout_ms: u64,
     },
     /// The operator: nothing that speaks to us is at its address.
     #[error("initialise: {address}: {reason}")]
     Unreached {
-        /// Where, without what may be secret.
+        /// Its address, without secret parts.
         address: String,
-        /// What came back in place of a connection.
+        /// The response or failure instead of a connection.
         reason: &'static str,
     },
     /// The operator: it wants authorization, and there is none that it takes.
     #[error("use the server: {reason}")]
     Unauthorized {
-        /// What is missing, and what to do.
+        /// The problem and its remedy.
         reason: String,
         /// Scopes that a login has to ask for; none if a login does not help.
         scopes: Option<Vec<String>>,
@@ -85,25 +85,25 @@ pub enum ToolServerError {
     /// The tool: what it answered is not the protocol.
     #[error("{step}: {reason}{output}")]
     Protocol {
-        /// What is wrong.
+        /// The problem.
         reason: String,
-        /// What it wrote that is no message, as clauses that go on after the reason.
+        /// Its output other than messages, as clauses that follow the reason.
         output: String,
-        /// What was asked of it.
+        /// The request it got.
         step: &'static str,
     },
     /// The tool: it offers more than is read.
     #[error("list its tools: more than {limit} {what}")]
     TooMany {
-        /// How many are read.
+        /// The maximum number.
         limit: usize,
-        /// What there are too many of: tools or pages.
+        /// The items that exceed the limit: tools or pages.
         what: &'static str,
     },
     /// The author: an address or a header that cannot be used.
     #[error("connect to {url:?}: {reason}")]
     Address {
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
         /// The address as given.
         url: String,
@@ -111,21 +111,21 @@ pub enum ToolServerError {
     /// The author: a web service stands where no tool may reach it, or it was not found.
     #[error("reach {place}: {reason}")]
     Forbidden {
-        /// Where the file defines it.
+        /// Its place in the file.
         place: String,
-        /// Why, and which key allows it.
+        /// The reason, and the key that allows it.
         reason: String,
     },
     /// The author of a description, or the network: a web service has no tools.
     #[error("take over the operations of a web service: {reason}")]
     Description {
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         reason: String,
     },
     /// The author: no built-in tool has that name.
     #[error("find the built-in tool {name:?}; there are {known}")]
     UnknownBuiltin {
-        /// Those there are.
+        /// The known names.
         known: String,
         /// The name as given.
         name: String,
@@ -137,7 +137,7 @@ pub enum ToolServerError {
     Sandbox {
         /// The part.
         part: String,
-        /// Why it is not to be had.
+        /// The reason why it is missing.
         reason: String,
     },
     /// The operator: the workspace cannot be resolved.

@@ -155,12 +155,12 @@ impl HostTool {
 pub(crate) struct HostTools(BTreeMap<String, HostTool>);
 
 impl HostTools {
-    /// Adds a tool, in the place of one of its name.
+    /// Adds a tool; replaces one of the same name.
     pub(crate) fn insert(&mut self, tool: HostTool) {
         self.0.insert(tool.name.clone(), tool);
     }
 
-    /// Those of these names.
+    /// Returns the named tools.
     ///
     /// # Errors
     /// The first name that no tool has.
@@ -182,7 +182,7 @@ impl HostTools {
         names.join(", ")
     }
 
-    /// What they offer.
+    /// Describes the tools.
     pub(super) fn described(&self) -> Vec<Described> {
         self.0.values().map(HostTool::described).collect()
     }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// How long a connection may take to come about.
+/// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// What monolith calls itself.
+/// The user agent of monolith.
 const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 
 /// As for inferences: where bytes go is decided by the contract alone, and a request is sent once. No redirect is followed and no proxy

@@ -11,10 +11,10 @@ use super::oauth::{Authorization, Challenge, ClientTerms, Login, LoginTerms, OAu
 use monolith_core::contract::{McpTerms, Remote};
 use monolith_core::message::Scrubber;
 
-/// How long a server has to say what it asks for.
+/// Time limit for a server to say what it needs.
 const LOOK_MS: u64 = 60_000;
 
-/// Why no login began.
+/// An error that prevents a login.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginFault {
     /// The server did not say whether it wants one.

@@ -17,7 +17,7 @@ const INTERNAL_PREFIX: &str = "agent__";
 /// The origin that pins carry for built-in tools.
 pub(super) const BUILTIN: &str = "builtin";
 
-/// What a server offers: the tools that can be used, and why the others cannot.
+/// The tools that a server offers: the usable ones, and why the others cannot be used.
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     /// Usable tools, in the server's order.

@@ -16,10 +16,10 @@ use super::running::{Alive, RunningServer};
 use super::{ServerSpec, ToolServerError};
 use monolith_core::message::Scrubber;
 
-/// Where tool servers are started, and what takes secrets out of their texts.
+/// The pool that starts tool servers, and the scrubber for their texts.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerHost {
-    /// Whether they are for a run below another one, which has places and waits for this run.
+    /// True if they are for a child run, whose parent run has places and waits for it.
     pub is_below: bool,
     pub(crate) pool: ServerPool,
     pub scrub: Arc<dyn Scrubber>,
@@ -31,11 +31,12 @@ pub(crate) struct ServerPool(Arc<Servers>);
 
 #[derive(Debug)]
 struct Servers {
-    /// What is kept up beside its users.
+    /// The servers that stay up without users.
     kept: Mutex<KeptUp>,
-    /// Those who want servers started take their places one after the other: two that had some each would wait for each other.
+    /// Runs that want servers started take their places one after the other: two runs with some places each would wait for each
+    /// other.
     admission: tokio::sync::Mutex<()>,
-    /// How many may be up at once.
+    /// Maximum number of servers up at once.
     most: usize,
     places: Arc<Semaphore>,
     starts: Mutex<HashMap<Key, Arc<Start>>>,
@@ -52,7 +53,7 @@ impl Default for ServerPool {
 pub(super) struct Key {
     /// Pins and exposed names are made of it.
     pub(super) name: String,
-    /// What takes secrets out of its texts, by its address: a run's secrets must not be left in for another one.
+    /// The address of the scrubber for its texts: the scrubber of another run would leave this run's secrets in.
     pub(super) scrub: usize,
     pub(super) spec: ServerSpec,
     pub(super) workspace: PathBuf,
@@ -101,9 +102,9 @@ impl Drop for ServerKeeper {
 /// The servers that a run shares, as they are found.
 #[derive(Default)]
 struct Found {
-    /// Those that have to be started.
+    /// The servers to start.
     missing: Vec<Key>,
-    /// Those that are up.
+    /// The servers that are up.
     up: Vec<Arc<RunningServer>>,
 }
 
@@ -112,7 +113,7 @@ pub(super) struct Admission {
     /// The places of those that it has for itself.
     pub(super) own: Option<OwnedSemaphorePermit>,
     places: Vec<(Key, OwnedSemaphorePermit)>,
-    /// What was up when the right was given stays up until the run uses it.
+    /// Servers that were up when the run got the right stay up until the run uses it.
     _up: Vec<Arc<RunningServer>>,
 }
 
@@ -125,7 +126,7 @@ struct Start {
     started: OnceCell<Result<Weak<RunningServer>, FailedStart>>,
 }
 
-/// Why there is no server, for those who had no more time for it than the one who started it.
+/// The error of a start, for runs that had no more time for it than the run that started it.
 #[derive(Debug)]
 struct FailedStart {
     fault: Arc<ToolServerError>,
@@ -133,7 +134,7 @@ struct FailedStart {
 }
 
 impl Found {
-    /// The right of a run that has been given these places, `own` of which are for servers of its own.
+    /// Returns the right of a run that holds these places, `own` of which are for servers that only it uses.
     fn with(self, places: Option<OwnedSemaphorePermit>, own: usize) -> Admission {
         let mut rest = places;
         // A run that wants more than all has fewer places than servers.
@@ -164,7 +165,7 @@ impl Admission {
 }
 
 impl ServerHost {
-    /// A pool of its own.
+    /// Creates a host with a new pool.
     #[cfg(test)]
     pub(super) fn alone(scrub: Arc<dyn Scrubber>) -> Self {
         let pool = ServerPool::default();
@@ -241,7 +242,7 @@ impl ServerPool {
         found.with(places.ok(), own)
     }
 
-    /// Which of these servers are up, and which have to be started.
+    /// Sorts these servers into those that are up and those to start.
     fn found(&self, shared: &[Key]) -> Found {
         let starts = self.starts();
         let mut found = Found::default();

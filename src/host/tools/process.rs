@@ -66,7 +66,7 @@ const SIGTERM: i32 = 15;
 #[cfg(unix)]
 const LAST_WORDS: usize = 65_536;
 
-/// What is started.
+/// The program to start.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tools) struct Program<'a> {
     pub(in crate::tools) args: &'a [String],
@@ -74,7 +74,7 @@ pub(in crate::tools) struct Program<'a> {
     pub(in crate::tools) command: &'a str,
     pub(in crate::tools) env: &'a BTreeMap<String, String>,
     pub(in crate::tools) folder: &'a Path,
-    /// What confines the child; only a supervisor can set that up.
+    /// The confinement of the child; only a supervisor can set it up.
     pub(in crate::tools) sandbox: Option<&'a SandboxProfile>,
     /// This program, where it is to supervise the child.
     pub(in crate::tools) supervisor: Option<&'a Path>,
@@ -84,7 +84,7 @@ pub(in crate::tools) struct Program<'a> {
 /// A running child and everything in its process group. Dropping it kills the group; where the child has a supervisor,
 /// everything that it has started.
 ///
-/// Without a supervisor a descendant that makes a session of its own leaves the group and is not reached.
+/// Without a supervisor, a descendant that starts a new session leaves the group and is not reached.
 #[derive(Debug)]
 pub(in crate::tools) struct Process {
     child: Box<dyn ChildWrapper>,
@@ -101,7 +101,7 @@ pub(in crate::tools) struct Streams {
     pub(in crate::tools) stdout: ChildStdout,
 }
 
-/// Whether a child has read anything of what was written to its input: a look at the pipe that outlives both ends.
+/// A look at a child's input pipe that outlives both ends: it tells if the child has read anything.
 #[derive(Debug)]
 pub(in crate::tools) struct InputWatch {
     #[cfg(unix)]
@@ -128,7 +128,7 @@ impl InputWatch {
         (WatchedInput { stdin, written }, watch)
     }
 
-    /// Whether all of it lies there unread. Where the system does not say, it is read.
+    /// True if the child has read none of it. Where the system does not say, it counts as read.
     #[cfg(unix)]
     pub(in crate::tools) fn is_unread(&self) -> bool {
         let written = self.written.load(Ordering::Relaxed);
@@ -178,7 +178,7 @@ impl Program<'_> {
         }
     }
 
-    /// What the system is to look up.
+    /// Returns the path for the system to look up.
     fn path(&self) -> PathBuf {
         let path = Path::new(self.command);
         if path.components().count() > 1 && path.is_relative() {
@@ -322,7 +322,7 @@ impl Process {
         Ok((process, streams))
     }
 
-    /// How it ended, where it ends within `timeouts`.
+    /// Returns its exit status, if it ends within `timeouts`.
     pub(in crate::tools) async fn ended(&mut self, timeouts: Duration) -> Option<ExitStatus> {
         let wait = tokio::time::timeout(timeouts, self.child.wait()).await;
         wait.ok().and_then(Result::ok)
@@ -401,7 +401,7 @@ impl Process {
     }
 }
 
-/// The end of a child, for whoever waits for it without the child's owner.
+/// The end of a child, for a waiter that does not own the child.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Gone {
     #[cfg(target_os = "linux")]

@@ -22,16 +22,16 @@ use monolith_core::message::{ToolOutcome, ToolServerStatement};
 /// Receives the name of each server that has come up or failed: it need not be waited for any longer.
 pub(crate) type ServerWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
 
-/// What bring-up gives: running servers, what they offer, and what did not come up.
+/// The result of bring-up: running servers, their offers, and the failures.
 #[derive(Debug)]
 pub(crate) struct BringUp {
     /// For the manifest: one for each server of the input, in any case.
     pub capabilities: BTreeMap<String, ServerCapability>,
     /// Servers that did not come up, and tools of the others that cannot be used; sorted by server.
     pub faults: Vec<BringUpFault>,
-    /// What was brought up. Dropping it kills the process group of every server that no other run uses.
+    /// The running servers. Dropping it kills the process group of every server that no other run uses.
     pub servers: ToolServers,
-    /// What the servers that came up and are not built in said of themselves; sorted by server.
+    /// The statements about themselves of servers that came up and are not built in; sorted by server.
     pub statements: Vec<ToolServerStatement>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct ToolServers {
     notes: Option<Arc<ServerWatch<'static>>>,
     /// The right to those of them that only this run uses.
     own: Option<OwnedSemaphorePermit>,
-    /// Where each exposed name may lead: two servers may have one for the same tool, and a contract takes at most one of them.
+    /// The routes of each exposed name: two servers may have one for the same tool, and a contract takes at most one of them.
     routes: BTreeMap<String, Vec<Route>>,
     watch: Option<Arc<CallWatch>>,
 }
@@ -208,7 +208,8 @@ impl ToolServers {
         self.hosts.get(&route.server)?.current().tool(&route.tool)
     }
 
-    /// Where an exposed name leads: to the tool that is the expected one, whose pin covers its server, else to the first of that name.
+    /// Returns the route of an exposed name: the tool with the expected pin, which covers its server, else the first of that
+    /// name.
     fn route(&self, exposed: &str) -> Option<&Route> {
         let routes = self.routes.get(exposed)?;
         let expected = self.expected.get(exposed).copied();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a start waits after the one before it failed, in seconds; the last one holds for all that follow.
+/// Delay of a start after the one before it failed, in seconds; the last value applies to all that follow.
 const DELAYS: [u64; 7] = [0, 1, 2, 5, 10, 30, 60];
 /// The starts that were tried in place of one server.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct Restarts {
 }
 
 impl Restarts {
-    /// How many failed.
+    /// Returns the number of failed starts.
     pub(super) const fn failed(&self) -> usize {
         self.failed
     }
@@ -28,7 +28,7 @@ impl Restarts {
         self.next = Some(now + delay);
     }
 
-    /// Whether the next one is not due yet.
+    /// True if the next start is not due yet.
     pub(super) fn is_waiting(&self, now: Instant) -> bool {
         self.next.is_some_and(|next| now < next)
     }

@@ -236,7 +236,7 @@ impl RunningServer {
         }
     }
 
-    /// What it offers now.
+    /// Returns the tools that it offers now.
     ///
     /// # Errors
     /// Where it reported a change, and does not list its tools again.
@@ -252,7 +252,7 @@ impl RunningServer {
         }
     }
 
-    /// What it said of itself, under that name in the contract.
+    /// Returns its statement about itself, under that name in the contract.
     pub(super) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
         match self {
             Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => None,
@@ -260,7 +260,7 @@ impl RunningServer {
         }
     }
 
-    /// Whether a call may be sent to it without another look: it is up, and its last response came in time.
+    /// True if a call may be sent without another check: it is up, and its last response came in time.
     pub(super) fn is_sound(&self) -> bool {
         match self {
             Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => true,
@@ -283,7 +283,7 @@ impl RunningServer {
         }
     }
 
-    /// Whether no call can reach it any more.
+    /// True if no call can reach it any more.
     pub(super) fn is_closed(&self) -> bool {
         match self {
             Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => false,
@@ -291,7 +291,7 @@ impl RunningServer {
         }
     }
 
-    /// Whether it answers: it is asked where a response was overdue.
+    /// True if it answers; probes it if a response was overdue.
     pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
         match self {
             Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => true,
@@ -382,7 +382,7 @@ impl RunningServer {
     }
 }
 
-/// Why a web service gives no tools.
+/// Returns the error of a web service that gives no tools.
 fn unusable(name: &str, kind: ServerKind, fault: &WebFault) -> ToolServerError {
     let reason = fault.to_string();
     match fault {

@@ -1,4 +1,4 @@
-//! How a tool server is reached, with resolved values. Does not start it.
+//! The specification of a tool server, with resolved values. Does not start it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,41 +17,41 @@ use super::{
     ClientTerms, HostTools, SandboxProfile, StartFiles, TokenKeeper, ToolServerError, Withheld,
 };
 
-/// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
+/// The specification of one tool server, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum ServerSpec {
     /// Tools inside monolith; its server name is `builtin`.
     Builtin {
-        /// Where `http_get` may ask.
+        /// The terms of `http_get`.
         http_get: Option<HttpGetTerms>,
-        /// Which of them, such as `read_file`.
+        /// The tools, such as `read_file`.
         names: Vec<String>,
-        /// How commands are run, where `shell` is one of them.
+        /// The settings for commands, if `shell` is one of them.
         shell: Option<ShellSpec>,
-        /// What none of them reads.
+        /// The files that none of them reads.
         withheld: Withheld,
     },
     /// Closures of the program that embeds monolith; its server name is `host`.
     Host {
-        /// Those that the contract takes.
+        /// The tools that the contract takes.
         tools: HostTools,
     },
     /// The operations of a web service.
     Openapi {
-        /// Where the path of a description begins that is a file.
+        /// The base folder for the path of a description that is a file.
         folder: PathBuf,
         /// Sent with every request to the service.
         headers: BTreeMap<String, String>,
-        /// What is taken, and from which description.
+        /// The operations to take, and their description.
         terms: Box<OpenapiTerms>,
     },
     /// A tool that is one request to a web service.
     Rest {
         /// Sent with the request.
         headers: BTreeMap<String, String>,
-        /// What bounds the request.
+        /// The limits of the request.
         limits: WebLimits,
-        /// What is asked.
+        /// The request template.
         tool: Box<RestTool>,
     },
     /// A child process that speaks MCP over its standard streams.
@@ -66,11 +66,11 @@ pub(crate) enum ServerSpec {
         files: StartFiles,
         /// The folder that a relative path of the program begins in, absolute.
         folder: PathBuf,
-        /// What confines it; its workspace is added when it is started.
+        /// The confinement; its workspace is added at the start.
         sandbox: Option<SandboxProfile>,
-        /// Whether other runs of this process use it, too.
+        /// True if other runs of this process share it.
         shared: bool,
-        /// What it is granted, and what is wanted of it.
+        /// The permissions of the server and the requirements on it.
         terms: McpTerms,
         /// This program, which starts the server and ends whatever it has started; none if the host is no monolith.
         supervisor: Option<PathBuf>,
@@ -81,13 +81,13 @@ pub(crate) enum ServerSpec {
         client: ClientTerms,
         /// Sent with every request.
         headers: BTreeMap<String, String>,
-        /// Where tokens for it are kept, where there is such a place.
+        /// The store for its tokens, if there is one.
         keeper: Option<TokenKeeper>,
-        /// What is spoken there.
+        /// The protocol at the address.
         remote: Remote,
-        /// Whether other runs of this process use it, too.
+        /// True if other runs of this process share it.
         shared: bool,
-        /// What it is granted, and what is wanted of it.
+        /// The permissions of the server and the requirements on it.
         terms: McpTerms,
         /// Its address.
         url: String,
@@ -95,7 +95,7 @@ pub(crate) enum ServerSpec {
 }
 
 impl ServerSpec {
-    /// How the contract names this way of being reached.
+    /// Returns the contract's name for this kind of server.
     #[must_use]
     pub(crate) const fn kind(&self) -> ServerKind {
         match self {
@@ -108,7 +108,7 @@ impl ServerSpec {
         }
     }
 
-    /// Where tokens for it come from. None for what is no address of the web, and where its author sends credentials of his own.
+    /// Returns the source of its tokens. `None` if it is not at a web address, or if the author's headers have credentials.
     ///
     /// # Errors
     /// Where there is no client to get tokens with.
@@ -138,7 +138,7 @@ impl ServerSpec {
         Ok(Some(Arc::new(authorization)))
     }
 
-    /// Whether it is a process or a connection of its own, which takes open files.
+    /// True if it is a separate process or connection, which takes open files.
     pub(super) const fn is_outside(&self) -> bool {
         match self {
             Self::Builtin { .. } | Self::Host { .. } | Self::Openapi { .. } | Self::Rest { .. } => {
@@ -148,7 +148,7 @@ impl ServerSpec {
         }
     }
 
-    /// Whether runs that reach it in the same way share it.
+    /// True if runs that reach it in the same way share it.
     pub(super) fn is_shared(&self) -> bool {
         match self {
             Self::Builtin { .. } | Self::Host { .. } | Self::Openapi { .. } | Self::Rest { .. } => {
@@ -200,7 +200,7 @@ impl fmt::Debug for ServerSpec {
     }
 }
 
-/// How commands of the built-in shell are started.
+/// The settings for commands of the built-in shell.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ShellSpec {
     /// Added to the few inherited variables; wins over them.

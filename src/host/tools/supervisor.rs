@@ -39,11 +39,11 @@ mod linux {
     };
     use tokio::signal::unix::{SignalKind, signal};
 
-    /// How often the process that started this one is looked for.
+    /// Interval of checks for the process that started this one.
     const LOOK: Duration = Duration::from_millis(200);
-    /// How long is waited for processes that were killed, before those that took their place are.
+    /// Delay after killing processes, before killing those that took their place.
     const AGAIN: Duration = Duration::from_millis(2);
-    /// How often that is done at most.
+    /// Maximum number of those rounds.
     const ROUNDS: u32 = 2_500;
 
     pub(super) fn supervise(given: Vec<OsString>) -> Option<u8> {

@@ -1,11 +1,11 @@
-//! What is sent to tool servers and what comes back, for an operator who asks to see it (`--trace-mcp`). Secrets are out.
+//! The messages to and from tool servers, for an operator who asks to see them (`--trace-mcp`). Secrets are removed.
 
 use tracing::Level;
 
 /// The target of these diagnostics.
 pub const MCP_TRACE: &str = "monolith::trace::mcp";
 
-/// Whether someone asks to see it.
+/// True if someone asks to see the trace.
 pub(super) fn is_on() -> bool {
     tracing::enabled!(target: MCP_TRACE, Level::TRACE)
 }

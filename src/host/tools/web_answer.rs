@@ -1,4 +1,4 @@
-//! What an answer of the web holds: where it leads, and its text. Asks nothing.
+//! The content of a web response: the redirect target and its text. Sends nothing.
 
 use reqwest::header::{HeaderMap, HeaderName, LOCATION};
 use reqwest::{Response, StatusCode};
@@ -8,7 +8,7 @@ use monolith_core::message::char_prefix;
 /// The longest media type that a result quotes.
 const TYPE_BYTES: usize = 255;
 
-/// How the bytes of a text are read.
+/// The encoding of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Charset {
     /// Each byte is the character of that number.
@@ -32,7 +32,7 @@ pub(super) async fn body_of(
     Ok((body, true))
 }
 
-/// Why no answer came, without the address.
+/// Returns the reason why no answer came, without the address.
 pub(super) fn reason_of(fault: reqwest::Error) -> String {
     if fault.is_connect() {
         "no connection came about".to_owned()
@@ -43,7 +43,7 @@ pub(super) fn reason_of(fault: reqwest::Error) -> String {
     }
 }
 
-/// Where a redirect leads.
+/// Returns the target of a redirect.
 pub(super) fn target_of(response: &Response) -> Option<String> {
     let redirects = matches!(
         response.status(),
@@ -63,7 +63,7 @@ pub(super) fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     Some(char_prefix(value, TYPE_BYTES).to_owned())
 }
 
-/// How a document of that media type is read. Without one its bytes tell.
+/// Returns the charset for a document of that media type. Without one its bytes tell.
 ///
 /// # Errors
 /// Why it is not.

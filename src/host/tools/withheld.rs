@@ -27,7 +27,7 @@ pub struct Withheld {
     pub store: Option<PathBuf>,
     /// The links on the way to the store, by their resolved paths.
     pub(crate) store_links: Vec<PathBuf>,
-    /// What was found in those folders; one for all that share this value, however many runs there are.
+    /// The files found in those folders; one list for all that share this value, however many runs there are.
     #[cfg(unix)]
     known: Arc<KnownFolders>,
 }
@@ -47,7 +47,7 @@ impl Hash for Withheld {
     }
 }
 
-/// What identifies files and folders of [`Withheld`] at one moment.
+/// The ids of files and folders of [`Withheld`] at one moment.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(super) struct WithheldIds {
@@ -203,7 +203,7 @@ impl WithheldIds {
         self.uncounted.as_deref()
     }
 
-    /// Whether that folder lies in a withheld one, and in no open one below that.
+    /// True if that folder is in a withheld one, and in no open one below that.
     pub(super) fn holds_folder(&self, folder: &Path) -> bool {
         for above in folder.ancestors() {
             let Ok(found) = std::fs::metadata(above) else {

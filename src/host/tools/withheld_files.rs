@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 /// is read, because it may be one of them.
 pub(super) const MOST_FILES: usize = 16_384;
 
-/// How long a folder must have had the same times before a list of it is kept. A change within one tick of the file system's clock leaves the
-/// times as they are; a change after that does not. A tick is at most 10 ms where times have fractions of a second, and 2 s elsewhere.
+/// Minimum time for which a folder must keep the same times before its list is kept. A change within one tick of the file
+/// system's clock leaves the times as they are; a later change does not. A tick is at most 10 ms where times have fractions of
+/// a second, and 2 s elsewhere.
 const SETTLED: Duration = Duration::from_millis(100);
 const SETTLED_COARSE: Duration = Duration::from_secs(5);
 
@@ -30,7 +31,7 @@ pub(super) struct FolderFiles {
     pub(super) ids: HashSet<FileId>,
     /// Entries that are links: where they lead changes without the folder.
     pub(super) links: Vec<PathBuf>,
-    /// Whether a file of it may be missing here: there are more than [`MOST_FILES`], or not all of them could be looked at.
+    /// True if a file of it may be missing here: there are more than [`MOST_FILES`], or not all of them could be read.
     pub(super) lacks_files: bool,
 }
 
@@ -43,12 +44,12 @@ struct Known {
     files: Arc<FolderFiles>,
     /// When these times of the folder were first seen.
     first_seen: Instant,
-    /// Whether the list was begun so late that whatever it lacks has changed the times since.
+    /// True if the list was begun so late that any entry it lacks has since changed the times.
     is_settled: bool,
     times: Times,
 }
 
-/// What a folder changes with its entries: it is another folder, or has other times.
+/// The values that change with a folder's entries: it is another folder, or has other times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Times {
     changed: (i64, i64),
@@ -137,7 +138,7 @@ fn look(folder: &Path, files: &mut FolderFiles) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether what was looked for is no longer there, and not merely out of reach.
+/// True if the file no longer exists, and is not merely out of reach.
 fn is_gone(fault: &io::Error) -> bool {
     fault.kind() == io::ErrorKind::NotFound
 }

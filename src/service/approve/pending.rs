@@ -122,20 +122,18 @@ pub fn prepare(service: &Service, request: &AnswerRequest) -> Result<Prepared, S
         // It may have it already, though it is not recorded yet.
         Some(given) if is_driven(&reader, &run_id)? => {
             let why = format!(
-                "its call was {} before, and the process that drives the run is taking that answer",
+                "its call was already {}, and the process that drives the run is taking that answer",
                 verdict(given.approved)
             );
             return Err(refuse(&why, service.hint(&format!("show {run_id}"))));
         }
         Some(given) if !request.replace => {
             let why = format!(
-                "its call was {} before, and that answer has not been taken yet",
+                "its call was already {}, but the run has not taken that answer yet",
                 verdict(given.approved)
             );
             let resume = service.hint(&format!("resume {}", reader.goes_on_with(&run_id)?));
-            let help = format!(
-                "`{resume}` goes on with that answer; --replace puts this one in its place"
-            );
+            let help = format!("`{resume}` continues with that answer; --replace replaces it");
             return Err(refuse(&why, help));
         }
         Some(_) | None => {}
@@ -181,7 +179,7 @@ impl PendingAnswer {
         taken(service, &call, &run_id)?;
         if !left_for(&reader, &path, (&run_id, &call), (&answer, found.as_ref()))? {
             let help = service.hint(&format!("show {run_id}"));
-            let why = "somebody else answered meanwhile, or the run went on";
+            let why = "somebody else answered in the meantime, or the run continued";
             return Err(refused(&run_id, why, Some(help)));
         }
         let resume = to_resume(&reader, &run_id)?;
@@ -213,7 +211,7 @@ fn no_call(service: &Service, verb: &str, run_id: &RunId) -> ServiceError {
         Ok(match (below.first(), not_taken) {
             (Some((waiting, call)), _) => {
                 let why = format!(
-                    "none of its own calls waits for an approval; call {} of {} in run {waiting}, which is below it, does",
+                    "none of its own calls waits for an approval; call {} of {} in child run {waiting} does",
                     call.order.call.0,
                     line(&call.order.invocation.name)
                 );
@@ -318,8 +316,8 @@ fn left_for(
 fn is_another(meant: &str, order: &CallOrder) -> Option<&'static str> {
     let hash = order.arguments_hash.to_string();
     if meant.len() < LEAST_DIGITS {
-        return Some("--arguments takes 8 digits of the hash at least");
+        return Some("--arguments needs at least 8 digits of the hash");
     }
     let same = hash.starts_with(&meant.to_ascii_lowercase());
-    (!same).then_some("the arguments of the call that waits have another hash")
+    (!same).then_some("the arguments of the waiting call have another hash")
 }

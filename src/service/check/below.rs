@@ -1,4 +1,4 @@
-//! What is wrong with the agents that may be called, and with those that they may call: each is judged as its run would be, under the
+//! The problems of agents that may be called, and of those that they may call: each is judged as its run would be, under the
 //! contract that calls it. Calls none.
 
 use std::collections::BTreeSet;
@@ -14,19 +14,19 @@ use monolith_core::contract::{ContractSpec, DelegationGrant, Delegator, Executio
 use monolith_core::kernel::CheckName;
 use monolith_host::driver::{DriverError, Reach, ServersToStart, unset_by_itself, unset_keys};
 
-/// How many files of agents are judged.
+/// Maximum number of agent files that are checked.
 const MOST_BELOW: usize = 256;
 
-/// What is wrong beside the contract of a file.
+/// The problems that are not in the contract of a file.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     /// Failed checks of agents.
     pub(super) checks: Vec<CheckedBelow>,
-    /// What was found already, in words: an agent that has it from its caller has the same fault.
+    /// The known faults, in words: an agent that inherits one from its caller has the same fault.
     known: BTreeSet<String>,
-    /// What did not come up of the servers of agents, and what is wrong with their tools.
+    /// The servers of agents that did not come up, and the problems of their tools.
     pub(super) notes: Vec<FaultBelow>,
-    /// Whether a run is judged, which needs its keys.
+    /// True if a run is checked, which needs its keys.
     of_a_run: bool,
     seen: BTreeSet<PathBuf>,
     /// Errors that keep a run from beginning.
@@ -34,7 +34,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Nothing but those faults of a run.
+    /// Starts with only these errors of a run.
     pub(super) fn of_a_run(unmet: Vec<ServiceError>) -> Self {
         Self {
             of_a_run: true,

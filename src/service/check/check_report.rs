@@ -1,4 +1,4 @@
-//! What `contract check` found, as its JSON document.
+//! The results of `contract check`, as its JSON document.
 
 use std::collections::BTreeMap;
 
@@ -18,34 +18,34 @@ use monolith_core::kernel::{BringUpFault, Check, CheckName};
 use monolith_core::message::Digest;
 use monolith_host::driver::{Preview, Reach};
 
-/// What `monolith contract check --json` prints.
+/// The output of `monolith contract check --json`.
 #[derive(Debug, Serialize)]
 pub struct CheckReport {
-    /// Whether a run would pass every check that can be made without a model, and each was made.
+    /// True if a run would pass every check that needs no model, and each was made.
     pub(crate) ok: bool,
     /// The exit code of the command.
     pub exit_code: u8,
     /// The contract; `None` if the file gives none.
     contract_id: Option<String>,
     contract_hash: Option<Digest>,
-    /// The checks of PRECHECK but for the last, in their order; empty if there is no contract.
+    /// All checks of PRECHECK except the last, in their order; empty if there is no contract.
     pub checks: Vec<Checked>,
     /// Checks that the runs of agents which may be called would fail.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks_below: Vec<CheckedBelow>,
-    /// What is wrong with the file, in its order.
+    /// The errors of the file, in its order.
     errors: Vec<Wrong>,
-    /// What a run reaches: commands, hosts, variables, folders; `None` if there is no contract.
+    /// The reach of a run: commands, hosts, variables, folders; `None` if there is no contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     reaches: Option<Reach>,
-    /// What each agent reaches that may be called, and each that those may call.
+    /// The reach of each agent that may be called, and of each that those may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents_below: Vec<ReachedBelow>,
-    /// Which file each value is from that the contract's own does not hold.
+    /// The source file of each value that the contract's file does not hold.
     origins: BTreeMap<String, String>,
     /// Tool servers that were not started, whose pins the contract lacks.
     not_started: Vec<String>,
-    /// What did not come up of the servers that were started, and what they offer otherwise than pinned.
+    /// The started servers that did not come up, and offers that differ from their pins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     server_faults: Vec<BringUpFault>,
     /// The same of the agents that may be called.
@@ -55,7 +55,7 @@ pub struct CheckReport {
     pub unsent: Vec<Unsent>,
     /// Places of secrets that are too short or too plain to be taken out.
     unmatched: Vec<String>,
-    /// What a contract may say and is hardly meant.
+    /// Statements that a contract may make but that are hardly intended.
     pub warnings: Vec<String>,
 }
 
@@ -87,19 +87,19 @@ pub struct CheckedBelow {
     pub detail: String,
     /// The agent's file, as messages call it.
     pub file: String,
-    /// Where the files have what it is about.
+    /// The places in the files that it is about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<String>,
 }
 
-/// What did not come up of an agent's servers, or what is wrong with the tools of one.
+/// A server of an agent that did not come up, or a problem with one's tools.
 #[derive(Debug, Serialize)]
 pub struct FaultBelow {
     /// Details in words.
     pub detail: String,
     /// The agent's file, as messages call it.
     pub file: String,
-    /// Whether the server came up.
+    /// True if the server came up.
     #[serde(skip)]
     pub is_up: bool,
     /// Name of the tool server.
@@ -221,7 +221,7 @@ impl CheckReport {
 }
 
 impl Wrong {
-    /// What a fault is made of.
+    /// Returns the broken rules of an error.
     fn all(fault: &ServiceError) -> Vec<Self> {
         match fault {
             ServiceError::Spec(faults) | ServiceError::Located(_, faults) => {
@@ -264,7 +264,7 @@ impl Wrong {
     }
 }
 
-/// Whether a check fails for a context window that is not known, and for nothing else: that is a fault of its own.
+/// True if a check fails only because a context window is not known: that is a separate error.
 pub(super) fn awaits_window(preview: &Preview, check: &Check) -> bool {
     let is_window = |fault: &TermFault| {
         let path = fault.path.as_deref();
@@ -279,7 +279,7 @@ pub(super) fn awaits_window(preview: &Preview, check: &Check) -> bool {
         }
 }
 
-/// Why a check cannot be made, where it cannot: what it judges is known only of servers that are started.
+/// Returns the reason why a check cannot be made, if any: it judges facts that only started servers reveal.
 pub(super) fn not_known(preview: &Preview, check: &Check) -> Option<&'static str> {
     if awaits_window(preview, check) {
         return Some("a context window is not known (see the error)");
@@ -306,13 +306,13 @@ pub fn down(preview: &Preview) -> Vec<&BringUpFault> {
     faults.filter(|fault| !is_up(preview, fault)).collect()
 }
 
-/// Whether the server of a fault came up.
+/// True if the server of a fault came up.
 pub fn is_up(preview: &Preview, fault: &BringUpFault) -> bool {
     let server = preview.contract.servers.get(&fault.server);
     server.is_some_and(|server| server.available)
 }
 
-/// What did not come up of the servers that were started, where others were not.
+/// Returns the faults of started servers that did not come up, if others were not started.
 pub(super) fn down_detail(preview: &Preview, check: &Check) -> Option<String> {
     let down = down(preview);
     if check.name != CheckName::Tools || preview.not_started.is_empty() || down.is_empty() {
@@ -324,7 +324,7 @@ pub(super) fn down_detail(preview: &Preview, check: &Check) -> Option<String> {
     Some(faults.collect::<Vec<_>>().join("; "))
 }
 
-/// What a target cannot send of what the author wrote. Defaults do not count.
+/// Returns the author's settings that a target cannot send. Defaults do not count.
 fn unsent(preview: &Preview) -> Vec<Unsent> {
     let contract = &preview.contract;
     let each = (0..contract.targets.len()).map(|target| Unsent {
@@ -362,7 +362,7 @@ pub const fn code_of(check: CheckName) -> Exit {
     }
 }
 
-/// What a passed check means.
+/// Returns the meaning of a passed check.
 const fn title_of(check: CheckName) -> &'static str {
     match check {
         CheckName::Structure => "numbers and names make sense together",

@@ -47,7 +47,7 @@ pub struct ContractCheck {
 pub struct CheckRefused {
     /// The error.
     pub fault: ServiceError,
-    /// Errors beside it.
+    /// Further errors.
     pub others: Vec<ServiceError>,
 }
 

@@ -11,12 +11,12 @@ use monolith_core::kernel::{
 use monolith_core::message::RunId;
 use monolith_host::driver::Preview;
 
-/// What the beginning of a run comes to, as the machine itself decides it. No model is asked.
+/// The result of a run's beginning, as the machine itself decides it. No model is asked.
 #[derive(Default)]
 pub(super) struct DryPrecheck {
-    /// The checks of PRECHECK but for the last, whether a model answers.
+    /// All checks of PRECHECK except the last, which asks if a model answers.
     pub(super) checks: Vec<Check>,
-    /// Why no model would be asked although every check holds; `None` if one would be.
+    /// The reason why no model would be asked although every check holds; `None` if one would be.
     pub(super) over_budget: Option<String>,
 }
 

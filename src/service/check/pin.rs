@@ -1,4 +1,4 @@
-//! The offers of a contract's tool servers, written into its file and beside it. Begins no run.
+//! The offers of a contract's tool servers, written into its file and next to it. Begins no run.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -21,7 +21,7 @@ use monolith_core::contract::{
 
 /// The folder beside a profile that holds its abilities.
 const ABILITIES: &str = "abilities";
-/// What helps where two texts name no model.
+/// The advice for two texts without a model.
 const TWO_TEXTS: &str = "name one: --models PROVIDER/MODEL. Two texts are a system prompt and a task; a task is one argument: put it in quotes";
 /// The override that says which agent is run, and how it was selected.
 const CHOSEN: &str = "profile.chosen=";
@@ -148,7 +148,7 @@ impl ContractFile {
         Ok(profile)
     }
 
-    /// What was read, with the abilities that its task matches. A resume has the same ones.
+    /// Returns the spec with the abilities that its task matches. A resume has the same ones.
     pub fn with_abilities(
         &mut self,
         service: &Service,
@@ -209,7 +209,7 @@ impl ContractFile {
         Ok(())
     }
 
-    /// What an override fixes of how the agent is run.
+    /// Returns the value that an override fixes for this agent's run.
     fn fixed<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ServiceError> {
         let mut of_agent = self.sets.iter().filter(|set| set.starts_with(PROFILE_SET));
         if let Some(unknown) = of_agent

@@ -19,13 +19,13 @@ use monolith_core::message::Digest;
 use monolith_host::driver::ParentFile;
 use monolith_host::store::Invocation;
 
-/// How many files of agents may stand below one file.
+/// Maximum number of agent files below one file.
 const MOST_BELOW: usize = 256;
 /// Keys of front matter that an override changes for every agent, beside the [`KNOBS`] (001 §8).
 const OF_EVERY_AGENT: [&str; 2] = ["models", "tools"];
 
 impl ContractFile {
-    /// What the agent of a file that this one names says of itself.
+    /// Reads the definition of an agent whose file this one names.
     pub(super) fn definition(
         &self,
         service: &Service,
@@ -86,7 +86,7 @@ impl ContractFile {
         self.walk_below(service, spec, |_| Ok(()))
     }
 
-    /// The same; what is wrong with a file among them is handed to `fault`, which ends the walk or goes on without that file.
+    /// Walks those files; `fault` gets the error of a file, and ends the walk or continues without that file.
     fn walk_below(
         &self,
         service: &Service,
@@ -138,8 +138,8 @@ impl ContractFile {
         Ok(found)
     }
 
-    /// The file of an agent that this one names. It is read for the same caller: with the layers of the caller's folder and of its own, the
-    /// same values of placeholders, and those overrides that are for every agent (001 §8).
+    /// Returns the file of an agent that this one names. It is read for the same caller: with the layers of both folders, the
+    /// same placeholder values, and the overrides that are for every agent (001 §8).
     pub(crate) fn delegate(&self, file: &str) -> Self {
         let sets = self.sets.iter().filter(|set| is_for_every_agent(set));
         Self {
@@ -202,7 +202,8 @@ impl ContractFile {
     }
 }
 
-/// Whether a change of one agent's file is one of every agent below it. The form of the report is that of each alone.
+/// True if an override of one agent's file also applies to every agent below it. The form of the report applies to each file
+/// alone.
 fn is_for_every_agent(set: &str) -> bool {
     let key = set.split_once('=').map_or(set, |(key, _)| key);
     if let Some(name) = key.strip_prefix(PROMPT_SET) {

@@ -1,4 +1,4 @@
-//! Where a contract file has what a fault or a failed check is about. Finds no fault itself.
+//! The places in a contract file that a fault or a failed check is about. Finds no fault itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -96,7 +96,7 @@ impl ContractFile {
         }
         let again = once_ended(&typed);
         let help = format!(
-            "leave out{typed}: a run goes on under the contract that it was begun with. Once it has ended, {again} begins another one"
+            "leave out{typed}: a run keeps the contract that it started with. Once it has ended, {again} starts another one"
         );
         match self.place_of(&fault, Some(unkept(&help))) {
             Some(place) => ServiceError::Located(Box::new(fault), place),
@@ -122,8 +122,9 @@ impl ContractFile {
             .or_else(|| self.fault_at(path, &found))
     }
 
-    /// Where the author wrote what failed checks of the contract are about, and as what: `agent.yaml:6:19`, `agent.ai:4:11 (maxTurns)`,
-    /// `--max-turns 1`, `.ai-agent.json (defaults.maxTurns)`. `origins` is where values are from that the file does not hold.
+    /// Returns where and in which form the author wrote the values that failed checks are about: `agent.yaml:6:19`,
+    /// `agent.ai:4:11 (maxTurns)`, `--max-turns 1`, `.ai-agent.json (defaults.maxTurns)`. `origins` has the sources of values
+    /// that the file does not hold.
     pub fn places_of(
         &self,
         contract: &ExecutionContract,
@@ -159,7 +160,7 @@ impl ContractFile {
         places
     }
 
-    /// Where the author wrote the servers that did not come up.
+    /// Returns where the author wrote the servers that did not come up.
     pub fn places_of_servers(
         &self,
         contract: &ExecutionContract,
@@ -208,7 +209,7 @@ fn knobs_of(fault: &TermFault) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Where a value is written, and as what, where that is not its key in a contract.
+/// Returns where and in which form a value is written, if that is not its key in a contract.
 fn written(path: &str, found: &SpecErrors) -> Option<String> {
     let error = found.errors.first()?;
     if let Some(set) = &error.set {
@@ -231,7 +232,7 @@ fn of_layer(path: &str, origin: &ValueOrigin) -> String {
     format!("{origin} ({})", names.join(" or "))
 }
 
-/// Whether a change that a caller types, `key.of.it=value`, is at that place of the contract, above it or below it.
+/// True if a typed change, `key.of.it=value`, is at that place of the contract, above it or below it.
 fn changes_at(set: &str, pointer: &str) -> bool {
     let (path, _) = set.split_once('=').unwrap_or((set, ""));
     let keys = path.split('.');

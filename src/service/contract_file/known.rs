@@ -1,29 +1,29 @@
-//! What a contract file may name without defining it: what the layers of configuration define, files of agents, and the providers that are built
-//! in. Reads none.
+//! The names that a contract file may use without defining them: from the layers of configuration, files of agents, and the
+//! built-in providers. Reads none.
 
 use crate::found::built_in::built_in;
 use monolith_core::contract::{AgentDefinition, Definition, DefinitionKind, Definitions};
 use monolith_host::config::Layers;
 use monolith_host::driver::Environment;
 
-/// Why a contract file is read.
+/// The purpose of reading a contract file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// A command runs it, or looks at it.
     Command,
     /// An agent delegates to it: it may leave the models to that one.
     Delegate,
-    /// The same, to see what it says of itself: the files of its own agents stay closed.
+    /// Like the last one, to read its definition only: the files of its agents stay closed.
     Definition,
 }
 
-/// What reads the file of an agent, to see what it says of itself.
+/// Reads the definition in an agent's file.
 type ReadDefinition<'k> = dyn Fn(&str) -> Result<Option<AgentDefinition>, Vec<String>> + 'k;
 
-/// What a contract file may name without defining it.
+/// The names that a contract file may use without defining them.
 pub(super) struct Known<'k> {
     pub(super) agents: &'k ReadDefinition<'k>,
-    /// Where built-in providers are; `None` if a file must define its providers.
+    /// The environment for built-in providers; `None` if a file must define its providers.
     pub(super) built_in: Option<&'k Environment>,
     pub(super) layers: &'k Layers,
     pub(super) reading: Reading,

@@ -1,12 +1,12 @@
-//! A system prompt that is typed, piped or in a file, in the place of an agent's file (001 §11). It is a prompt and nothing else: it has
-//! no front matter, and what it may include stands below its own folder.
+//! A system prompt that is typed, piped or in a file, instead of an agent's file (001 §11). It is a prompt and nothing else: it
+//! has no front matter, and its includes must be below its folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use monolith_core::contract::{AgentFiles, BrokenIncludes, IncludedText, with_includes_below};
 
-/// What messages call a system prompt in the place of a file.
+/// The name in messages for a system prompt that replaces a file.
 pub(super) const PROMPT_NAME: &str = "<system prompt>";
 
 /// A system prompt, and from where it is.
@@ -34,7 +34,7 @@ impl Prompt {
         Self { text, origin }
     }
 
-    /// What a file holds.
+    /// Creates a prompt from a file.
     pub const fn of_file(path: PathBuf, text: String) -> Self {
         let origin = PromptOrigin::File(path);
         Self { text, origin }

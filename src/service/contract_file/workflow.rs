@@ -13,13 +13,13 @@ use monolith_core::contract::{SpecErrors, StepId, Work, WorkflowSpec};
 use monolith_core::message::Digest;
 
 impl ContractFile {
-    /// Whether it holds a workflow. What cannot be read is none: reading it as a contract says why.
+    /// True if it holds a workflow. A file that cannot be read is none: reading it as a contract says why.
     pub fn is_workflow(&self) -> bool {
         let text = self.text().ok().filter(|_| self.prompt.is_none());
         text.is_some_and(|text| WorkflowSpec::is_one(&text))
     }
 
-    /// Why a text is no contract: where it is a workflow, its keys are not what is wrong.
+    /// Returns the error for a text that is no contract: if it is a workflow, its keys are not the problem.
     pub(super) fn not_read(&self, text: &str, errors: SpecErrors) -> ServiceError {
         if WorkflowSpec::is_one(text) {
             let path = self.name.clone();
@@ -104,7 +104,7 @@ impl ContractFile {
         }
     }
 
-    /// What the file of an agent beside it is known by: the text, everything included.
+    /// Returns the digest of an agent's file next to it: of the text, with everything included.
     pub(crate) fn agent_digest(
         &self,
         service: &Service,

@@ -1,4 +1,4 @@
-//! What stays in the store and needs a run that is to be deleted. Deletes nothing.
+//! The runs of the store that need a run which is to be deleted. Deletes nothing.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::forks::ForkedWorkflow;
 use monolith_core::message::RunId;
 use monolith_host::store::{RemoveError, RunFilter, StoreReader};
 
-/// What a workflow that was forked needs of others.
+/// The needs of a forked workflow.
 struct NeedsOfFork {
     /// The runs of its steps that are those of others, and what is below them.
     below: Vec<RunId>,
@@ -42,8 +42,8 @@ impl NeededRuns {
         Ok(Self(needs))
     }
 
-    /// Why one of these runs is to stay: a tree that is not at its end goes on with it, or a fork has it as a step. `None` if nothing
-    /// that stays needs one.
+    /// Returns the reason why one of these runs must stay: an unfinished tree includes it, or a fork has it as a step. `None`
+    /// if nothing that stays needs one.
     pub(super) fn needed(
         &self,
         reader: &StoreReader,

@@ -164,7 +164,7 @@ fn unneeded(
         if let Some(open) = tree.iter().find(|below| below.outcome.is_none()) {
             let (root, open) = (&row.run_id, &open.run_id);
             notes.push(format!(
-                "kept {root}: {open} below it has not ended; `monolith resume {open}` goes on with it"
+                "kept {root}: its child run {open} has not ended; `monolith resume {open}` continues it"
             ));
             continue;
         }

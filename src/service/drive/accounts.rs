@@ -13,7 +13,7 @@ pub struct Accounts(Arc<Mutex<Open>>);
 #[derive(Debug)]
 struct Open {
     file: BillingFile,
-    /// Whether the runs leave it to the command when lines survive the loss of power: then that is so for many of them at once.
+    /// True if the runs let the command decide when lines become durable: then it does so for many of them at once.
     in_groups: bool,
     /// The file's lines of the runs that are to be resumed, as far as they were read.
     recorded: Option<RecordedLines>,
@@ -30,7 +30,7 @@ impl Accounts {
         Self::opened(file, true, None)
     }
 
-    /// Of runs that are gone on with.
+    /// Opens the accounts of resumed runs.
     pub fn resuming(file: BillingFile, runs: impl IntoIterator<Item = RunId>) -> Self {
         Self::opened(file, true, Some(RecordedLines::of(runs)))
     }
@@ -106,7 +106,7 @@ mod tests {
         let accounts = Accounts::resuming(file, runs.clone());
         let found = |run: &RunId| accounts.entries_of(run).unwrap();
         assert_eq!(found(&runs[0]), BTreeSet::from([0, 1]));
-        // Another process goes on with the other run meanwhile; the last line is not whole yet.
+        // Another process continues the other run meanwhile; the last line is not whole yet.
         let other = |index: u64| format!("{{\"index\":{index},\"txnId\":\"r-2\"}}\n");
         let (three, four) = (other(3), other(4));
         let text = line(0) + &line(1) + &line(2) + &three + &four[..8];

@@ -174,7 +174,7 @@ impl<'a> Approvers<'a> {
             self.rested = false;
             return refused.for_the_root();
         }
-        // A run with an answer goes on, however long recording it takes.
+        // A run with an answer continues, however long recording it takes.
         let is_pending = self.all.iter().any(|place| place.is_pending);
         let rests = all_wait_for == Some(WaitsFor::Person) && !is_pending;
         let rested = std::mem::replace(&mut self.rested, rests);

@@ -50,7 +50,7 @@ pub trait Display: Any + Send {
     /// Shows that the run is asked to stop, to end at once or to be suspended.
     fn asked(&mut self, _: &Control) {}
 
-    /// Shows a warning: the run goes on.
+    /// Shows a warning: the run continues.
     fn warn(&mut self, _: &str) {}
 
     /// Reports once that the view is not the machine's state (002 Invariant D).

@@ -1,4 +1,4 @@
-//! What a driven run came to: its result and its view, or the fault that broke it off. Prints nothing.
+//! The end of a driven run: its result and its view, or the fault that broke it off. Prints nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,17 +22,17 @@ use monolith_host::telemetry::{AgentResult, AwaitedApproval, ExitTag, unseen_res
 pub struct Ended {
     /// Document for the caller.
     pub result: AgentResult,
-    /// Where the contract file has what kept the run from its first request.
+    /// The places in the contract file that kept the run from its first request.
     pub places: Vec<String>,
-    /// Whether it has no end, and the next resume ends it.
+    /// True if it has no end, and the next resume ends it.
     pub is_spent: bool,
     /// The calls of a suspended run whose result is lost, and which are not made again.
     pub lost_calls: LostCalls,
     /// The folder of its snapshots; `None` if none are kept, or its contract was not read.
     pub sessions_dir: Option<PathBuf>,
-    /// Whether the answer is on the screen already.
+    /// True if the answer is on the screen already.
     pub shown: bool,
-    /// Whether it was asked to stop while it was driven.
+    /// True if it was asked to stop while it was driven.
     pub stopped: bool,
     /// The run as far as it came.
     pub view: Box<RunView>,
@@ -53,7 +53,7 @@ impl Ended {
         }
     }
 
-    /// A run that another process can go on with; `run` where the machine is still there.
+    /// Returns the end of a run that another process can resume; `run` is set if the machine still exists.
     pub fn suspended(run: Option<&Run>, view: RunView) -> Self {
         let machine = run.or_else(|| view.machine());
         let lost_calls = machine.map(|run| LostCalls::of(&view, run, false));
@@ -119,8 +119,8 @@ impl Ended {
         Ok(self)
     }
 
-    /// What is worth a word although the run succeeded: what came of a stop, how many of the executed calls reported an error, and
-    /// which results the model did not see.
+    /// Returns what to mention although the run succeeded: the result of a stop, how many of the executed calls reported an
+    /// error, and which results the model did not see.
     pub fn flaw(&self) -> Option<String> {
         let stopped = self.stopped.then(|| match self.view.closing() {
             Some(ClosingReason::Stop) => "stopped: the model was asked to answer without tools",
@@ -186,7 +186,7 @@ impl<E: Into<ServiceError>> From<E> for Broken {
     }
 }
 
-/// How many of the executed calls reported an error; `None` if none did.
+/// Counts the executed calls that reported an error; `None` if none did.
 fn failed_calls(used: Counters) -> Option<String> {
     let failed = used.executed.saturating_sub(used.executed_ok);
     let executed = used.executed;

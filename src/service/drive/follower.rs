@@ -1,4 +1,4 @@
-//! Follows a run while it is driven: its view, its accounting and its snapshots. Steps no machine of its own and shows nothing itself.
+//! Follows a run while it is driven: its view, its accounting and its snapshots. Steps no machine and shows nothing itself.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -486,13 +486,13 @@ impl Following {
         };
         if let Err(fault) = snapshots.keep_of(run_id) {
             self.display
-                .warn(&format!("{}; the run goes on", fault.summary()));
+                .warn(&format!("{}; the run continues", fault.summary()));
         }
     }
 
     fn warn_of(&mut self, fault: &BillingFault) {
         self.display.warn(&format!(
-            "{fault}; the run goes on, and its transcript keeps everything"
+            "failed to {fault}; the run continues, and its transcript keeps everything"
         ));
     }
 }

@@ -4,11 +4,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::ended::{Broken, Ended};
 use super::run::{Conduct, drive};
-use crate::remedy::proof_rule;
 use crate::begun_below::run_of_agent;
 use crate::contract_file::ContractFile;
 use crate::error::ServiceError;
 use crate::error::input::InputFault;
+use crate::remedy::proof_rule;
 use crate::service::Service;
 use crate::source::Source;
 use crate::verify::report::own_report;
@@ -197,7 +197,7 @@ pub fn fork_point(
     let fork = source.each_entry_with_blobs(begin, |fork, entry, blobs| fork.take(entry, blobs))?;
     let contract = fork.contract().clone();
     let finished = fork.finish();
-    // One that a process drives is not to be gone on with by another.
+    // Another process must not continue one that a process drives.
     if let Err(ForkFault::NotEnded { run_id }) = &finished
         && is_stored
         && let Some(reader) = service.reader()?

@@ -1,5 +1,5 @@
-//! What a person should know before a run is resumed: the calls whose result is lost, in the run and below it, and the runs below that
-//! it ends. Changes nothing.
+//! The facts to know before a run is resumed: the calls whose result is lost, in the run and its child runs, and the child runs
+//! that it ends. Changes nothing.
 
 use crate::error::ServiceError;
 use crate::next_resume::NextResume;
@@ -17,7 +17,7 @@ pub struct LostCalls {
     why: NotAgain,
 }
 
-/// Why a resume does not make them again.
+/// The reason why a resume does not repeat them.
 #[derive(Clone, Copy, Debug, Default)]
 enum NotAgain {
     #[default]
@@ -44,7 +44,7 @@ impl LostCalls {
         Self { names, why }
     }
 
-    /// What `resume` does about them; `None` if there are none.
+    /// Describes how `resume` handles them; `None` if there are none.
     pub(crate) fn words(&self) -> Option<String> {
         let [calls, tools, effects] = match self.names.len() {
             0 => return None,
@@ -58,10 +58,10 @@ impl LostCalls {
         let not_again = format!("resume does not make {calls} again");
         Some(match self.why {
             NotAgain::NotIdempotent => format!(
-                "{results}: {not_again}, for {tools} not in `idempotent`, and records {effects} as unknown"
+                "{results}: {not_again} because {tools} not in `idempotent`, and records {effects} as unknown"
             ),
             NotAgain::Ending => format!(
-                "{results}: {not_again}, for the run comes to its end, and records {effects} as unknown"
+                "{results}: {not_again} because the run is ending, and records {effects} as unknown"
             ),
             NotAgain::Spent => {
                 format!("{results}: resume ends the run, and records {effects} as unknown")
@@ -69,8 +69,8 @@ impl LostCalls {
         })
     }
 
-    /// What `resume` does about them and about those of the open runs below that run, a sentence for each run. What does not read is named
-    /// by `verify`.
+    /// Describes how `resume` handles them and those of the run's open child runs, a sentence for each run. `verify` names runs
+    /// that cannot be read.
     pub fn with_below(&self, service: &Service, view: &RunView, run_id: &RunId) -> Vec<String> {
         let mut said = Vec::from_iter(self.words());
         if !view.contract().agents.is_empty() {
@@ -80,8 +80,8 @@ impl LostCalls {
     }
 }
 
-/// What `resume` does about the lost calls of the open runs below that one, and which of those have used up their `max_resumes`, a sentence
-/// for each.
+/// Describes how `resume` handles the lost calls of that run's open child runs, and which of those have used up their
+/// `max_resumes`, a sentence for each.
 pub fn resume_notes_below(service: &Service, run_id: &RunId) -> Result<Vec<String>, ServiceError> {
     let Some(mut reader) = service.reader()? else {
         return Ok(Vec::new());
@@ -119,17 +119,17 @@ mod tests {
         assert_eq!(words(&[], NotAgain::NotIdempotent), "");
         assert_eq!(
             words(&["a"], NotAgain::NotIdempotent),
-            "the result of a is lost: resume does not make the call again, for its tool is not in `idempotent`, \
+            "the result of a is lost: resume does not make the call again because its tool is not in `idempotent`, \
              and records its effect as unknown"
         );
         assert_eq!(
             words(&["a", "b"], NotAgain::NotIdempotent),
-            "the results of a, b are lost: resume does not make the calls again, for their tools are not in \
+            "the results of a, b are lost: resume does not make the calls again because their tools are not in \
              `idempotent`, and records their effects as unknown"
         );
         assert_eq!(
             words(&["a"], NotAgain::Ending),
-            "the result of a is lost: resume does not make the call again, for the run comes to its end, \
+            "the result of a is lost: resume does not make the call again because the run is ending, \
              and records its effect as unknown"
         );
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Whether a conversation may be written where `--save` says. Writes none.
+//! The check that a conversation may be written to the path of `--save`. Writes none.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -35,8 +35,8 @@ fn settled(path: &Path) -> PathBuf {
     found.unwrap_or_else(|| path.to_owned())
 }
 
-/// Whether a file is not there, holds nothing, or a conversation that `--load` takes. What is no regular file, or cannot be read, is for the
-/// writing.
+/// True if a file does not exist, is empty, or holds a conversation that `--load` takes. The write itself deals with a path
+/// that is no regular file or cannot be read.
 fn may_be_replaced(path: &Path) -> bool {
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();

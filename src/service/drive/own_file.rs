@@ -16,7 +16,7 @@ pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ServiceError> 
     write(&folder.join(name), bytes)
 }
 
-/// Puts bytes in the place of a file, for its owner alone: conversations hold what was said.
+/// Replaces a file with these bytes, for its owner alone: conversations hold what was said.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ServiceError> {
     let put = || -> io::Result<()> {
         let mut new = NewFile::over_file(path, PRIVATE)?;

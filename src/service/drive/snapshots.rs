@@ -13,7 +13,7 @@ use crate::session_runs::SessionRuns;
 use monolith_core::message::RunId;
 use monolith_host::telemetry::{SessionSnapshot, SnapshotReason};
 
-/// Where snapshots go, and of which run.
+/// The destination of snapshots, and their run.
 #[derive(Clone, Debug)]
 pub struct Snapshots {
     folder: PathBuf,
@@ -23,7 +23,7 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Those that the command line asks for, or `own`, the folder of the layers of the contract.
+    /// Returns the snapshots that the command line asks for, or those in `own`, the folder of the contract's layers.
     pub fn of(service: &Service, own: Option<&Path>) -> Result<Option<Self>, ServiceError> {
         let Some(folder) = service.sessions_dir(own) else {
             return Ok(None);
@@ -35,7 +35,7 @@ impl Snapshots {
         }))
     }
 
-    /// Those that go into that folder, of runs of that store.
+    /// Creates snapshots in that folder, of runs of that store.
     pub fn within(folder: &Path, store: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -44,12 +44,12 @@ impl Snapshots {
         }
     }
 
-    /// Where they go.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Those of a run below `first`.
+    /// Returns the snapshots of a child run of `first`.
     #[must_use]
     pub fn of_tree(&self, first: Option<&RunId>) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! Where a person types what comes next after a run: the remedy for a failed run depends on it. Knows no remedy.
+//! The place where a person types next after a run: the remedy for a failed run depends on it. Knows no remedy.
 
-/// Where a person types what comes next.
+/// The place where a person types next.
 #[derive(Clone, Copy, Debug)]
 pub enum TypedAt<'w> {
     /// A shell.
     Shell,
-    /// In a conversation; the words with which another one goes on from it.
+    /// A conversation; the words with which another one continues from it.
     Chat(&'w str),
 }

@@ -1,4 +1,4 @@
-//! What every fault gives its caller: an exit code, and what to do next where that is known.
+//! The exit code of every error for its caller, and advice where there is any.
 
 use crate::exit::Exit;
 
@@ -8,12 +8,12 @@ pub(super) const KNOWN_VERSIONS: &str = "monolith migrate --list names what this
 /// Help for what cannot be the caller's fault.
 pub(super) const OUR_BUG: &str = "this is a bug in monolith: please report it";
 
-/// What a fault means for the caller. Every fault that a command can end with implements this beside itself.
+/// The meaning of an error for the caller. Every error that can end a command implements this.
 pub trait Advice {
     /// The code that the process ends with (semantics §3).
     fn exit(&self) -> Exit;
 
-    /// What to do next, where it can be said.
+    /// Returns the next step, if there is one.
     fn help(&self) -> Option<String> {
         None
     }

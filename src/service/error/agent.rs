@@ -28,13 +28,13 @@ pub enum AgentFault {
     #[error("register the agent `{id}`: `--agent {id}` selects one by the task")]
     Reserved { id: AgentId },
     /// The caller: the profile is not the one that was registered.
-    #[error("run the agent `{id}`: {} is not what was registered", path.display())]
+    #[error("run the agent `{id}`: {} has changed since it was registered", path.display())]
     Changed { id: AgentId, path: PathBuf },
     /// The caller: an agent of that id is registered already.
     #[error("change the registry of agents: {fault}")]
     Registered { fault: RegistryFault, path: PathBuf },
     /// The author: no run can begin under what the profile says.
-    #[error("take the profile {}: {reason}", path.display())]
+    #[error("use the profile {}: {reason}", path.display())]
     NoRun { path: PathBuf, reason: String },
     /// The caller: the profile is not there any more, or is not valid here.
     #[error("run the agent `{id}`: {reason}")]
@@ -46,13 +46,13 @@ pub enum AgentFault {
     #[error("read the agents of {}: more than {most} files are below it", path.display())]
     TooManyBelow { path: PathBuf, most: usize },
     /// The caller: nothing says for what an agent is to be selected.
-    #[error("select an agent: there is no task")]
+    #[error("select an agent: no task given")]
     NoTask,
     /// The caller: the file's name says that it is something else.
-    #[error("read the agent {}: it is no .ai, .agent.yaml, .agent.yml or .agent.json file", path.display())]
+    #[error("read the agent {}: it is not a .ai, .agent.yaml, .agent.yml or .agent.json file", path.display())]
     NotAnAgent { path: PathBuf },
     /// The caller: an override that monolith keeps for itself.
-    #[error("take --set {set}: {rule}")]
+    #[error("apply --set {set}: {rule}")]
     Set { rule: String, set: String },
     /// The author: an ability that the profile names is not there.
     #[error("read the ability `{name}` from {}: {reason}", path.display())]

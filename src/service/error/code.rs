@@ -196,7 +196,7 @@ mod tests {
 A command that ends with an error and prints JSON names the reason by one of these codes
 (`finalReport.metadata.reason`, [accounting.md](accounting.md)); a program that uses the service
 layer finds it in `Diagnosis::code`. A code keeps its meaning. New codes may be added. A run that
-has an outcome of its own has that outcome's code instead ([commands.md](commands.md)).
+has its own outcome has that outcome's code instead ([commands.md](commands.md)).
 
 This page is generated: the tests write it with UPDATE_SCHEMAS=1.
 

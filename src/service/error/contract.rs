@@ -19,9 +19,9 @@ pub enum ContractFault {
     #[error("read the contract {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
     /// The author: the contract file that the run was begun with is not there now.
-    #[error("read the contract {}, which the run was begun with: {reason}", path.display())]
+    #[error("read the contract {}, which the run started with: {reason}", path.display())]
     Departed { path: PathBuf, reason: String },
-    /// The caller: a workflow in the place of a contract.
+    /// The caller: a workflow instead of a contract.
     #[error("read the contract {}: it is a workflow", path.display())]
     Workflow { path: PathBuf },
     /// The author: steps of a workflow could not run.
@@ -37,10 +37,10 @@ pub enum ContractFault {
     #[error("{0}")]
     Untrusted(Box<Untrusted>),
     /// The caller: a file that a run was begun with is another one now.
-    #[error("use {}: it changed since the run was begun, or a file that its commands name did", path.display())]
+    #[error("use {}: it, or a file that its commands name, has changed since the run started", path.display())]
     ChangedSince { contract: PathBuf, path: PathBuf },
     /// The caller: there is nothing to take back.
-    #[error("trust the contract {} no longer: it was not trusted", path.display())]
+    #[error("stop trusting the contract {}: it was not trusted", path.display())]
     NotTrusted { path: PathBuf },
     /// The build: it cannot count as the contract's tokenizer does, and the contract holds counts.
     #[error("hash the contract: {fault}")]
@@ -49,10 +49,10 @@ pub enum ContractFault {
     #[error("write pins into {}", path.display())]
     NotPinned { path: PathBuf, pins: Vec<String> },
     /// The caller: it was not recorded which file the run's contract came from.
-    #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
+    #[error("resume run {run_id}: the contract file that it started with is not recorded")]
     NoContractFile { run_id: RunId },
     /// The caller: nothing says which file the contract came from.
-    #[error("find the contract file of run {asked}: it is not recorded with it")]
+    #[error("find the contract file of run {asked}: it is not recorded")]
     NoFileOfRun { asked: String },
 }
 
@@ -98,13 +98,13 @@ impl Advice for ContractFault {
             Self::ChangedSince { contract, .. } => {
                 let named = command(&format!("--contract {}", word(contract)));
                 return Some(format!(
-                    "put it back as it was, or name the contract to use it as it is now: {named}"
+                    "restore it, or name the contract to use it as it is now: {named}"
                 ));
             }
             Self::NotTrusted { .. } => "monolith trust --list shows what is trusted",
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::NoFileOfRun { .. } => "name it with --contract FILE",
-            Self::Departed { .. } => "put it back, or name where it is now with --contract FILE",
+            Self::Departed { .. } => "restore it, or name its new location with --contract FILE",
             Self::Unreadable { .. } => {
                 "name a contract file, as seen from the current folder; monolith init writes one"
             }

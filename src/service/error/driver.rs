@@ -62,15 +62,15 @@ impl Advice for DriverError {
         let text = match self {
             Self::Store(fault) => return fault.help(),
             Self::UnresolvedVariable { .. } => {
-                "set it in the .ai-agent.env beside that file, or in the environment"
+                "set it in the .ai-agent.env next to that file, or in the environment"
             }
             Self::HeaderValue { .. } => {
-                "a header holds one line: look for a line break, or another character that is not to be seen, in the variable"
+                "a header is one line: look for a line break or another invisible character in the variable"
             }
             Self::PlantedLink(..) => {
                 "if the link is yours, name the folder that it leads to; else remove it"
             }
-            Self::MissingVariable { .. } => "set the variable, or leave its name out of the file",
+            Self::MissingVariable { .. } => "set the variable, or remove its name from the file",
             Self::ToolNotOffered { offered, .. } => return Some(format!("it offers {offered}")),
             Self::UnknownWindow { profiles, .. } => return Some(window_help(profiles)),
             Self::UnknownServer { .. } => {
@@ -80,21 +80,21 @@ impl Advice for DriverError {
                 "keep the value out of the file: name a variable, `${NAME}`, in env, headers or (in .ai-agent.json) args; one that is no secret, write there as it is"
             }
             Self::OtherContract { file: Some(_), .. } => {
-                "put the file back as it was: its run goes on under the contract that it was begun with"
+                "restore the file: its run keeps the contract that it started with"
             }
             Self::OtherContract { pointer, .. } if !may_hold_secret(pointer) => {
-                "put the file back as it was when the run was begun, or name a copy of that with --contract FILE"
+                "restore the file as it was when the run started, or name a copy of it with --contract FILE"
             }
             Self::ChangedContract { pointer, .. } if !may_hold_secret(pointer) => {
                 "--contract FILE continues under a file as it is now"
             }
             Self::OtherContract { .. } => {
-                "put the file back as it was when the run was begun, or name a copy of that with --contract FILE; give again each --set that is not recorded (below providers or tools, where it may hold a secret)"
+                "restore the file as it was when the run started, or name a copy of it with --contract FILE; give again each --set that is not recorded (below providers or tools, where it may hold a secret)"
             }
             Self::ChangedContract { .. } | Self::ChangedScript { .. } => {
                 "give again each --set that is not recorded (below providers or tools, where it may hold a secret); --contract FILE continues under a file as it is now"
             }
-            Self::OtherWorkspace { .. } => "resume the run in the folder in which it began",
+            Self::OtherWorkspace { .. } => "resume the run in the folder where it started",
             Self::Confinement(ConfinementError::Less { root, .. }) => {
                 return Some(format!(
                     "nothing was recorded; run `monolith resume {root}` on a machine where `monolith doctor` shows the whole sandbox, or start a new run here"
@@ -105,17 +105,17 @@ impl Advice for DriverError {
             }
             Self::ServerDown { root, run_id, .. } if **root != *run_id => {
                 return Some(format!(
-                    "monolith resume {root} goes on with it once the server is there"
+                    "monolith resume {root} continues it once the server is up"
                 ));
             }
             Self::ServerDown { .. } => {
-                "nothing was recorded: resume the run again once the server is there"
+                "nothing was recorded: resume the run again once the server is up"
             }
             Self::DoesNotReplay { .. } => "monolith replay RUN shows them all",
             Self::WorkflowName { .. } => "choose a shorter one: --run-id NAME",
             Self::NameBelowTaken { taken, .. } => {
                 return Some(format!(
-                    "choose another name with --run-id, or delete what is left of the older one: monolith delete {taken}"
+                    "choose another name with --run-id, or delete the rest of the older tree: monolith delete {taken}"
                 ));
             }
             Self::WorkflowForkEnded { .. } => {
@@ -123,15 +123,15 @@ impl Advice for DriverError {
             }
             Self::BelowDeleted { below, root, .. } => {
                 return Some(format!(
-                    "monolith show {below} says by whom; put it back (monolith import FILE), or give the tree up: monolith delete {root} --force"
+                    "monolith show {below} says by whom; restore it (monolith import FILE), or discard the tree: monolith delete {root} --force"
                 ));
             }
             Self::WorkflowChanged { .. } => {
-                "put back the file that it was begun with; monolith run begins a new one"
+                "restore the file that it started with; monolith run starts a new workflow"
             }
             Self::WorkflowDiffers { .. } => "monolith verify RUN says where",
             Self::OtherScript { .. } => {
-                "a run goes on with the script that it was begun with: put that one back"
+                "a run continues with the script that it started with: restore that one"
             }
             Self::Contract(FactoryError::AgentNameRefused(refused)) => {
                 let RefusedName { file, proposed, .. } = &**refused;
@@ -144,22 +144,20 @@ impl Advice for DriverError {
                 is_another, run_id, ..
             } => {
                 let takes = if *is_another {
-                    "in a store of its own, monolith import FILE"
+                    "in a separate store, monolith import FILE"
                 } else {
                     "monolith import FILE"
                 };
                 return Some(format!(
-                    "{takes} takes the transcript of that run; monolith delete {run_id} --force gives this one up"
+                    "{takes} adds the transcript of that run; monolith delete {run_id} --force discards this one"
                 ));
             }
-            Self::AgentUnreadable { .. } => {
-                "put the file back as it was: its run goes on with the one that delegates to it"
-            }
+            Self::AgentUnreadable { .. } => "restore the file: its run resumes with its parent run",
             Self::NoParent { .. } => {
-                "its script is played on from where that run had come: monolith import takes its transcript"
+                "its script continues where that run stopped: monolith import adds its transcript"
             }
             Self::Workspace { .. } => {
-                "name a folder that is there; a relative path begins in the folder of the contract file"
+                "name an existing folder; a relative path begins in the folder of the contract file"
             }
             Self::ScriptUnreadable { .. } => {
                 "a relative path begins in the folder of the contract file"
@@ -174,7 +172,7 @@ impl Advice for DriverError {
     }
 }
 
-/// How a target gets its context window: written beside its model, or from a profile.
+/// Returns how to set a target's context window: next to its model, or from a profile.
 fn window_help(profiles: &[(&str, u64)]) -> String {
     let mut help = "write beside the model how many tokens it takes in, as its server was started: context_window: 32768; for an agent (.ai), in .ai-agent.json: providers.PROVIDER.models.MODEL.contextWindow"
         .to_owned();
@@ -213,7 +211,7 @@ impl Advice for ForkFault {
     }
 }
 
-/// Whether a change there may not be recorded with the run: values below `providers` and `tools` may hold secrets.
+/// True if a change there may not be recorded with the run: values below `providers` and `tools` may hold secrets.
 pub(crate) fn may_hold_secret(pointer: &str) -> bool {
     let first = pointer.split('/').nth(1);
     first.is_some_and(|key| ["providers", "tools", "servers"].contains(&key))

@@ -26,7 +26,7 @@ impl fmt::Display for TextSource {
     }
 }
 
-/// What a run is to do, or under which contract, cannot be found out.
+/// The task of a run, or its contract, cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum InputFault {
     /// The caller: no contract is named, and the folder has no usual one.
@@ -34,7 +34,7 @@ pub enum InputFault {
     NoAgentFile {
         /// The argument that was taken as the task.
         task: Option<String>,
-        /// What to type with a contract.
+        /// The command to type with a contract.
         with_file: &'static str,
     },
     /// The caller: a path that leads to no contract file.
@@ -43,14 +43,14 @@ pub enum InputFault {
         /// The contract file there whose name is nearest.
         nearest: Option<PathBuf>,
         path: PathBuf,
-        /// What is there instead.
+        /// The problem with the path.
         why: &'static str,
     },
     /// The caller: a word that may be a contract file without its ending, or the task of the folder's own contract.
     #[error("run {word}: it may be a task, or the file {}", path.display())]
     WordForFile {
         path: PathBuf,
-        /// What is given behind it.
+        /// The argument after it.
         task: Option<String>,
         word: String,
     },
@@ -58,7 +58,7 @@ pub enum InputFault {
     #[error("run {}: the file comes first, then the task", path.display())]
     FileFirst { path: PathBuf, task: String },
     /// The caller: what is said of one run, said of a workflow.
-    #[error("take {option} for the workflow {workflow}: {why}")]
+    #[error("use {option} with the workflow {workflow}: {why}")]
     OfARun {
         help: Option<&'static str>,
         option: String,
@@ -66,7 +66,7 @@ pub enum InputFault {
         workflow: String,
     },
     /// The caller: two conversations to begin with.
-    #[error("continue a run with --load: a run that is continued begins with its own conversation")]
+    #[error("continue a run with --load: a continued run starts with its own conversation")]
     LoadedTwice,
     /// The caller: what only an agent's file has, for a contract file.
     #[error("change {} with {option}: it has no front matter", path.display())]
@@ -86,49 +86,49 @@ pub enum InputFault {
     #[error("choose a contract: {} and --contract both name one", path.display())]
     TwoContracts { path: PathBuf },
     /// The caller: two tasks.
-    #[error("choose a task: two are given")]
+    #[error("choose a task: two were given")]
     TwoTasks,
     /// The caller: a limit of many runs, for one.
-    #[error("limit the runs: --max-runs and --max-inferences go with {option}")]
+    #[error("limit the runs: --max-runs and --max-inferences require {option}")]
     LimitOfOne { option: &'static str },
     /// The caller: a list has no such beginning.
-    #[error("begin {} at {from}: it is no file of the folder, and no number of a line", path.display())]
+    #[error("start {} at {from}: it is neither a file of the folder nor a line number", path.display())]
     NoSuchLine { from: String, path: PathBuf },
     /// The caller: a list has fewer lines.
-    #[error("begin {} at line {first}: it has {}", path.display(), counted(*lines, "line"))]
+    #[error("start {} at line {first}: it has only {}", path.display(), counted(*lines, "line"))]
     PastTheEnd {
         first: u64,
         lines: u64,
         path: PathBuf,
     },
-    /// The caller: a run in the place of the contract file.
-    #[error("chat under the contract {run}: there is no such file, and a run has that name")]
+    /// The caller: a run instead of the contract file.
+    #[error("chat under the contract {run}: no such file, but a run has that name")]
     RunForContract { run: String },
-    /// The caller: one contract file in the place of a list.
+    /// The caller: one contract file instead of a list.
     #[error("run the list {}: it is a contract, not a list", path.display())]
     ContractForList { path: PathBuf },
-    /// The caller: a message in the place of the run.
-    #[error("continue a run: {message:?} names none")]
+    /// The caller: a message instead of the run.
+    #[error("continue a run: {message:?} is not a run")]
     NoRun {
         /// The newest run.
         last: Option<String>,
         message: String,
     },
-    /// The caller: a run that another one began for a call of its agent, and goes on with.
+    /// The caller: a run that its parent run began for a call of its agent, and continues itself.
     #[error(
-        "{action} run {run}: it is the run of an agent that {parent} called, with a budget, tools and a place that are of that call"
+        "{action} run {run}: {parent} called it as an agent, and its budget, tools and place belong to that call"
     )]
     RunOfAgent {
-        /// What was to be done with it.
+        /// The refused action.
         action: &'static str,
         parent: String,
         run: String,
-        /// What goes on instead.
+        /// The alternative.
         way: String,
     },
     /// The caller: a step of a workflow whose contract is a part of the workflow's file.
     #[error(
-        "continue run {run}: it is a step of the workflow {workflow}, and its contract is no file of its own"
+        "continue run {run}: it is a step of the workflow {workflow}, and its contract is not a separate file"
     )]
     Step {
         /// The workflow's file.
@@ -144,10 +144,10 @@ pub enum InputFault {
         why: String,
     },
     /// The caller: a continuation without anything new.
-    #[error("continue the run: there is no message")]
+    #[error("continue the run: no message given")]
     NoMessage,
-    /// Another process: the run that a conversation goes on from was replaced by another one of its name.
-    #[error("go on from run {run}: it is not the run that answered here")]
+    /// Another process: the run that a conversation continues was replaced by another one of its name.
+    #[error("continue from run {run}: it is not the run that answered here")]
     AnotherRun { run: String },
     /// The caller: the text of the system prompt cannot be read.
     #[error("read the system prompt from {from}: {reason}")]
@@ -156,7 +156,7 @@ pub enum InputFault {
     #[error("read the task from {from}: {reason}")]
     Task { from: TextSource, reason: String },
     /// The caller: the second of two texts is empty.
-    #[error("run the system prompt: the task beside it is empty")]
+    #[error("run the system prompt: the task after it is empty")]
     NoTaskBeside,
     /// The caller: no conversation that a run can begin with.
     #[error("read the saved conversation {}: {reason}", path.display())]
@@ -164,7 +164,7 @@ pub enum InputFault {
     /// The caller: a conversation would be written over something else.
     #[error("save the conversation as {}: {holds}", path.display())]
     Overwritten {
-        /// What is there.
+        /// The existing content.
         holds: &'static str,
         path: PathBuf,
     },
@@ -178,7 +178,7 @@ pub enum InputFault {
 
 fn taken(task: Option<&str>) -> String {
     task.map_or(String::new(), |task| {
-        format!("; `{task}` is no .yaml, .yml, .json or .ai file here, so it is the task")
+        format!("; `{task}` is not a .yaml, .yml, .json or .ai file here, so it is the task")
     })
 }
 
@@ -215,7 +215,7 @@ impl Advice for InputFault {
             Self::Step { file, run, .. } => {
                 let go_on = command(&format!("monolith continue {run} \"…\" --contract FILE"));
                 return Some(format!(
-                    "write the section `contract` of {file} into a file of its own: {go_on}"
+                    "copy the section `contract` of {file} into a separate file: {go_on}"
                 ));
             }
             Self::NotAContract {
@@ -225,11 +225,11 @@ impl Advice for InputFault {
                 let nearest = typed_word(&nearest.to_string_lossy());
                 let run = command(&format!("monolith run {nearest}"));
                 return Some(format!(
-                    "{run} may be meant; a task of that text: monolith run --task TEXT"
+                    "did you mean {run}? To pass it as a task: monolith run --task TEXT"
                 ));
             }
             Self::NotAContract { nearest: None, .. } => {
-                "name a contract file (monolith init writes one); a task of that text: monolith run --task TEXT"
+                "name a contract file (monolith init writes one); to pass it as a task: monolith run --task TEXT"
             }
             Self::WordForFile { path, task, word } => {
                 let quoted = |text: &str| typed_word(text);
@@ -254,23 +254,23 @@ impl Advice for InputFault {
                 "--set changes a contract file: --set max_turns=3; front matter is that of an agent's file (.ai)"
             }
             Self::LoadedTwice => {
-                "monolith run FILE \"task\" --load FILE begins a new run with that conversation"
+                "monolith run FILE \"task\" --load FILE starts a new run with that conversation"
             }
             Self::Saved { .. } => {
-                "monolith run --save FILE writes one; monolith continue RUN goes on with a run itself"
+                "monolith run --save FILE writes one; monolith continue RUN continues a run without a file"
             }
             Self::Overwritten { .. } => "name another file with --save FILE",
             Self::Task {
                 from: TextSource::File(path),
                 ..
             } if !path.exists() => {
-                "@ before a word names a file; a text that begins so: --task - takes it from standard input"
+                "a word that starts with @ names a file; --task - reads a task that starts with @ from standard input"
             }
             Self::NoTaskBeside => {
                 "the second text is the task: monolith run \"You answer in one sentence.\" \"What is a hash chain?\" --models PROVIDER/MODEL"
             }
             Self::OneInputTwice => "give the other one as @FILE",
-            Self::TwoTasks => "give it as an argument, or with --task",
+            Self::TwoTasks => "pass one, as an argument or with --task",
             Self::NoRun { last, message } => {
                 let last = match last {
                     Some(last) => format!("; the newest run is {last}"),
@@ -282,14 +282,14 @@ impl Advice for InputFault {
             }
             Self::NoMessage => "monolith continue RUN \"message\"",
             Self::AnotherRun { .. } => {
-                "somebody put another run in its place; /undo goes on from the run before it"
+                "somebody replaced that run; /undo returns to the run before it"
             }
             Self::NoSuchLine { .. } => {
                 "--from takes the name of a file of the folder, or the number of a line of the list"
             }
             Self::RunForContract { run } => {
                 let chat = command(&format!("monolith chat --run {}", typed_word(run)));
-                return Some(format!("to go on from the end of that run: {chat}"));
+                return Some(format!("to continue that run: {chat}"));
             }
             Self::ContractForList { path } => {
                 let name = typed_word(&path.to_string_lossy());

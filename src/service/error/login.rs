@@ -18,13 +18,13 @@ pub enum LoginRefused {
     /// The caller: no server is named, and the contract has not exactly one with an address.
     #[error("log in: no server is named")]
     NoName {
-        /// Those there are.
+        /// The known servers.
         known: Vec<String>,
     },
     /// The caller: the contract has no server of that name.
     #[error("log in at {name}: the contract has no server of that name")]
     Unknown {
-        /// Those there are.
+        /// The known servers.
         known: Vec<String>,
         name: String,
     },

@@ -111,7 +111,9 @@ impl Advice for PullError {
             Self::Gated { .. } => {
                 "accept its terms on its page, and set HF_TOKEN to a token of that account"
             }
-            Self::CutOff { .. } => "what came is kept: the same command goes on from there",
+            Self::CutOff { .. } => {
+                "the part that arrived is kept: the same command resumes the download"
+            }
             Self::Unreachable { .. } => {
                 "--hub URL or HF_ENDPOINT names another hub; monolith model add NAME FILE takes a file that was fetched otherwise"
             }

@@ -13,7 +13,7 @@ pub enum StateFault {
     /// The operator: the state folder cannot be made, or others can write it.
     #[error("use the state folder {}: {reason}", path.display())]
     StateFolder {
-        /// Whether it is its mode that lets others write it.
+        /// True if its mode lets others write it.
         is_open: bool,
         path: PathBuf,
         reason: String,
@@ -28,7 +28,7 @@ pub enum StateFault {
     #[error("read the store {}: {fault}", path.display())]
     Unreachable { path: PathBuf, fault: io::Error },
     /// The caller: there is no demo run yet.
-    #[error("find a demo run: there is none in this store")]
+    #[error("find a demo run: this store has none")]
     NoDemoRun,
 }
 
@@ -52,14 +52,16 @@ impl Advice for StateFault {
             } => {
                 let folder = typed_word(&path.display().to_string());
                 return Some(format!(
-                    "`chmod 700 {folder}` closes it, where all that is in it is yours; or name another folder with MONOLITH_HOME"
+                    "if everything in it is yours, `chmod 700 {folder}` closes it; or name another folder with MONOLITH_HOME"
                 ));
             }
             Self::NoStateFolder | Self::StateFolder { .. } | Self::Unreachable { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"
             }
-            Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
-            Self::NoDemoRun => "monolith demo makes one",
+            Self::NoSuchStore { .. } => {
+                "monolith run creates it; or name another file with --store"
+            }
+            Self::NoDemoRun => "monolith demo creates one",
         };
         Some(text.to_owned())
     }

@@ -48,11 +48,11 @@ impl Advice for StoreError {
 
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::NoSuchRun { .. } => "monolith list names the runs of this store",
-            Self::Ambiguous { .. } => "give more of the name",
-            Self::RunExists { .. } => "give another name, or none",
+            Self::NoSuchRun { .. } => "monolith list shows the runs of this store",
+            Self::Ambiguous { .. } => "give more characters of the name",
+            Self::RunExists { .. } => "choose another name, or leave it out",
             Self::IsWorkflow { .. } => {
-                "show (but for --conversation, --follow and --withheld), verify, replay, resume, list, export and delete take a workflow; each of its steps is a run of its own"
+                "show (except --conversation, --follow and --withheld), verify, replay, resume, list, export and delete take a workflow; each of its steps is a separate run"
             }
             Self::NotADatabase { .. } | Self::Foreign { .. } => {
                 "name another file with --store; this one was left as it is"
@@ -93,24 +93,23 @@ impl Advice for StoreError {
                 ));
             }
             Self::DiskFull { .. } => {
-                "make room: what was acknowledged is kept, and monolith resume RUN goes on with a run that had begun"
+                "make room: acknowledged data is kept, and monolith resume RUN continues a run that had started"
             }
             Self::Io { .. } => {
-                "look at the disk: what was acknowledged is kept, and monolith resume RUN goes on with a run that had begun"
+                "check the disk: acknowledged data is kept, and monolith resume RUN continues a run that had started"
             }
             Self::Locked { .. } => "wait for the other process, or name another file with --store",
             Self::RunLocked { .. } => "wait for it, or end it: a run has one driver at a time",
             Self::OlderFormat { .. } => {
-                "monolith migrate brings it up, and keeps a copy of it as it is"
+                "monolith migrate upgrades it, and keeps a copy of it as it is"
             }
             Self::InUse { .. } => "wait for it to end",
             Self::NewerFormat { .. } => "use the build of monolith that wrote it, or a newer one",
             Self::Lacking { path, .. } => {
                 let path = path.display();
                 return Some(format!(
-                    "list and export still read it: export each run (monolith export RUN --output FILE), move {path} aside with \
-                     what lies beside it under that name, and import the files into a new store, where they can be read; a run without an \
-                     end goes on only with the build that wrote it"
+                    "list and export still read it: export each run (monolith export RUN --output FILE), move {path} and the files next to it with that name \
+                     aside, and import the exported files into a new store; a run without an end continues only with the build that wrote it"
                 ));
             }
             Self::Corrupt { .. } => "monolith verify RUN says what still holds",
@@ -140,7 +139,9 @@ impl Advice for EraseError {
             Self::NotNamed { .. } | Self::NotHere { .. } => {
                 "monolith show RUN --raw names them: raw_hash, full, blob, request_hash"
             }
-            Self::Unfinished { .. } => "end what reads the store, and give the same command again",
+            Self::Unfinished { .. } => {
+                "end the processes that read the store, and run the same command again"
+            }
             Self::Store(fault) => return fault.help(),
             Self::Entry { .. } => return None,
         };
@@ -162,15 +163,15 @@ impl Advice for RemoveError {
     fn help(&self) -> Option<String> {
         match self {
             Self::Open { .. } => {
-                Some("monolith resume goes on with it; --force deletes it as it is".to_owned())
+                Some("monolith resume continues it; --force deletes it as it is".to_owned())
             }
             Self::Below { root, .. } => Some(format!(
                 "monolith resume {root} brings the tree to its end, monolith delete {root} --force deletes all of it; --force here deletes \
-                 this run alone, and then {root} does not go on without it"
+                 this run alone, and then {root} cannot continue"
             )),
             Self::Forked { fork, .. } | Self::ForkedFrom { fork, .. } => Some(format!(
-                "delete that one first: monolith delete {fork}; --force deletes this one nevertheless, and monolith verify {fork} --tree \
-                 does not hold then"
+                "delete that one first: monolith delete {fork}; --force deletes this one anyway, but then monolith verify {fork} --tree \
+                 fails"
             )),
             Self::Store(fault) => fault.help(),
         }
@@ -196,10 +197,10 @@ impl Advice for ImportError {
                 "name another store with --store, and compare the two"
             }
             Self::OwnRun { .. } => {
-                "name another store with --store for the file; here monolith resume RUN goes on"
+                "name another store with --store for the file; here, monolith resume RUN continues the run"
             }
             Self::Deleted { .. } => {
-                "--deleted imports it nevertheless, and the note of its deletion stays; or name another store with --store"
+                "--deleted imports it anyway and keeps the note of its deletion; or name another store with --store"
             }
             Self::Tombstone { .. } => {
                 "--key takes the key that signed the erasure, if you trust it: monolith key show on its machine"

@@ -13,26 +13,26 @@ use monolith_core::message::RunId;
 #[derive(Debug, thiserror::Error)]
 pub enum SystemFault {
     /// The caller: there is a file already.
-    #[error("write {}: there is a file of that name", path.display())]
+    #[error("write {}: the file already exists", path.display())]
     FileExists { path: PathBuf },
     /// The caller: the file's ending stands for another form than the one that is asked for.
-    #[error("write {}: its ending stands for --format {ending}, and --format {format} is asked for", path.display())]
+    #[error("write {}: its ending means --format {ending}, but --format {format} was given", path.display())]
     FormatAndEnding {
         ending: &'static str,
         format: &'static str,
         path: PathBuf,
     },
     /// The caller: the file's ending stands for no form, and none is asked for.
-    #[error("write {}: no form of an export ends in .{ending}", path.display())]
+    #[error("write {}: no export format has the ending .{ending}", path.display())]
     UnknownEnding { ending: String, path: PathBuf },
     /// The caller: text that was held back is asked of a form that never holds it.
-    #[error("export --withheld: --format {format} never holds text that was held back")]
+    #[error("export --withheld: --format {format} never contains withheld text")]
     NeverHoldsWithheld { format: &'static str },
     /// The caller: the form is made of runs alone.
-    #[error("export {run_id}: it is a workflow, and no {format} is made of one")]
+    #[error("export {run_id}: a workflow cannot be exported as {format}")]
     NoFormOfWorkflow { format: &'static str, run_id: RunId },
     /// The caller: the files of a tree need a folder.
-    #[error("export --tree: no folder is named")]
+    #[error("export --tree: no folder given")]
     TreeWithoutFolder,
     /// The caller: a page for a browser would fill the terminal.
     #[error("write the page to a terminal")]
@@ -53,14 +53,14 @@ pub enum SystemFault {
     #[error("find the current folder: {reason}")]
     CurrentFolder { reason: String },
     /// The operator: the filter of diagnostics is none.
-    #[error("read MONOLITH_LOG: {got:?} is no filter of diagnostics")]
+    #[error("read MONOLITH_LOG: {got:?} is not a log filter")]
     LogFilter { got: String },
     /// The operator: no threads can be started.
     #[error("start the runtime: {reason}")]
     Runtime { reason: String },
     /// The operator: the system lets the process open too few files.
     #[error(
-        "drive {max_runs} runs at once: that takes {needed} open files, and the system allows {allowed}"
+        "drive {max_runs} runs at once: that needs {needed} open files, but the system allows {allowed}"
     )]
     FileLimit {
         allowed: u64,
@@ -68,7 +68,7 @@ pub enum SystemFault {
         needed: u64,
     },
     /// The caller: no contract is there to be run.
-    #[error("run the contracts of {}: no .yaml, .yml or .json file is there", path.display())]
+    #[error("run the contracts of {}: it has no .yaml, .yml or .json file", path.display())]
     NoContracts { path: PathBuf },
     /// The caller: what the runs are to be read from cannot be read.
     #[error("read the runs of {}: {reason}", path.display())]
@@ -77,7 +77,7 @@ pub enum SystemFault {
     #[error("write the results: {reason}")]
     ResultsUnwritten {
         reason: String,
-        /// Whether a run was suspended.
+        /// True if a run was suspended.
         suspended: bool,
     },
     /// The operator: the system gave no randomness.
@@ -130,13 +130,13 @@ impl Advice for SystemFault {
             Self::UnknownEnding { .. } => {
                 "the endings are .jsonl, .html, .htm, .json (atif) and .cast; --format FORM writes a file of any name"
             }
-            Self::NeverHoldsWithheld { .. } => "--format jsonl and --format html hold it",
+            Self::NeverHoldsWithheld { .. } => "--format jsonl and --format html contain it",
             Self::NoFormOfWorkflow { .. } => {
-                "--format jsonl and --format html are made of a workflow; each of its steps is a run, of which every form is made"
+                "a workflow can be exported with --format jsonl or --format html, each of its steps in every format"
             }
             Self::TreeWithoutFolder => "-o FOLDER names it",
             Self::PageOnTerminal => {
-                "-o run.html writes it to a file, which a browser opens; a pipe takes it, too"
+                "-o run.html writes it to a file for a browser; a pipe works, too"
             }
             Self::NotConfirmed { .. } => {
                 "nothing was changed; --yes confirms it without a question"
@@ -145,13 +145,15 @@ impl Advice for SystemFault {
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"
             }
-            Self::UnreadableTrust { .. } => "remove it: what it held is asked about again",
+            Self::UnreadableTrust { .. } => {
+                "remove it; monolith then asks again about each contract"
+            }
             Self::Panic { .. } => OUR_BUG,
             Self::FileLimit { .. } => {
                 "a lower --max-runs or --max-inferences; or raise the system's limit (ulimit -Hn)"
             }
             Self::ResultsUnwritten { .. } => {
-                "the runs that were open are suspended: monolith resume --all goes on; monolith list has all of them"
+                "open runs are suspended: monolith resume --all continues them; monolith list shows all runs"
             }
             Self::CannotWrite { path, .. } => return missing_folder(path),
             Self::NoContracts { .. }
@@ -165,7 +167,7 @@ impl Advice for SystemFault {
     }
 }
 
-/// How the folder of a file is made, where it is missing and can be made.
+/// Returns how to create the folder of a file, if it is missing and can be created.
 fn missing_folder(path: &Path) -> Option<String> {
     let folder = path.parent()?;
     if folder.as_os_str().is_empty() || !matches!(folder.try_exists(), Ok(false)) {
@@ -177,7 +179,7 @@ fn missing_folder(path: &Path) -> Option<String> {
     }
     let shown = folder.display().to_string();
     Some(format!(
-        "the folder {} is not there: mkdir -p {}",
+        "the folder {} does not exist: mkdir -p {}",
         line(&shown),
         shell_word(&shown)
     ))

@@ -36,7 +36,7 @@ pub enum TranscriptFault {
     ChangedMeanwhile { asked: String },
     /// The operator: the store was changed, or a run deleted; a run below the exported one is not there, or its first entry does not read.
     #[error(
-        "export {root} with all below it: run {run}, which {above} began, is not in this store, or another run has its name, or it cannot be read"
+        "export {root} with its child runs: run {run}, a child of {above}, is missing from this store, cannot be read, or another run has its name"
     )]
     BelowMissing {
         above: RunId,
@@ -107,7 +107,7 @@ pub enum TranscriptFault {
     NothingTampered,
 }
 
-/// Why something was deleted, behind who did it; nothing where that was not said.
+/// Returns the reason for a deletion, to follow the name of who did it; empty if none was given.
 fn because(reason: &str) -> String {
     if reason.is_empty() {
         return String::new();
@@ -161,7 +161,7 @@ impl Advice for TranscriptFault {
             Self::Version { .. } | Self::UnknownPart { .. } => KNOWN_VERSIONS,
             Self::StoreInsteadOfFile { .. } => "monolith migrate --store FILE migrates a store",
             Self::NoFormat { .. } => {
-                "the file that an author writes has no version: monolith contract check FILE reads it"
+                "a contract as an author writes it has no version: monolith contract check FILE reads it"
             }
             Self::NoSuchEntry { run, .. } => {
                 let show = command(&format!("monolith show {}", typed_word(run)));
@@ -177,8 +177,8 @@ impl Advice for TranscriptFault {
             }
             Self::ExportNotVerified { .. }
             | Self::ExportDeparted { .. }
-            | Self::ExportWorkflowDeparted { .. } => "--force-unverified makes it nevertheless",
-            Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
+            | Self::ExportWorkflowDeparted { .. } => "--force-unverified exports it anyway",
+            Self::FileInsteadOfRun { .. } => "monolith list shows the runs of this store",
             Self::OldDemoRun { .. } => {
                 "an earlier build may have recorded it, or the store was changed: monolith demo makes a new run, which demo tamper then takes"
             }
@@ -188,7 +188,7 @@ impl Advice for TranscriptFault {
             Self::NothingTampered => OUR_BUG,
             Self::NotPinned { .. } => "monolith verify RUN --open --write-pin FILE notes one",
             Self::NotAsPinned { .. } => {
-                "the store is older than the pin, or was changed: put the newer one in its place"
+                "the store is older than the pin, or was changed: restore the newer one"
             }
             Self::Deleted { .. } => "monolith log verify says the same of its leaf",
             Self::BelowMissing { root, .. } => {

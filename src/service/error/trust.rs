@@ -9,7 +9,7 @@ use monolith_core::transcript::{BlockError, Flaw};
 use monolith_host::driver::KeyFileError;
 use monolith_host::store::Exposure;
 
-/// What a run would be judged by is missing: keys, pins, the log of runs.
+/// The evidence to judge a run by is missing: keys, pins, the log of runs.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustFault {
     /// The caller: no such file of keys or pins.
@@ -29,13 +29,13 @@ pub enum TrustFault {
     #[error("read the proof {}: {flaw}", path.display())]
     BrokenProof { path: PathBuf, flaw: Flaw },
     /// The caller: nothing was ever written here, or only before there was a log.
-    #[error("read the log of runs: this store keeps none")]
+    #[error("read the log of runs: this store has none")]
     NoLog,
     /// The caller: the run has no seal yet.
-    #[error("find run {run_id} in the log: a run is in it from its end on")]
+    #[error("find run {run_id} in the log: a run is added when it ends")]
     NotInLog { run_id: RunId },
     /// The caller: the log never had that size.
-    #[error("prove the log of {}: it has {size}, and one is the least", amount(*asked, "run"))]
+    #[error("prove the log of {}: it has {size}, and a proof needs at least one run", amount(*asked, "run"))]
     NoSuchLogSize { asked: u64, size: u64 },
 }
 
@@ -46,9 +46,9 @@ impl Advice for TrustFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::NoLog => "the first run that ends begins it",
+            Self::NoLog => "the first run that ends creates it",
             Self::Exposed { .. } => {
-                "chmod go-w what is named, or keep the file in a folder that only this user and root can write, as all folders above it"
+                "remove the write access of others (chmod go-w), or keep the file where only you and root can write to its folder and all folders above it"
             }
             Self::BrokenProof { .. } => "monolith log prove and log consistency print proofs",
             Self::Unreadable { .. }
@@ -71,9 +71,9 @@ impl Advice for KeyFileError {
                 "chmod 600 the file, if no one else has read it; else make a new key"
             }
             Self::None { name } if name == "redaction" => {
-                "the first run makes it; a run of another machine is opened with that machine's file"
+                "the first run creates it; a run of another machine is opened with that machine's file"
             }
-            Self::None { .. } => "monolith key generate makes one",
+            Self::None { .. } => "monolith key generate creates one",
             Self::Exists { .. } => "monolith key rotate replaces it",
             // It says itself what to do.
             Self::NotReplaced { .. } => return None,

@@ -6,20 +6,20 @@ use crate::error::advice::Advice;
 use crate::exit::Exit;
 use monolith_core::message::RunId;
 
-/// Nothing was restored.
+/// No file was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoFault {
     /// The caller: a process still drives the run.
-    #[error("undo run {run_id}: a process drives it")]
+    #[error("undo run {run_id}: a process is still driving it")]
     Running { run_id: RunId },
     /// The caller: what the files held is not here.
-    #[error("undo run {run_id}: what its files held before is not kept here")]
+    #[error("undo run {run_id}: the earlier content of its files is not kept here")]
     NothingKept { run_id: RunId },
     /// The operator: what was kept cannot be read.
-    #[error("undo run {run_id}: read what its files held: {reason}")]
+    #[error("undo run {run_id}: the earlier content of its files cannot be read: {reason}")]
     Unreadable { reason: String, run_id: RunId },
     /// The operator: the folder of the files is not there as it was.
-    #[error("undo run {run_id}: open its workspace {}: {reason}", path.display())]
+    #[error("undo run {run_id}: its workspace {} cannot be opened: {reason}", path.display())]
     Workspace {
         path: PathBuf,
         reason: String,

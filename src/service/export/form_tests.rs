@@ -1,4 +1,4 @@
-//! What other programs get to see of recorded runs, whole.
+//! Tests of the exports for other programs, whole.
 
 use super::forms;
 use crate::source::Source;

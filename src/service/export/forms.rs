@@ -1,4 +1,4 @@
-//! What an export makes of a transcript: the transcript itself, a page, a trajectory, a recorded terminal.
+//! The forms of an exported transcript: the transcript itself, a page, a trajectory, a recorded terminal.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -70,7 +70,7 @@ fn same_end(
     Err(TranscriptFault::ChangedMeanwhile { asked }.into())
 }
 
-/// The lines of a file as they are, but for the texts behind the token gate.
+/// Copies the lines of a file as they are, except for the texts behind the token gate.
 fn copy(
     path: &std::path::Path,
     out: &mut dyn Write,

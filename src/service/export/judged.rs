@@ -146,7 +146,7 @@ impl Judged {
         }
     }
 
-    /// True if the run has gone on since.
+    /// True if the run has continued since.
     pub(super) fn is_outdated(&self, source: &mut Source) -> Result<bool, ServiceError> {
         let Source::Run(run_id, reader) = source else {
             return Ok(false);

@@ -16,7 +16,7 @@ use monolith_core::transcript::WithheldBlobs;
 use monolith_core::view::Departure;
 use monolith_host::store::{NewFile, PRIVATE};
 
-/// Most judgements of a run that goes on meanwhile.
+/// Maximum judgements of a run that continues meanwhile.
 const MOST_LOOKS: usize = 8;
 
 /// A transcript that can be exported.
@@ -56,7 +56,7 @@ pub fn prepare(
         ExportForm::Html | ExportForm::Atif | ExportForm::Cast => service.source(&request.run)?,
     };
     let mut judged = Judged::before(service, request)?;
-    // A run in progress goes on while it is judged.
+    // A run in progress continues while it is judged.
     for _ in 0..MOST_LOOKS {
         if !judged.is_outdated(&mut source)? {
             break;

@@ -8,7 +8,7 @@ use monolith_host::inference::StoredModel;
 /// One way to have a contract answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Where it is, for servers; `None` if the type's own place is meant.
+    /// The address, for servers; `None` means the type's default.
     pub address: Option<String>,
     /// Way in which the model calls tools.
     pub calling: Calling,
@@ -20,7 +20,7 @@ pub struct Choice {
     pub profile: Option<&'static str>,
     /// Type of the provider.
     pub provider: ProviderType,
-    /// What it is called on the command line and in the contract.
+    /// Its name on the command line and in the contract.
     pub word: &'static str,
     /// The text that people see.
     pub what: String,
@@ -28,7 +28,7 @@ pub struct Choice {
     pub window: Option<u64>,
 }
 
-/// What a stored model is called as a provider.
+/// The provider name of a stored model.
 pub(super) const EMBEDDED: &str = "embedded";
 
 /// The hosted types with a model that each of them has.

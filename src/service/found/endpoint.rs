@@ -13,7 +13,7 @@ use monolith_core::contract::{ProviderType, recorded_url};
 use monolith_host::driver::Environment;
 use monolith_host::inference::{answer_at, probe_address};
 
-/// How long such a server, which may be far away, may take for one answer.
+/// Time limit for one answer of such a server, which may be far away.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The same for one on this machine.
@@ -21,15 +21,15 @@ const NEAR: Duration = Duration::from_millis(800);
 /// Characters of what such a server says of an error.
 const MOST_CHARS: usize = 200;
 
-/// What is reported of a model that no list could be held against.
+/// The note for a model that no list could confirm.
 pub const UNCHECKED: &str =
     "a name that was not checked (no list of models can be had without a key)";
 /// The same at a server that wants no key.
 const UNLISTED: &str = "a name that was not checked (no list of models is there)";
-/// Where requests are sent below such an address: what is copied from a manual may end so.
+/// The path of requests below such an address: a copied address may end so.
 const REQUESTS: &str = "/chat/completions";
 
-/// What is given for such a server: the address below which it is asked.
+/// Normalizes the given address of such a server: requests go below it.
 pub fn base_url(given: &str) -> Result<String, String> {
     let given = given.trim().trim_end_matches('/');
     let given = given.strip_suffix(REQUESTS).unwrap_or(given);
@@ -130,7 +130,7 @@ pub async fn endpoint(
     }
 }
 
-/// That the server at that address answers with an error, in its own words where it has some.
+/// Reports that the server at that address answers with an error, in its own words if it has some.
 pub fn failing_at(address: &str, status: u16, body: &[u8]) -> NoWay {
     let document = serde_json::from_slice::<Value>(body).ok();
     let said = document.as_ref().and_then(|document| {
@@ -183,7 +183,7 @@ fn window_of(listed: &Value) -> Option<u64> {
 struct Windows {
     /// Of whatever model it has.
     any: Option<u64>,
-    /// Of the models of a list of its own.
+    /// The windows of the models in a separate list.
     of_models: Vec<(String, u64)>,
 }
 
@@ -194,7 +194,7 @@ impl Windows {
     }
 }
 
-/// What llama-server and LM Studio state of windows, above the address that ends in `/v1`.
+/// Returns the windows that llama-server and LM Studio state, above the address that ends in `/v1`.
 async fn windows_beside(address: &str) -> Windows {
     let root = address.strip_suffix("/v1").unwrap_or(address);
     let ask = async |path: &str| {
@@ -218,14 +218,15 @@ async fn windows_beside(address: &str) -> Windows {
     }
 }
 
-/// Whether the list has a model of that name. A llama-server answers under every name, with its one model: another name is a mistake there, too.
+/// True if the list has a model of that name. A llama-server answers under every name, with its one model: another name is a
+/// mistake there, too.
 fn lists(list: &[Value], model: &str) -> bool {
     let mut names = list.iter().map(|listed| listed.get("id"));
     names.any(|name| name.and_then(Value::as_str) == Some(model))
 }
 
 impl Choice {
-    /// That model at that address.
+    /// Chooses that model at that address.
     pub(crate) fn of_endpoint(address: &str, key_env: Option<&str>, model: &str) -> Self {
         Self {
             address: Some(address.to_owned()),

@@ -1,4 +1,4 @@
-//! Which model profile fits a stored file. Reads its header; loads nothing.
+//! The model profile that fits a stored file. Reads its header; loads nothing.
 
 use monolith_core::contract::{ModelProfile, ProviderType};
 use monolith_host::inference::{KNOWN_MODELS, ModelHeader, ModelStore, StoredModel};

@@ -1,4 +1,4 @@
-//! Why a model or a server that the caller names cannot be used, and what is there instead.
+//! The reasons why a model or server that the caller names cannot be used, and the alternatives here.
 
 use crate::found::choice::{Choice, EMBEDDED, HOSTED};
 use crate::found::server_kind::ServerKind;
@@ -8,17 +8,17 @@ use monolith_core::contract::recorded_url;
 use monolith_host::driver::Environment;
 use monolith_host::inference::{KNOWN_MODELS, StoredModel};
 
-/// How many names of models are listed.
+/// Maximum number of model names in a message.
 const MOST_TOLD: usize = 12;
 
-/// Why the way that the caller names is none.
+/// The reason why the caller's choice is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoWay {
     /// No way is called that.
-    #[error("take the way {got:?}: there are {known}")]
+    #[error("use {got:?}: expected one of {known}")]
     Unknown { got: String, known: String },
     /// No such server answers.
-    #[error("take {word}: no {name} answers at {address}")]
+    #[error("use {word}: no {name} answers at {address}")]
     NotRunning {
         address: String,
         name: &'static str,
@@ -28,64 +28,64 @@ pub enum NoWay {
     #[error("use {name} at {address}: no {name} answers there")]
     Unanswered { address: String, name: &'static str },
     /// The caller said not to look for it.
-    #[error("take {word}: --{word} none says not to look for it")]
+    #[error("use {word}: --{word} none disables it")]
     NotLookedFor { word: &'static str },
     /// The server answers, and has nothing to answer with.
-    #[error("take {word}: {name} runs at {address}, but holds no model")]
+    #[error("use {word}: {name} runs at {address}, but holds no model")]
     Empty {
         address: String,
         name: &'static str,
         word: &'static str,
     },
     /// No model is stored.
-    #[error("take embedded: no model is stored here")]
+    #[error("use embedded: no model is stored here")]
     NothingStored,
     /// The build has no engine.
-    #[error("take embedded: this build has no embedded engine")]
+    #[error("use embedded: this build has no embedded engine")]
     NoEngine,
     /// The hosted provider's key is not set.
-    #[error("take {word}: {variable} is not set")]
+    #[error("use {word}: {variable} is not set")]
     NoKey {
         variable: &'static str,
         word: &'static str,
     },
-    /// Nothing answers at the address that the caller names.
+    /// The address that the caller names does not answer.
     #[error("use the server that --base-url names: {why}")]
     Silent { why: String },
     /// The server at that address refuses a caller without a key.
     #[error("use the server at {address}: it answers HTTP {status}")]
     WantsKey { address: String, status: u16 },
     /// The server at that address answers with a page for browsers.
-    #[error("learn which models {address} has: its answer is a web page")]
+    #[error("list the models of {address}: its answer is a web page")]
     WebPage { address: String },
     /// The server at that address answers with an error.
-    #[error("learn which models {address} has: it answers HTTP {status}{why}")]
+    #[error("list the models of {address}: it answers HTTP {status}{why}")]
     Failing {
         address: String,
         status: u16,
         why: String,
     },
     /// The server at that address gives its list to who has the key alone.
-    #[error("learn which models {address} has: it wants the key for its list (HTTP {status})")]
+    #[error("list the models of {address}: it wants the key for its list (HTTP {status})")]
     ListWantsKey { address: String, status: u16 },
     /// The server at that address answers, and lists no model.
-    #[error("learn which models {address} has: it answers, and lists none")]
+    #[error("list the models of {address}: it answers, but lists none")]
     NoList { address: String },
     /// The way is there, the model is not.
-    #[error("take the model {model:?} of {word}: it has {held}")]
+    #[error("use the model {model:?} of {word}: it has {held}")]
     NoModel {
         held: String,
         model: String,
         word: String,
     },
-    /// Nothing here holds that model, and no remote provider could be asked for it.
+    /// No server and no stored model here has that model, and no remote provider could be asked for it.
     #[error(
-        "take the model {model:?}: no server here and no stored model is called that{held}, and no usual key is set"
+        "use the model {model:?}: no server here and no stored model has that name{held}, and no usual key is set"
     )]
     NoSuchModel { held: String, model: String },
 }
 
-/// What was looked at.
+/// The results of the search.
 pub struct Looked<'a> {
     pub environment: &'a Environment,
     pub places: &'a Places,
@@ -94,7 +94,7 @@ pub struct Looked<'a> {
 }
 
 impl NoWay {
-    /// Why nothing is left of the ways where that one is asked for.
+    /// Returns the reason why no choice of that kind is left; `None` if one should be.
     pub fn of_way(word: &str, looked: &Looked<'_>) -> Option<Self> {
         if let Some(kind) = ServerKind::ALL.into_iter().find(|kind| kind.word() == word) {
             let (name, word) = (kind.name(), kind.word());
@@ -138,7 +138,7 @@ impl NoWay {
         })
     }
 
-    /// Why none of those ways has that model.
+    /// Returns the error that none of those choices has that model.
     pub fn of_model(model: &str, way: Option<&str>, ways: &[Choice]) -> Self {
         let mut held: Vec<&str> = ways.iter().map(|way| way.model.as_str()).collect();
         let more = held.len().saturating_sub(MOST_TOLD);
@@ -162,7 +162,7 @@ impl NoWay {
         }
     }
 
-    /// What to do next, where that is not what can be done where nothing is found.
+    /// Returns the next step, if it is not the general advice for when nothing is found.
     pub(crate) fn help(&self) -> Option<String> {
         let text = match self {
             Self::NotRunning { .. } => {
@@ -210,13 +210,13 @@ impl NoWay {
         Some(text.to_owned())
     }
 
-    /// Whether the caller was wrong, and not what is here.
+    /// True if the caller made the mistake, and nothing is missing here.
     pub(crate) const fn is_usage(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::NotLookedFor { .. })
     }
 }
 
-/// What can be done where nothing is found.
+/// Returns the general advice for when nothing is found.
 pub fn ways_out() -> String {
     let known = KNOWN_MODELS.map(|known| known.name).join(", ");
     let embedded = if cfg!(feature = "local") {
@@ -267,25 +267,25 @@ mod tests {
         };
         check(
             "llama-server",
-            Some("take llama-server: no llama-server answers at http://127.0.0.1:8080"),
+            Some("use llama-server: no llama-server answers at http://127.0.0.1:8080"),
         );
         check(
             "ollama",
-            Some("take ollama: Ollama runs at http://127.0.0.1:11434, but holds no model"),
+            Some("use ollama: Ollama runs at http://127.0.0.1:11434, but holds no model"),
         );
         check("lm-studio", None);
         check("openai", None);
-        check("google", Some("take google: GEMINI_API_KEY is not set"));
+        check("google", Some("use google: GEMINI_API_KEY is not set"));
         let embedded = if cfg!(feature = "local") {
-            "take embedded: no model is stored here"
+            "use embedded: no model is stored here"
         } else {
-            "take embedded: this build has no embedded engine"
+            "use embedded: this build has no embedded engine"
         };
         check("embedded", Some(embedded));
         check(
             "olama",
             Some(
-                "take the way \"olama\": there are llama-server, lm-studio, ollama, embedded, anthropic, openai, google, openrouter",
+                "use \"olama\": expected one of llama-server, lm-studio, ollama, embedded, anthropic, openai, google, openrouter",
             ),
         );
     }

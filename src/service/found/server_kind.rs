@@ -25,7 +25,7 @@ impl ServerKind {
         }
     }
 
-    /// What it is called on the command line and in contracts.
+    /// Returns its name on the command line and in contracts.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::LlamaServer => "llama-server",
@@ -34,7 +34,7 @@ impl ServerKind {
         }
     }
 
-    /// How it is asked.
+    /// Returns its provider type.
     pub(super) const fn provider(self) -> ProviderType {
         match self {
             Self::LlamaServer | Self::LmStudio => ProviderType::Openai,

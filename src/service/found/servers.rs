@@ -9,16 +9,16 @@ use monolith_core::contract::recorded_url;
 use monolith_host::driver::Environment;
 use monolith_host::inference::request_json;
 
-/// How long a server on this machine may take for one answer.
+/// Time limit for one answer of a server on this machine.
 const PATIENCE: Duration = Duration::from_millis(800);
 /// The most models of one server that are taken.
 const MAX_MODELS: usize = 1_024;
-/// How many models of one server are asked about one by one.
+/// Maximum number of models of one server that are queried one by one.
 const MAX_ASKED: usize = 16;
 /// The longest name of a model that is taken from a server.
 const MAX_NAME_CHARS: usize = 200;
 
-/// What is given for the address of a server that is not to be looked for.
+/// The address value of a server that is not to be looked for.
 const NOWHERE: &str = "none";
 
 /// Addresses at which servers are looked for.
@@ -32,7 +32,7 @@ pub struct Places {
     pub lm_studio: Option<String>,
 }
 
-/// How a server's model can be made to call tools.
+/// The way in which a server's model can call tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calling {
     /// On the wire, as far as anybody can tell.
@@ -65,7 +65,7 @@ pub struct ServedModel {
 }
 
 impl Places {
-    /// Where a server of that kind is looked for; `None` if it is not.
+    /// Returns the address to look for a server of that kind; `None` if it is not looked for.
     pub(crate) fn of(&self, kind: ServerKind, environment: &Environment) -> Option<String> {
         let usual = match kind {
             ServerKind::LlamaServer => "http://127.0.0.1:8080".to_owned(),
@@ -82,7 +82,7 @@ impl Places {
         }
     }
 
-    /// Where the caller says that a server of that kind is.
+    /// Returns the caller's address for a server of that kind.
     fn named(&self, kind: ServerKind) -> Option<&str> {
         match kind {
             ServerKind::LlamaServer => self.llama_server.as_deref(),
@@ -118,7 +118,7 @@ impl Places {
     }
 }
 
-/// What is given for a server's address, without the path below which every client asks; a scheme is added where none stands.
+/// Normalizes a server's given address: removes the path that every client adds, and adds a missing scheme.
 pub fn address_of(given: &str) -> Result<String, String> {
     let given = given.trim();
     if given == NOWHERE {
@@ -141,7 +141,7 @@ pub fn address_of(given: &str) -> Result<String, String> {
     Ok(address.trim_end_matches('/').to_owned())
 }
 
-/// What OLLAMA_HOST means for a client: it may be a host, a host and a port, or an address.
+/// Returns the address that OLLAMA_HOST means for a client: it may be a host, a host and a port, or an address.
 fn ollama_address(host: &str) -> String {
     let host = host.trim();
     let host = host.replacen("0.0.0.0", "127.0.0.1", 1);
@@ -199,8 +199,8 @@ async fn llama_server(address: String) -> Option<Server> {
     })
 }
 
-/// Whether a llama-server's template has a place for tools and for calls, as it says of the template itself; one that is too
-/// old for that shows the template. Where neither is there it gets the benefit of the doubt.
+/// True if a llama-server's template has a place for tools and for calls, by the server's own statement; a server too old for
+/// that shows the template. With neither it gets the benefit of the doubt.
 fn lays_out_tools(props: &Value) -> bool {
     let can = |name: &str| {
         props

@@ -1,5 +1,5 @@
-//! What is known of a run: its row, and what its first and last entries show; of one that waits for a person and that no process drives,
-//! whether an answer is taken, which takes all of its entries.
+//! The facts of a run: its row, and what its first and last entries show. For a run that waits for a person and that no process
+//! drives, also if an answer is taken, which needs all of its entries.
 
 use crate::approval::ApprovalStatus;
 use crate::error::ServiceError;
@@ -17,12 +17,12 @@ use monolith_host::store::{
     DamagedRow, Lineage, RunFilter, RunReader, RunRow, StoreError, StoreReader,
 };
 
-/// How many of the last entries are read first. What they leave open is looked for in more of them.
+/// Number of last entries that are read first. More of them are read for questions that these leave open.
 const TAIL: u64 = 16;
 
-/// A row and what is known beside it.
+/// A row and the known facts about its run.
 pub struct Found {
-    /// What does not hold of the entries that were read.
+    /// The defect of the entries that were read.
     pub flaw: Option<String>,
     /// Row of the run in the store.
     pub row: RunRow,
@@ -32,25 +32,25 @@ pub struct Found {
     pub outline: Option<RunOutline>,
     /// Status of a run without an end.
     pub status: Option<RunStatus>,
-    /// Whether it is a workflow that a process suspended when it left.
+    /// True if it is a workflow that a process suspended when it left.
     pub left: bool,
-    /// How a call of it stands that needs an approval; `None` also where no answer to it is taken any more, but for an imported run.
+    /// Status of its call that needs an approval; `None` also if no answer to it is taken any more, except for an imported run.
     pub approval: Option<ApprovalStatus>,
     /// The first run below it of which a call waits for a person, where no process drives it.
     pub awaited_below: Option<RunId>,
-    /// The run with which it goes on: itself, or the first one of its tree.
+    /// The run to resume it with: itself, or the first one of its tree.
     pub goes_on_with: RunId,
 }
 
 impl Found {
-    /// Whether a process suspended the run when it left.
+    /// True if a process suspended the run when it left.
     pub fn is_suspended(&self) -> bool {
         let outline = self.outline.as_ref();
         self.left || outline.and_then(|outline| outline.suspended) == Some(true)
     }
 }
 
-/// What is known of a run beside its row.
+/// Reads the facts of a run besides its row.
 pub fn found(
     service: &Service,
     reader: &mut StoreReader,
@@ -100,7 +100,7 @@ pub fn found(
     look().map_err(|fault| DamagedRow { run, fault })
 }
 
-/// Whether an answer to the call that its last entries leave waiting is taken of a run with that status.
+/// True if a run with that status takes an answer to the call that its last entries leave waiting.
 fn takes(service: &Service, status: Option<RunStatus>, run_id: &RunId) -> bool {
     match status {
         Some(RunStatus::Running { .. }) => true,
@@ -110,7 +110,7 @@ fn takes(service: &Service, status: Option<RunStatus>, run_id: &RunId) -> bool {
     }
 }
 
-/// Whether an answer to the call that a run waits with is taken; true where its entries cannot be read.
+/// True if a run takes an answer to the call that it waits for, or if its entries cannot be read.
 fn takes_answers(service: &Service, run_id: &RunId) -> bool {
     let takes = || {
         let call = match service.reader()? {
@@ -145,7 +145,7 @@ fn awaited_below(
     Ok(None)
 }
 
-/// Whether a process suspended a workflow when it left, as far as its entries can be read.
+/// True if a process suspended a workflow when it left, as far as its entries can be read.
 fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
     let mut length = TAIL;
     loop {
@@ -174,8 +174,8 @@ fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
     }
 }
 
-/// What is shown of a workflow: its name, what it was given, and how long it was driven, from its first and its last entry; `None` if
-/// they cannot be read.
+/// Reads a workflow's name, its input, and how long it was driven, from its first and its last entry; `None` if they cannot be
+/// read.
 fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
     let id = run.definition().ok()?.id.to_string();
     let first = run.next_of_workflow().and_then(event_of);
@@ -224,7 +224,7 @@ pub fn waiting_runs(service: &Service) -> Result<(Vec<RunId>, Vec<DamagedRow>), 
     Ok((runs, damaged))
 }
 
-/// Whether a call of that run waits for a person whose answer is taken, as far as its entries can be read; true where they cannot.
+/// True if a call of that run waits for a person whose answer is taken, or if its entries cannot be read.
 fn waits(service: &Service, reader: &mut StoreReader, row: &RunRow) -> bool {
     let mut look = || {
         let status = RunStatus::of(reader, row)?;
@@ -235,18 +235,18 @@ fn waits(service: &Service, reader: &mut StoreReader, row: &RunRow) -> bool {
     waits.unwrap_or(true)
 }
 
-/// What the first and the last entries show.
+/// The facts that the first and the last entries show.
 struct Outlined {
     outline: Option<RunOutline>,
     /// The call that they leave waiting for a person.
     awaited: Option<(CallSeq, Digest)>,
-    /// Whether more of the last entries would change nothing.
+    /// True if more of the last entries would change nothing.
     settled: bool,
-    /// What does not hold of them.
+    /// The defect of those entries.
     flaw: Option<String>,
 }
 
-/// What the first and the last entries show.
+/// Reads the facts that the first and the last entries show.
 fn outline(reader: &mut StoreReader, row: &RunRow) -> Outlined {
     let mut length = TAIL;
     loop {
@@ -258,8 +258,8 @@ fn outline(reader: &mut StoreReader, row: &RunRow) -> Outlined {
     }
 }
 
-/// [`outline`] from so many of the last entries. Processes may have left the run and gone on with it any number of times since a
-/// call began to wait, and calls may have ended since the run was suspended.
+/// Like [`outline`], from the given number of last entries. Processes may have left and resumed the run any number of times
+/// since a call began to wait, and calls may have ended since the run was suspended.
 fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     let mut approvals = Approvals::default();
     let mut run = match reader.read_run(&row.run_id) {
@@ -273,11 +273,11 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
             };
         }
     };
-    // It may have gone on since the row was read.
+    // It may have continued since the row was read.
     let row = run.row().clone();
     let mut held = HeldEntries::of(&row);
     if row.workflow {
-        // What its steps are is in `show`; each of them is listed as a run of its own.
+        // `show` has its steps; the list has each of them as a separate run.
         return Outlined {
             outline: workflow_outline(run),
             awaited: None,

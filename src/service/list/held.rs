@@ -12,7 +12,7 @@ pub(super) struct HeldEntries {
 }
 
 impl HeldEntries {
-    /// Nothing of the run was read yet.
+    /// Starts before the first entry of the run.
     pub(super) fn of(row: &RunRow) -> Self {
         Self {
             chain: Chain::genesis(row.contract_hash, &row.run_id),

@@ -1,4 +1,4 @@
-//! How many files the process may have open. Opens none.
+//! The limit of files that the process may have open. Opens none.
 
 use crate::error::ServiceError;
 use crate::error::system::SystemFault;

@@ -91,9 +91,9 @@ impl RunLine {
     }
 }
 
-/// What a key of a line may be.
+/// The allowed keys of a line.
 const KEYS: [&str; 4] = ["contract", "run_id", "set", "task"];
-/// What the parser adds to a key that is none of them.
+/// The parser's suffix for an unknown key.
 const EXPECTED: &str = ", expected one of `contract`, `run_id`, `set`, `task`";
 
 /// The key that a fault of the parser is about, where it is one with a slip in it.

@@ -232,13 +232,14 @@ fn located(line: RunLine, folder: &Path) -> Result<RunLine, String> {
     Ok(RunLine { contract, ..line })
 }
 
-/// Whether the name is that of a contract file.
+/// True if the name has a contract file's extension.
 fn is_named_as_contract(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// Whether the first line names a contract, as each line of a list does and no contract; an empty file is an empty list.
+/// Returns true if the first line names a contract. Each line of a list does so, but no contract does. An empty file is an
+/// empty list.
 fn begins_as_list(file: &mut fs::File) -> io::Result<bool> {
     let mut head = Vec::new();
     file.take(MAX_HEAD_BYTES).read_to_end(&mut head)?;
@@ -258,7 +259,7 @@ fn numbered(mut input: impl BufRead) -> impl Iterator<Item = (u64, NextLine)> {
         .filter(|(_, read)| !matches!(read, NextLine::Read(bytes) if bytes.trim_ascii().is_empty()))
 }
 
-/// What comes next in a list.
+/// The next item of a list.
 #[derive(Debug)]
 enum NextLine {
     Read(Vec<u8>),
@@ -276,7 +277,7 @@ fn next_line(input: &mut impl BufRead) -> Option<NextLine> {
             Some(NextLine::Read(bytes))
         }
         Ok(1..) => {
-            // The rest of it is no line of its own.
+            // The rest of it is not a separate line.
             drop(input.skip_until(b'\n'));
             Some(NextLine::TooLong)
         }

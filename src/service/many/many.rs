@@ -25,8 +25,8 @@ use monolith_host::driver::{Shared, Turn};
 use monolith_host::store::{DamagedRow, StoreError};
 use monolith_host::telemetry::BillingFault;
 
-/// How many runs are brought up at once, those aside that wait for a tool server. That is mostly work of the processor: a thousand at once would
-/// keep what runs already from taking its responses in time.
+/// Maximum number of concurrent bring-ups, without runs that wait for a tool server. Bring-up is mostly processor work: a
+/// thousand at once would keep runs under way from taking their responses in time.
 const TURNS: usize = 16;
 
 /// Drives any number of runs in one process.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::result::Rest;
 use crate::drive::follower::Follower;
 
-/// What is to be begun again of the lines that were taken.
+/// The taken lines that must be begun again.
 #[derive(Default)]
 pub(super) struct NotBegun(Mutex<Lines>);
 
@@ -17,13 +17,13 @@ struct Lines {
     not_begun: BTreeMap<u64, (String, String)>,
     /// The last that has begun a run to which the list gives no name.
     last_unnamed: Option<u64>,
-    /// Those that have come to no end yet.
+    /// The lines that have not ended yet.
     open: BTreeMap<u64, OpenLine>,
     /// How many were taken.
     taken: u64,
 }
 
-/// What became of the run of a line.
+/// The status of the run of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Became {
     Begun,
@@ -37,7 +37,7 @@ pub(super) enum Became {
 pub(super) struct OpenLine {
     /// Its place in words and as `--from` names it.
     pub(super) at: (String, String),
-    /// Whether the list gives its run no name.
+    /// True if the list gives its run no name.
     pub(super) is_unnamed: bool,
     /// Follows its run.
     pub(super) live: Follower,

@@ -104,7 +104,7 @@ pub(super) fn driven_by(place: &str, run_id: &RunId, pid: Option<u32>) -> RunEnd
         None => "another process".to_owned(),
     };
     let text = format!(
-        "{place}: {by} drives run {run_id} already; the same list reports it once that has ended"
+        "{place}: {by} is already driving run {run_id}; once that has ended, run the list again for its result"
     );
     RunEnd::Run(not_begun(Exit::FAILED, "store", text), Ending::Own)
 }

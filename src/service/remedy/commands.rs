@@ -9,7 +9,7 @@ use crate::text::command::typed_word;
 use monolith_core::message::RunId;
 use monolith_host::store::StoreReader;
 
-/// How overrides begin that a run of an agent records beside those that were typed.
+/// Prefixes of overrides that a run of an agent records and no one typed.
 const OF_AGENT: [&str; 2] = ["profile.", "prompt.FORMAT="];
 
 /// The commands of one run, as a person types them.
@@ -19,7 +19,7 @@ pub struct Commands<'s> {
     /// The name of the run.
     run: String,
     service: &'s Service,
-    /// What was changed of its values, as options of a command.
+    /// The overrides of its values, as options of a command.
     sets: String,
     typed_at: TypedAt<'s>,
     /// As the caller would name it; `FILE` where it is not known.
@@ -174,7 +174,7 @@ impl<'s> Commands<'s> {
         }
     }
 
-    /// What takes the pins of its servers anew.
+    /// Returns how to take its servers' pins again.
     pub(super) fn pin(&self) -> String {
         match self.kind {
             FileKind::Prompt => "a new run takes it as it is".to_owned(),

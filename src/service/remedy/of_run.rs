@@ -1,4 +1,4 @@
-//! What may help where a run failed: by what is recorded of it, else by its code. Changes nothing.
+//! Advice for a failed run: by its record, else by its code. Changes nothing.
 
 use super::commands::Commands;
 use super::limit::Limit;
@@ -17,10 +17,10 @@ use monolith_host::telemetry::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, silent, went_away,
 };
 
-/// What may help after a run that failed.
+/// The advice after a failed run.
 #[derive(Clone, Debug)]
 pub struct RunRemedy<'s> {
-    /// Whether the contract file is changed by it: a run then goes on under the file only where it is named.
+    /// True if the advice changes the contract file: then a run continues under the file only if it is named.
     pub changes_file: bool,
     /// The commands of the run.
     commands: Commands<'s>,
@@ -42,7 +42,7 @@ impl RunRemedy<'_> {
     }
 }
 
-/// What may help after that run: what is recorded of it says more than its code alone. `None` if it did not fail.
+/// Returns advice after that run: its record says more than its code alone. `None` if it did not fail.
 pub fn remedy_of<'s>(
     service: &'s Service,
     view: &RunView,
@@ -130,7 +130,7 @@ fn more_calls(view: &RunView, code: OutcomeCode) -> Option<Remedy> {
     Some(Remedy::Raise { limit, to: None })
 }
 
-/// Whether a run that ended so goes on once the contract file is corrected.
+/// True if a run with this code continues once the contract file is corrected.
 const fn is_of_contract(code: OutcomeCode) -> bool {
     matches!(
         code,
@@ -142,7 +142,7 @@ const fn is_of_contract(code: OutcomeCode) -> bool {
     )
 }
 
-/// What the author may change in the contract so that the next run does not fail so; `None` if no record shows it.
+/// Returns the contract change that avoids this failure in the next run; `None` if no record shows it.
 fn exact(service: &Service, view: &RunView, run_id: &RunId) -> Option<Remedy> {
     let reach = |provider: &str, went_away| reach_server(service, view, provider, went_away);
     match view.outcome()?.code {
@@ -194,7 +194,7 @@ fn exact(service: &Service, view: &RunView, run_id: &RunId) -> Option<Remedy> {
     }
 }
 
-/// What helps where no server answers at the address of a provider.
+/// Returns advice for a provider whose address does not answer.
 fn reach_server(service: &Service, view: &RunView, provider: &str, went_away: bool) -> Remedy {
     let terms = view.contract().providers.get(provider);
     let address = terms.and_then(|terms| Some((terms.provider_type, terms.base_url.clone()?)));

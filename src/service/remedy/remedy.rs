@@ -191,7 +191,7 @@ impl Remedy {
                 run.with_value("tool_proof", "executed")
             ),
             Self::AcceptedKeyIn { variable } => format!(
-                "put a key that the provider accepts into {}: {} goes on",
+                "set {} to a key that the provider accepts, then {}",
                 line(variable),
                 run.next()
             ),
@@ -238,7 +238,7 @@ impl Remedy {
             Self::CheckFile => {
                 format!("{} names every value that is wrong, and its line", run.check())
             }
-            Self::Continue => format!("{} goes on from there", run.next()),
+            Self::Continue => format!("continue from there with {}", run.next()),
             Self::CorrectAddress { provider } => {
                 run.asks(format!("correct `base_url` of providers.{}", line(provider)))
             }
@@ -261,7 +261,7 @@ impl Remedy {
                 run.corrected()
             ),
             Self::CutByServer => format!(
-                "the server cut the answer at a limit of its own: ask for a shorter answer, give the server a higher one, or state `max_output_tokens` at the target. Then {}",
+                "the server cut the answer at a server-side limit: ask for a shorter answer, raise the server's limit, or state `max_output_tokens` at the target. Then {}",
                 run.corrected()
             ),
             Self::CutShort => format!(
@@ -342,7 +342,7 @@ impl Remedy {
                 run.with_value(&limit.key(), &or_dots(*to))
             ),
             Self::RateLimited => format!(
-                "the provider limits the rate of requests: wait, or name another target. Then {} goes on",
+                "the provider limits the rate of requests: wait, or name another target. Then {}",
                 run.next()
             ),
             Self::ReachServer {
@@ -362,7 +362,7 @@ impl Remedy {
                 if *went_away {
                     let next = run.next();
                     format!(
-                        "{reach}. It had answered in this run, and went away: once it answers again, {next} goes on"
+                        "{reach}. It answered earlier in this run: once it answers again, run {next}"
                     )
                 } else {
                     reach
@@ -393,7 +393,7 @@ impl Remedy {
                 run.corrected()
             ),
             Self::WithoutTools { way } => line(way),
-            Self::AcceptedKey => "put a key that the provider accepts into the variable that `api_key_env` names".to_owned(),
+            Self::AcceptedKey => "set the variable that `api_key_env` names to a key that the provider accepts".to_owned(),
             Self::AllowTool => "name the tool in `allowed_tools`, or ask for what those can do".to_owned(),
             Self::AllowTools => "allow tools with `tool_policy`, or ask for what needs none".to_owned(),
             Self::AskForTool => "ask for something that needs a tool, or allow an answer without one (`tool_policy: optional`). Where the model wrote its call as text, `text_profile` at the target reads it; where the server takes a grammar, `grammar_profile` leaves the model no choice".to_owned(),

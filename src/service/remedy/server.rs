@@ -5,7 +5,7 @@ use crate::text::escape::line;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{BringUpCause, BringUpFault};
 
-/// How the names of the tools of web services begin.
+/// The prefix of web service tool names.
 const WEB_SERVICE: &str = "rest__";
 
 /// A remedy for a tool server that did not come up; `server` is its name in the contract.

@@ -1,4 +1,4 @@
-//! What may help where a run ended without the call, or the proof, that its contract requires. Changes nothing.
+//! Advice for a run that ended without the call, or the proof, that its contract requires. Changes nothing.
 
 use super::limit::Limit;
 use super::remedy::Remedy;
@@ -10,7 +10,7 @@ use monolith_core::kernel::{EventKind, OutcomeCode};
 use monolith_core::message::RunId;
 use monolith_core::view::{ApprovalEnd, Call, CallEnd, Refusal, RunView};
 
-/// Whether a run ended for want of a call, or of one that was executed.
+/// True if a run ended for want of a call, or of an executed one.
 pub(super) const fn is_unproven(code: OutcomeCode) -> bool {
     matches!(
         code,
@@ -145,7 +145,7 @@ fn profiles_for(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.
+/// Returns the rule that a run without a call broke, and the remedy. It applies to each run of a conversation.
 pub(super) fn missing_proof(view: &RunView) -> Option<Remedy> {
     if !is_unproven(view.outcome()?.code) || view.requested_calls() > 0 {
         return None;
@@ -158,24 +158,24 @@ pub(super) fn missing_proof(view: &RunView) -> Option<Remedy> {
     Some(Remedy::AnswerWithoutCall { change, rule })
 }
 
-/// What a contract demands of each run, if it demands a call.
+/// Returns the contract's demand of each run, if it demands a call.
 pub fn proof_rule(contract: &ExecutionContract) -> Option<String> {
     if contract.tool_policy != ToolPolicy::Required {
         return None;
     }
     let (key, what) = match contract.tool_proof {
-        ToolProof::Executed => ("tool_policy: required", "a tool call of its own"),
+        ToolProof::Executed => ("tool_policy: required", "its own tool call"),
         ToolProof::Succeeded => (
             "tool_policy: required, tool_proof: succeeded",
-            "a tool call of its own that succeeds",
+            "its own successful tool call",
         ),
         ToolProof::Lineage => (
             "tool_policy: required, tool_proof: lineage",
-            "a tool call that succeeds, of its own or of an agent that it calls",
+            "a successful tool call, made by itself or by an agent that it calls",
         ),
     };
     Some(format!(
-        "{key}: each run needs {what}, also one that continues another"
+        "{key}: each run needs {what}, even a run that continues another"
     ))
 }
 

@@ -1,6 +1,6 @@
-//! Where a line of a drawn tree stands, and what is drawn before it. Does not know what the tree is of.
+//! The place of a line in a drawn tree, and the text drawn before it. Does not know what the tree is of.
 
-/// Where something is drawn in a tree.
+/// The place of an item in a drawn tree.
 #[derive(Clone, Debug, Default)]
 pub struct Branch {
     /// Depth in the tree, from 0.
@@ -35,7 +35,7 @@ impl Branch {
         format!("{}{}{own}", self.indent, self.line())
     }
 
-    /// That of something below it.
+    /// Returns the place of an item below it.
     pub(crate) fn below(&self, is_last: bool) -> Self {
         Self {
             depth: self.depth.saturating_add(1),

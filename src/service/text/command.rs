@@ -26,7 +26,7 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
-/// A word of a command that is typed next; `…` in the place of one that cannot be typed as it is printed.
+/// Quotes a word for the next command; `…` replaces one that cannot be typed as it is printed.
 pub fn typed_word(text: &str) -> String {
     if escaped_line(text) == text {
         shell_word(text)

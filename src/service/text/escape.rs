@@ -1,5 +1,5 @@
-//! Text from models, tools and files as it may reach a terminal: no byte of it can move the cursor, change colours, hide
-//! or reorder the text beside it.
+//! Text from models, tools and files as it may reach a terminal: no byte of it can move the cursor, change colours, hide or
+//! reorder other text.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// What to do next: the commands in it stay unbroken.
+/// Escapes advice: the commands in it stay unbroken.
 pub fn help(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t' | KEPT))
 }
@@ -91,7 +91,7 @@ fn unbroken(text: &str) -> String {
     lines.join(" ")
 }
 
-/// Whether a text holds characters that a terminal does not show.
+/// True if a text has characters that a terminal does not show.
 pub fn hides(text: &str) -> bool {
     text.chars()
         .any(|c| !matches!(c, '\n' | '\r' | '\t') && is_invisible(c))

@@ -1,4 +1,4 @@
-//! What happened in an entry, in words for people: a transition, its effects and the reason. Reads the view; prints nothing.
+//! The words for people about an entry: a transition, its effects and the reason. Reads the view; prints nothing.
 
 use crate::text::escape::{brief, line};
 use crate::text::numbers::{counted, grouped, seconds};
@@ -149,7 +149,7 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
     }
 }
 
-/// What is wrong with a final report, and where.
+/// Describes the error of a final report, and its place.
 fn report_fault(fault: &ReportFault) -> String {
     match fault {
         ReportFault::HeldBack => ": it came before a call had been validated".to_owned(),
@@ -162,7 +162,7 @@ fn report_fault(fault: &ReportFault) -> String {
     }
 }
 
-/// What the event that began the step came to; nothing where the entry carries none.
+/// Describes the event that began the step; empty if the entry has none.
 fn event(view: &RunView, entry: Entry<'_>) -> String {
     let action = entry.action;
     let Some(event) = entry.event else {
@@ -204,7 +204,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
     }
 }
 
-/// What the calls of the turn came to, in the order in which they did.
+/// Describes the results of the turn's calls, in the order in which they came.
 fn results(view: &RunView) -> Vec<String> {
     let returned = view.turns().last().map_or(&[][..], |turn| &turn.returned);
     let calls = returned.iter().filter_map(|call| view.call(*call));
@@ -248,7 +248,7 @@ fn started(view: &RunView, action: &Action) -> String {
     started.chain(asked).collect::<Vec<String>>().join("; ")
 }
 
-/// What the adapter made of a response, and the tags in it that are warned of.
+/// Describes the adapter's reading of a response, and the tags in it that it warns of.
 fn message(adapter: &str, returned: &InferenceReturned) -> String {
     let warnings = &returned.result.tag_warnings;
     let more = warnings.len().saturating_sub(MOST_WARNINGS);
@@ -322,7 +322,7 @@ fn fault(failed: &InferenceFailed) -> String {
     )
 }
 
-/// What a server asked for during a call, and what it got.
+/// Describes a server's question during a call, and the answer.
 pub fn exchange(exchange: &InputExchange) -> String {
     let asked = format!("its server asked {:?}", brief(&exchange.message, 120));
     let at = exchange.url.as_deref();
@@ -336,7 +336,7 @@ pub fn exchange(exchange: &InputExchange) -> String {
     }
 }
 
-/// How a call ended.
+/// Describes the end of a call.
 pub fn call_end(end: &CallEnd) -> String {
     match end {
         CallEnd::Returned(result) => {

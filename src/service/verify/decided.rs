@@ -1,4 +1,5 @@
-//! Whether the machine decides what a stored run, or a workflow, recorded: what holds by itself is decided again. Compares no two runs.
+//! The check that the machine decides what a stored run or workflow recorded: a record that holds by itself is decided again.
+//! Compares no two runs.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use monolith_core::replay::{Attribution, Difference};
 use monolith_core::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyReport};
 use monolith_host::store::StoreReader;
 
-/// Where an entry has what a response was read as.
+/// The place of a parsed response in an entry.
 const RESULT: &str = "/event/event/value/result";
 
 /// Adds to the report whether it is so. What another build may write otherwise, such as a request, is named among what was not checked.
@@ -52,7 +53,7 @@ pub(super) fn decide_again(
     Ok(())
 }
 
-/// What the check came to, in words.
+/// Describes the result of the check.
 fn detail(found: Option<&FirstBad>) -> String {
     match found.map(|found| found.seq) {
         None => "its machine decides the same again".to_owned(),
@@ -61,8 +62,8 @@ fn detail(found: Option<&FirstBad>) -> String {
     }
 }
 
-/// What is wrong with a run that has that difference; `None` if another build may write it otherwise. A response that is kept is read by the
-/// edition that its contract names, and means what it meant; one of an edition that is not known here could say anything.
+/// Returns the kind of flaw that such a difference shows; `None` if another build may write it otherwise. The edition that the
+/// contract names reads a kept response, so it means what it meant; one of an unknown edition could say anything.
 fn kind_of(found: &Difference) -> Option<FlawKind> {
     match found.attribution {
         Attribution::Kernel | Attribution::Tampered | Attribution::Contract => {

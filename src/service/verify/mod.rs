@@ -1,4 +1,4 @@
-//! A transcript and a tree of runs, held against what is recorded.
+//! Checks of a transcript and a tree of runs against the record.
 
 mod decided;
 mod difference;

@@ -9,7 +9,7 @@ use crate::error::system::SystemFault;
 use crate::service::Service;
 use monolith_host::store::{NewFile, judge_regular};
 
-/// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
+/// Adds a line to a file of pins unless it is already there; a missing file appears with the line in it.
 ///
 /// It is its owner's alone: what can be written by others is not trusted. The file's lines stay: a line is only ever added at its end, by one process at a time.
 ///

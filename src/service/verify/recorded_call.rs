@@ -1,4 +1,4 @@
-//! What a run recorded of a call of an agent: what it gave, and what came back, held against the run of the call. Verifies no transcript.
+//! The parent run's record of an agent's call: its input and its result, compared with the child run. Verifies no transcript.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use monolith_host::driver;
 use monolith_host::store::{RunReader, StoreReader};
 use monolith_host::tools::Delegated;
 
-/// What each call of an agent was given, as far as the messages of the run say it.
+/// Returns the arguments of each agent call, as far as the run's messages hold them.
 pub(super) fn arguments_of(
     contract: &Arc<ExecutionContract>,
     stored: RunReader<'_>,
@@ -103,7 +103,7 @@ pub(super) fn label_words(recorded: Option<&BTreeSet<Label>>) -> String {
     words.map_or_else(|| "unknown".to_owned(), |words| words.join(" and "))
 }
 
-/// Whether a run was begun with another task than the call wants.
+/// Returns the difference if a run was begun with another task than the call wants.
 pub(super) fn task_differs(arguments: &str, first: Option<&SealedEntry>) -> Difference {
     let event = first?.decode_event().ok().flatten()?;
     let EventKind::RunStarted(started) = event.event else {
@@ -128,7 +128,7 @@ pub(super) fn task_differs(arguments: &str, first: Option<&SealedEntry>) -> Diff
     Some(texts_differ("event.messages", &wanted, &task.content))
 }
 
-/// Whether a call came back with another result than its run has: scrubbed and cut as a result is that is recorded.
+/// Returns the difference if a call returned another result than its run has: scrubbed and cut like a recorded result.
 pub(super) fn result_differs(
     reader: &StoreReader,
     above: &ExecutionContract,
@@ -162,7 +162,7 @@ pub(super) fn result_differs(
             .blob(blob)?
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
     };
-    // What was erased can be held against nothing.
+    // An erased result cannot be compared.
     let Some(whole) = whole else {
         return Ok(None);
     };

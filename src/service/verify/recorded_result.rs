@@ -1,4 +1,4 @@
-//! What a workflow recorded of a step, held against the step's run: what it was given, and what it came to. Verifies no transcript.
+//! The workflow's record of a step, compared with the step's run: its input and its result. Verifies no transcript.
 
 use crate::error::ServiceError;
 use crate::source::Source;
@@ -13,7 +13,7 @@ use monolith_core::message::{Digest, RunId, char_prefix};
 use monolith_core::session::{is_marked, is_scrubbed_form, is_scrubbed_json};
 use monolith_host::store::StoreReader;
 
-/// What the run of a step says of itself.
+/// The record of a step's own run.
 pub(super) struct StepRunSays<'a> {
     pub(super) reader: &'a StoreReader,
     pub(super) run_id: &'a RunId,
@@ -22,8 +22,8 @@ pub(super) struct StepRunSays<'a> {
 }
 
 impl StepRunSays<'_> {
-    /// Whether it was given something else than the workflow recorded. What has lost a secret has another hash: it is held against what
-    /// the machine of the workflow gave it, and differs where that is not known.
+    /// Returns the difference if its input is not the recorded one. An input that has lost a secret has another hash: it is
+    /// compared with the input from the workflow's machine, and differs if that is unknown.
     pub(super) fn input_differs(
         &self,
         recorded: Digest,
@@ -52,7 +52,7 @@ impl StepRunSays<'_> {
         Ok(Some((field.to_owned(), expected, actual)))
     }
 
-    /// Whether it came to something else. A result that was erased is held against nothing.
+    /// Returns the difference if its result is another one. An erased result is not compared.
     pub(super) fn output_differs(&self, recorded: &StepRun) -> Result<Difference, ServiceError> {
         let is_call = matches!(self.work, Work::Tool(_));
         let made = step_run(self.reader, is_call, self.run_id)?;
@@ -82,7 +82,7 @@ impl StepRunSays<'_> {
         Ok((!is_same).then(|| texts_differ("output", &recorded.output, &made.output)))
     }
 
-    /// What it was given, and where that stands: its task, or its call.
+    /// Returns its input and the field that has it: its task, or its call.
     fn given(&self) -> Result<Option<(&'static str, StepInput)>, ServiceError> {
         if let Work::Tool(_) = self.work {
             let view = Source::Run(self.run_id.clone(), self.reader.again()?);

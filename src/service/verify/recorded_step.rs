@@ -1,4 +1,4 @@
-//! What a workflow recorded of the run of a step: the entry that begins it, and its end. Verifies no transcript.
+//! The workflow's record of a step's run: the entry that begins it, and its end. Verifies no transcript.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{FirstBad, FlawKind, VerifyReport};
 use monolith_host::store::StoreReader;
 
-/// What a workflow recorded of the run of a step.
+/// The workflow's record of a step's run.
 pub(super) struct RecordedStep {
     /// The entries that begin it: a resume begins it again, as long as it has no run.
     begun: Vec<(u64, Digest)>,
@@ -27,16 +27,16 @@ pub(super) struct RecordedStep {
     /// The labels of what it was given.
     labels: BTreeSet<Label>,
     number: u64,
-    /// Where it stands.
+    /// Its place.
     pub(super) place: String,
     /// Its run: of a fork it may be that of the workflow that was forked.
     pub(super) run_id: RunId,
-    /// What the definition has of it.
+    /// Its definition.
     work: Option<Work>,
     pub(super) workflow: RunId,
 }
 
-/// What each step that a fork has from another workflow is held against, read once.
+/// The records to compare the steps with that a fork shares with another workflow, read once.
 #[derive(Default)]
 pub(super) struct BegunSteps {
     begun: BTreeMap<RunId, BTreeMap<u64, Vec<(u64, Digest)>>>,
@@ -63,7 +63,8 @@ impl BegunSteps {
             .unwrap_or_default())
     }
 
-    /// Whether a workflow was forked from that one, or from a fork of it, as far as the store has the line. Nothing above that one is read.
+    /// Tells if a workflow was forked from that one, or from a fork of it, as far as the store has the line. Reads nothing
+    /// above that one.
     fn is_forked_from(
         &mut self,
         reader: &mut StoreReader,
@@ -84,10 +85,10 @@ impl BegunSteps {
     }
 }
 
-/// Whether the workflows that one was forked from lead to another one.
+/// The relation of a workflow's fork line to another workflow.
 enum Ancestry {
     Leads,
-    /// That one is none of them.
+    /// The other one is not among them.
     Another,
     /// They end at this one, which the store does not have.
     EndsAt(RunId),
@@ -143,7 +144,7 @@ pub(super) fn steps_of(
 }
 
 impl RecordedStep {
-    /// What was recorded, in words.
+    /// Describes the record.
     pub(super) fn recorded(&self) -> String {
         let (workflow, place) = (&self.workflow, &self.place);
         match &self.end {
@@ -247,7 +248,7 @@ impl RecordedStep {
         Ok(found.map(|(field, expected, actual)| (field, format!("{expected}, {by}"), actual)))
     }
 
-    /// What its run says otherwise of what it was given, or of what it came to.
+    /// Returns the difference between its run and the record, in input or result.
     fn said_otherwise(
         &self,
         reader: &StoreReader,
@@ -280,7 +281,8 @@ impl RecordedStep {
     }
 }
 
-/// What the machine of a workflow gives that step run, decided again from its entries; `None` if they are not what it decides.
+/// Returns the input that a workflow's machine gives that step run, decided again from its entries; `None` if they are not what
+/// it decides.
 fn given_by(
     reader: &mut StoreReader,
     workflow: &RunId,

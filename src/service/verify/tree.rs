@@ -1,4 +1,4 @@
-//! `monolith verify --tree`: a run or a workflow and every run below it, each held against what the one above recorded of it.
+//! `monolith verify --tree`: a run or a workflow and all its child runs, each checked against its parent's record of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use monolith_host::store::{DelegatedRun, Lineage, StoreError, StoreReader};
 /// One run of a tree, verified.
 #[derive(Debug, Serialize)]
 pub struct TreeReport {
-    /// How many runs stand above it.
+    /// The number of its parent runs.
     pub depth: usize,
     /// Name of the run.
     pub run_id: RunId,
-    /// Where it stands in the workflow above it, as a step.
+    /// Its place as a step of its parent workflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     /// Report of the verification.
@@ -33,23 +33,23 @@ pub struct TreeReport {
     pub report: VerifyReport,
 }
 
-/// What the one above says of a run.
+/// The parent's record of a run.
 enum Above {
     /// A run, of the run of a call.
     Call(Box<Caller>, Box<DelegatedRun>),
     /// A workflow, of the run of a step.
     Step(Box<RecordedStep>),
-    /// Nothing: the run alone says that this one began it, and names an entry that it has.
+    /// No record: only the child run says that this one began it, and names an entry that it has.
     Nothing(RunId),
 }
 
 /// A run that called an agent.
 #[derive(Clone)]
 struct Caller {
-    /// What each of its calls of agents was given, as far as its messages say it.
+    /// The arguments of each of its agent calls, as far as its messages hold them.
     arguments: Arc<BTreeMap<CallSeq, String>>,
     contract: Arc<ExecutionContract>,
-    /// Whether it is sealed: then nothing goes on with the runs below it.
+    /// True if it is sealed: then no process continues its child runs.
     has_ended: bool,
     run_id: RunId,
 }
@@ -253,7 +253,7 @@ fn missing(run_id: &RunId) -> VerifyReport {
     }
 }
 
-/// What a run recorded of the run of a call.
+/// Describes a run's record of the run of a call.
 fn recorded(parent: &RunId, one: &DelegatedRun) -> String {
     match &one.end {
         Some(end) => format!(
@@ -268,7 +268,7 @@ fn recorded(parent: &RunId, one: &DelegatedRun) -> String {
     }
 }
 
-/// Where a run says that it stands, if that is another place than below the run above it, or it is the run of another agent.
+/// Returns the difference if a run states another place than below its parent run, or is the run of another agent.
 fn place_differs(
     above: &ExecutionContract,
     one: &DelegatedRun,

@@ -6,7 +6,7 @@ use monolith_core::kernel::{Action, EntryKind, EventKind, State};
 use monolith_core::message::{Digest, EnvelopeStatus, ToolOutcome};
 use monolith_core::view::{Entry, RunView, Step};
 
-/// What happened in one entry.
+/// The content of one entry.
 #[derive(Clone, Debug)]
 pub struct EntryRow {
     /// Time since the run began.

@@ -1,5 +1,5 @@
-//! What tools returned that is no result of their protocol. The model does not get it: it is evidence, and stands in the place of what the
-//! model was sent instead.
+//! Tool output that is no result of the tool's protocol. The model does not get it: it is evidence, and replaces what the model
+//! was sent instead.
 
 use std::collections::BTreeMap;
 

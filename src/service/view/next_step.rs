@@ -76,9 +76,9 @@ fn of_unfinished(service: &Service, run: &ShownRun, run_id: &RunId) -> String {
                 let resumes = run.view.contract().max_resumes;
                 format!("`max_resumes: {resumes}` allows no more: {resume} ends it")
             } else if run.above.ends {
-                format!("A run above it ends: {resume} ends it, too")
+                format!("A parent run ends: {resume} ends it, too")
             } else {
-                format!("Go on with it: {resume}")
+                format!("Resume it: {resume}")
             };
             format!("{answer}{lost}{resume}\n")
         }

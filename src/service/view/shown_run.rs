@@ -181,7 +181,7 @@ struct Written {
 }
 
 impl Written {
-    /// None of an answer without text.
+    /// Returns `None` for an answer without text.
     fn of(returned: &InferenceReturned, at: usize) -> Option<Self> {
         let message = returned.result.canonical_message.as_ref()?;
         (!message.is_blank()).then(|| Self {

@@ -1,5 +1,5 @@
-//! What can be known of a workflow's steps before it runs: the agents that they delegate to, and the contract that each one runs under. Asks
-//! no model.
+//! The facts about a workflow's steps before it runs: the agents that they delegate to, and the contract of each. Asks no
+//! model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -176,7 +176,7 @@ pub fn step_contracts(
     contracts
 }
 
-/// What a prompt of the workflow runs under.
+/// Returns the contract of a prompt step.
 fn prompt_step(spec: &WorkflowSpec) -> ContractSpec {
     ContractSpec {
         task: Some(String::new()),
@@ -184,7 +184,7 @@ fn prompt_step(spec: &WorkflowSpec) -> ContractSpec {
     }
 }
 
-/// What a call of that tool runs under.
+/// Returns the contract of a call of that tool.
 fn tool_step(spec: &WorkflowSpec, tool: &str) -> ContractSpec {
     let contract = spec.contract.clone().unwrap_or_default();
     tool_spec(&contract, (tool, "{}"), MAX_OUTPUT_BYTES as u64)
@@ -229,7 +229,7 @@ fn key_of(step: &Step) -> Option<(&'static str, String)> {
     Some((step.work.kind(), key))
 }
 
-/// What the contract of a step comes to.
+/// The check result for a step's contract.
 struct Found {
     contract_hash: Option<Digest>,
     /// Each with the check that it fails, where it is one.
@@ -286,7 +286,7 @@ fn name_of(file: &ContractFile) -> String {
     file.name().display().to_string()
 }
 
-/// What an agent's file says, as a step reads it.
+/// Reads an agent's file as a step does.
 fn agent_spec(
     service: &Service,
     mut file: ContractFile,
@@ -366,8 +366,8 @@ pub fn refuse_options(saves: bool, workflow: &str) -> Result<(), ServiceError> {
     if !saves {
         return Ok(());
     }
-    let why = "each of its steps has a conversation of its own";
-    let help = Some("--save-all DIR writes that of each step");
+    let why = "each of its steps has a separate conversation";
+    let help = Some("--save-all DIR saves the conversation of each step");
     Err(InputFault::of_a_run("--save", workflow, why, help).into())
 }
 

@@ -1,4 +1,4 @@
-//! What a workflow came to, as a document and in words.
+//! The result of a workflow, as a document and in words.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use monolith_host::store::StoreReader;
 
 /// The format of the document.
 const WORKFLOW_RESULT_FORMAT: &str = "monolith-workflow-result/1";
-/// How much is said of why a step failed.
+/// Maximum length of the reason why a step failed.
 const MOST_REASON: usize = 300;
 
 /// The result of a workflow that has ended, or was left.
@@ -37,14 +37,14 @@ pub struct WorkflowResult {
     pub entries: u64,
     /// Time for which it was driven.
     pub elapsed_ms: u64,
-    /// What the machine of workflows counts.
+    /// The counters of the workflow's machine.
     counters: WorkflowCounters,
-    /// What all step runs used, with what is below them; absent where it is not known.
+    /// The usage of all step runs, with their child runs; absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     with_below: Option<TreeUsage>,
-    /// What its last step came to.
+    /// The output of its last step.
     pub output: String,
-    /// Why it ended so where it did not succeed: limit, step and figure.
+    /// The reason for its end where it did not succeed: limit, step and figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
     /// Every step run, in the order in which they were begun.
@@ -83,8 +83,8 @@ impl WorkflowResult {
         Self { waits_for, ..self }
     }
 
-    /// One of the store of which every run below waits for a person who has not answered: a process that goes on with it would only leave
-    /// it again. `None` if there is something to go on with.
+    /// Returns a workflow of the store whose child runs all wait for a person who has not answered: a process that resumes it
+    /// would only leave it again. `None` if there is something to do.
     pub fn waiting(
         service: &Service,
         run_id: &RunId,
@@ -114,7 +114,7 @@ impl WorkflowResult {
         Ok(Some(result.waiting_for(waits)))
     }
 
-    /// Whether a person ended it at once.
+    /// True if a person ended it at once.
     pub fn is_aborted(&self) -> bool {
         self.outcome
             .is_some_and(|end| end.code == WorkflowCode::Abort)
@@ -126,7 +126,7 @@ impl WorkflowResult {
         steps.filter_map(|step| Some((step.run_id.as_ref()?, &step.step)))
     }
 
-    /// Whether somebody ended it.
+    /// True if somebody ended it.
     pub fn is_stopped(&self) -> bool {
         self.outcome
             .is_some_and(|outcome| outcome.class == WorkflowClass::Stopped)
@@ -139,7 +139,7 @@ impl WorkflowResult {
         Some((&first.run_id, call))
     }
 
-    /// Why it did not succeed: what failed, or which limit with its figure.
+    /// Returns the reason why it did not succeed: the failed steps, or the limit with its figure.
     pub fn why(&self) -> String {
         let failed = self.steps.iter().filter(|step| step.has_failed());
         let failed = failed.map(|step| {
@@ -158,7 +158,7 @@ impl WorkflowResult {
         all.join("; ")
     }
 
-    /// Whether it has an end.
+    /// True if it has an end.
     pub const fn is_ended(&self) -> bool {
         self.outcome.is_some()
     }

@@ -15,7 +15,7 @@ use monolith_core::contract::StepId;
 use monolith_core::session::Control;
 use monolith_host::driver::{Observer, StepFiles, StepHost};
 
-/// Where the progress of a workflow is reported, and what its steps run under.
+/// The progress reports of a workflow, and the environment of its steps.
 pub(super) struct Host {
     pub(super) files: Arc<Files>,
     /// True if each step is shown when it begins and ends.

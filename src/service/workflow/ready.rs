@@ -31,7 +31,7 @@ pub struct Ready {
     pub missing: Vec<RunId>,
     /// The workflow as it was read.
     pub spec: WorkflowSpec,
-    /// What is recorded of it.
+    /// The record of it.
     pub view: WorkflowView,
 }
 
@@ -64,7 +64,8 @@ impl Ready {
         })
     }
 
-    /// One of the store, where its transcript ends, or as it was left where a process that goes on with it would only leave it again.
+    /// Returns one of the store, at the end of its transcript, or as it was left if a process that resumes it would only leave
+    /// it again.
     pub fn resumed_or_left(
         service: &Service,
         store: &Store,
@@ -80,7 +81,7 @@ impl Ready {
         let reopened = reopen_workflow(store, run_id, &service.environment)?;
         let mut reader = store.reader()?;
         let view = view_of(&mut reader, run_id)?;
-        // It goes on without them, and its tree does not verify.
+        // It continues without them, and its tree does not verify.
         let mut missing = Vec::new();
         for step in view.steps.iter().filter_map(|step| step.run_id.as_ref()) {
             if reader.lineage(step)?.is_none() {
@@ -148,7 +149,7 @@ impl Ready {
     }
 }
 
-/// What the workflow is given, as its steps' runs would record it.
+/// Redacts the workflow's input, as its steps' runs would record it.
 async fn redacted(
     service: &Service,
     file: &ContractFile,

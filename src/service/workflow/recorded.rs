@@ -14,7 +14,7 @@ use monolith_core::agent::{Workflow, WorkflowFold};
 use monolith_core::message::RunId;
 use monolith_host::store::StoreError;
 
-/// What a stored workflow came to that has ended; `None` if it goes on.
+/// Returns the result of a stored workflow that has ended; `None` if it has not.
 pub fn recorded_result(
     service: &Service,
     run_id: &RunId,
@@ -27,7 +27,7 @@ pub fn recorded_result(
     Ok(result.is_ended().then_some(result))
 }
 
-/// What a workflow came to so far, once its evidence holds.
+/// Returns the result of a workflow so far, after verifying its evidence.
 pub fn result_of(
     service: &Service,
     source: &mut WorkflowSource,

@@ -1,4 +1,4 @@
-//! What the steps of a workflow run under. Drives nothing.
+//! The files and settings that the steps of a workflow run under. Drives nothing.
 
 use crate::contract_file::ContractFile;
 use crate::error::ServiceError;
@@ -14,7 +14,7 @@ use monolith_host::store::Store;
 pub struct Files {
     /// Settings that the steps are read with.
     pub service: Service,
-    /// What its step runs are brought up in.
+    /// The environment that brings up its step runs.
     pub environment: Environment,
     /// File of the workflow.
     pub file: ContractFile,

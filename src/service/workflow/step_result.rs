@@ -1,4 +1,4 @@
-//! What a step came to, read from its run that is sealed. Does not know what was recorded of it above.
+//! The result of a step, read from its sealed run. Does not know the workflow's record of it.
 
 use crate::error::ServiceError;
 use crate::source::Source;
@@ -10,7 +10,7 @@ use monolith_host::driver::DriverError;
 use monolith_host::store::StoreReader;
 use monolith_host::telemetry::{AgentResult, denied_calls, failed_calls};
 
-/// What the run of a step came to: of a tool's call (`is_call`) its whole result, else its report.
+/// Reads the result of a step's run: for a tool's call (`is_call`) its whole result, else its report.
 ///
 /// # Errors
 /// [`DriverError::NothingRecorded`] where it is not sealed, and the faults of the store.

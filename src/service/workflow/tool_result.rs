@@ -9,12 +9,12 @@ use monolith_core::view::{Activity, Call, RunView};
 use monolith_host::store::{RunReader, StoreReader};
 use monolith_host::telemetry::failed_calls;
 
-/// How the reason ends where a result can be held against nothing.
+/// The end of a reason if the result cannot be checked.
 pub(crate) const ERASED: &str = ": its result was erased";
 
-/// What a tool step came to.
+/// The result of a tool step.
 pub(super) struct ToolResult {
-    /// Why the step has failed, and in words; `None` if it has completed.
+    /// The kind and the words of the step's failure; `None` if it has completed.
     pub(super) failure: Option<(StepFailure, String)>,
     pub(super) text: String,
 }

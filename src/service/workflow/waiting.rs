@@ -1,4 +1,4 @@
-//! What the runs below a workflow wait for, and what can be done about it. Answers nothing.
+//! The calls that wait in a workflow's child runs, and the remedies. Answers nothing.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct AwaitedCall {
     pub call: CallSeq,
     /// The tool.
     pub name: String,
-    /// What an answer is bound to.
+    /// The hash that an answer is bound to.
     arguments_hash: Digest,
     /// The command that answers it, without the name of the program.
     #[serde(skip)]
@@ -59,7 +59,7 @@ impl AwaitedCall {
     }
 }
 
-/// What can be done about a workflow that failed, or has no end and no process that drives it; nothing of another one.
+/// Returns the next steps for a workflow that failed, or has no end and no process that drives it; empty for any other.
 pub fn next_steps(
     service: &Service,
     workflow: &RunId,
@@ -87,7 +87,7 @@ pub fn next_steps(
     lines.extend(waits.iter().map(|call| call.in_words(service)));
     let name = service.brief_name(workflow.as_str());
     lines.push(format!(
-        "Go on with it: {}",
+        "Resume it: {}",
         service.hint(&format!("resume {name}"))
     ));
     Ok(format!("\n{}\n", lines.join("\n")))

@@ -37,7 +37,7 @@ fn with_script(page: &str, script: &str) -> String {
     format!("{before}{head}<script>{script}</script></head>{body}")
 }
 
-/// What the pages reported.
+/// Returns the reports of the pages.
 fn reports(document: &str) -> Vec<Value> {
     let reports = document.split("<pre class=\"report\">").skip(1);
     let reports = reports.map(|rest| rest.split_once("</pre>").unwrap().0);
@@ -106,8 +106,8 @@ fn every_golden_transcript_verifies_in_the_browser_and_every_entry_opens() {
     }
 }
 
-/// The kinds of event that docs/audit/transcript-format.md lists, but for those that the model, the tools and the clock never bring:
-/// each of the others stands in some golden transcript.
+/// The kinds of event that docs/audit/transcript-format.md lists, except for those that the model, the tools and the clock
+/// never bring: some golden transcript has each of the others.
 #[test]
 fn the_golden_transcripts_hold_every_kind_of_event_effect_and_tool_outcome() {
     let mut text = String::new();

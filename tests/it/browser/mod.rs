@@ -143,7 +143,7 @@ fn a_whole_run_is_verified_in_the_browser() {
     }
 }
 
-/// What the run came to is read first; what proves it, and how it went, stand below.
+/// The outcome of the run comes first; the proof, and the steps, are below.
 #[test]
 fn a_page_opens_on_the_answer_the_outcome_and_the_cost() {
     let check = |name: &str, expect: &[&str]| {

@@ -23,12 +23,12 @@ fn calling(fixture: &Fixture) -> Terminal {
     chat(fixture, &counting(), &lines)
 }
 
-/// How often the server was started.
+/// Counts the starts of the server.
 fn starts(fixture: &Fixture) -> usize {
     fixture.read("starts").lines().count()
 }
 
-/// What entry 0 of a run holds of its tool servers.
+/// Returns the facts about tool servers in entry 0 of a run.
 fn stated(fixture: &Fixture, run: &str) -> Value {
     let raw = fixture.ok(&["show", run, "--raw"]);
     let first: Value = serde_json::from_str(raw.lines().next().unwrap()).unwrap();
@@ -110,7 +110,7 @@ fn a_chat_shows_the_text_that_was_held_back_and_why() {
     let more = "tool_policy: required\ntools: {builtin: [echo]}\n";
     let mut chat = chat(&fixture, more, &[&says("A held reply."), &says("Another.")]);
     chat.types("Thanks!\r")
-        .until("were held back, for no call had been validated yet: /show prints them")
+        .until("were withheld because no tool call had been validated yet; /show prints them")
         .until("> ");
     chat.types("/show\r")
         .until("held back, entry ")

@@ -113,7 +113,7 @@ fn a_list_shows_model_task_duration_and_outcome_and_picks_what_is_asked_for() {
     );
 }
 
-/// What a first write leaves that was cut off: a run takes the file, so no other command refuses it.
+/// The remains of an interrupted first write: a run takes the file, so no other command refuses it.
 #[cfg(unix)]
 #[test]
 fn an_empty_store_is_a_store_without_runs() {
@@ -130,7 +130,7 @@ fn an_empty_store_is_a_store_without_runs() {
     fixture.ok(&["resume", "--all"]);
     assert_eq!(fixture.json(&["list"]).1["runs"], serde_json::json!([]));
     let none = fixture.ends(&["show", "last"], 4);
-    assert!(none.err.contains("there is none"), "{}", none.err);
+    assert!(none.err.contains("no such run"), "{}", none.err);
     fixture.ok(&["run", "c.yaml"]);
     assert_eq!(
         fixture.json(&["list"]).1["runs"].as_array().unwrap().len(),

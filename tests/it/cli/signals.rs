@@ -1,4 +1,4 @@
-//! What signals and a closed stdout do to a run of the real binary.
+//! The effects of signals and a closed stdout on a run of the real binary.
 
 #[cfg(target_os = "linux")]
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -247,7 +247,7 @@ fn an_interrupt_ends_every_command() {
     }
 }
 
-/// How often the thread that counts interrupts has gone to sleep again, and whether it sleeps now.
+/// Returns how often the thread that counts interrupts has gone to sleep again, and whether it sleeps now.
 #[cfg(target_os = "linux")]
 fn counted(child: &Child) -> (u64, bool) {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();

@@ -1,4 +1,4 @@
-//! What a person types or writes by mistake, and what the binary says: what is wrong, where, and the way out.
+//! Mistakes that a person types or writes, and the binary's messages: what is wrong, where, and the remedy.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,10 @@ fn a_path_that_leads_to_no_contract_is_never_the_task_of_another() {
     check("nosuch.yaml", "there is no such file");
     check("nosuch.yml", "there is no such file");
     check("bad/nosuch/agent.yaml", "there is no such file");
-    check("bad/notes.txt", "it is no .yaml, .yml, .json or .ai file");
+    check(
+        "bad/notes.txt",
+        "it is not a .yaml, .yml, .json or .ai file",
+    );
     check("bad", "it is a folder");
     assert!(fixture.ok(&["list"]).is_empty() || !fixture.ok(&["list"]).contains("COMPLETED"));
     fixture.ok(&["run", "--task", "bad"]);
@@ -115,7 +118,7 @@ fn a_fault_of_the_surroundings_is_at_its_line_of_the_file() {
         "error: tools.workspace: ",
         "[c.yaml:4:20]",
         "workspace: nosuchdir",
-        "= help: name a folder",
+        "= help: name an existing folder",
     ];
     check(folder, &["contract", "check", "c.yaml"], &expect);
     check(folder, &["run", "c.yaml"], &expect);
@@ -236,7 +239,7 @@ fn what_names_a_server_or_a_variable_that_is_not_there_is_found_before_a_server_
         "tools of a server are called SERVER__TOOL",
         "tools.mcp.fs.env.T: the environment variable NO_SUCH_VARIABLE is not set",
         "tools.mcp.fs.env.U: the environment variable NOR_THIS is not set",
-        "set the variable, or leave its name out of the file",
+        "set the variable, or remove its name from the file",
     ] {
         assert!(check.err.contains(part), "{part}: {}", check.err);
     }
@@ -365,7 +368,7 @@ fn a_target_without_a_known_window_is_a_fault_of_the_file_at_its_line() {
     fixture.ends(&["contract", "check", "c.yaml"], 0);
 }
 
-/// Where a fault is does not stand in its text.
+/// The text of a fault does not name its place.
 #[test]
 fn a_failed_check_names_the_line_of_what_it_is_about_and_no_other() {
     let check = |more: &str, expect: &[&str]| {
@@ -446,7 +449,7 @@ fn a_message_without_a_run_says_which_run_could_be_meant() {
     fixture.ok(&["run", "c.yaml", "--run-id", "r1"]);
     let left = fixture.ends(&["continue", "And then?"], 4);
     for said in [
-        "names none",
+        "is not a run",
         "monolith continue last 'And then?'",
         "the newest run is r1",
     ] {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What a command prints into a pipe that does not wait (`O_NONBLOCK`), whose reader begins once something stands in it.
+/// Returns the output of a command into a pipe that does not wait (`O_NONBLOCK`), whose reader begins once it holds something.
 fn slowly_read(fixture: &Fixture, args: &[&str]) -> (i32, String) {
     let (mut reader, writer) = pipe().unwrap();
     let flags = fcntl_getfl(&writer).unwrap();

@@ -35,12 +35,12 @@ fn the_run_of_an_agent_is_not_continued_and_what_is_named_instead_works() {
 
     let refused = |run: &str| {
         let left = fixture.ends(&["continue", run, "more"], 4);
-        let reason = format!("continue run {run}: it is the run of an agent that lead called");
+        let reason = format!("continue run {run}: lead called it as an agent");
         assert!(left.err.contains(&reason), "{}", left.err);
         left.err
     };
     let said = refused("lead.1");
-    let go_on = named(&said, " goes on in a run of its own");
+    let go_on = named(&said, " continues it in a separate run");
     assert_eq!(
         go_on,
         ["continue", "lead.1", "…", "--contract", "scout.yaml"]
@@ -49,12 +49,12 @@ fn the_run_of_an_agent_is_not_continued_and_what_is_named_instead_works() {
     let said = refused("lead.2");
     assert!(said.contains("bare.ai cannot be run alone: "), "{said}");
     assert!(said.contains("no model is named"), "{said}");
-    let go_on = named(&said, " goes on with the first run of its tree");
+    let go_on = named(&said, " continues the first run of its tree");
     assert_eq!(go_on, ["continue", "lead", "…"]);
     fixture.ok(&go_on);
     // A fork would use what the call gave beside the call, too.
     let fork = fixture.ends(&["replay", "lead.1", "--fork-at", "1"], 4).err;
-    let reason = "fork run lead.1: it is the run of an agent that lead called";
+    let reason = "fork run lead.1: lead called it as an agent";
     assert!(fork.contains(reason), "{fork}");
 
     // The hint is there where the command works, and nowhere else.
@@ -79,10 +79,10 @@ fn a_step_of_a_workflow_is_continued_where_it_has_a_file_of_its_own() {
 
     let left = fixture.ends(&["continue", "w.1", "more"], 4);
     let reason =
-        "continue run w.1: it is a step of the workflow w, and its contract is no file of its own";
+        "continue run w.1: it is a step of the workflow w, and its contract is not a separate file";
     assert!(left.err.contains(reason), "{}", left.err);
     assert!(
-        left.err.contains("write the section `contract` of "),
+        left.err.contains("copy the section `contract` of "),
         "{}",
         left.err
     );
@@ -117,7 +117,7 @@ fn a_run_whose_caller_is_not_in_the_store_names_the_caller() {
         .ends(&[&["continue", "lead.1", "more"], &other[..]].concat(), 4)
         .err;
     assert!(
-        said.contains("run lead, which began lead.1, is not in this store")
+        said.contains("parent run lead of lead.1 is not in this store")
             && said.contains("import FILE"),
         "{said}"
     );

@@ -66,7 +66,7 @@ impl Fixture {
         }
     }
 
-    /// How a run ended; `None` if it is open.
+    /// Returns the end of a run; `None` if it is open.
     fn end_of(&self, run: &str) -> Option<String> {
         let mut reader = StoreReader::open(&self.path("home/runs.db")).unwrap();
         let stored = reader.read_run(&named(run)).unwrap();
@@ -87,7 +87,7 @@ fn tokens(counters: &Counters) -> u64 {
     counters.tokens_in + counters.tokens_out
 }
 
-/// What runs below an agent used that was ended is charged to the first run, and each end is recorded.
+/// The first run is charged for the child runs of an agent that was ended, and each end is recorded.
 #[test]
 fn a_run_that_times_out_is_charged_for_what_its_agents_used() {
     let fixture = Fixture::new();
@@ -135,7 +135,7 @@ fn an_agent_whose_parent_has_ended_is_ended_by_its_stored_contract() {
     };
     rename("lead", "away");
     let refused = fixture.ends(&["resume", "lead.1"], 4).err;
-    let expected = "failed to resume run lead.1: run lead, which began it, is not in this store";
+    let expected = "failed to resume run lead.1: its parent run lead is not in this store";
     assert!(refused.contains(expected), "{refused}");
     fixture.run(&["resume", "--all", "--no-wait"]);
     assert_eq!(fixture.end_of("lead.1"), None);

@@ -1,4 +1,4 @@
-//! What a call of an agent comes to, and what proves something.
+//! The result of an agent's call, and the calls that prove something.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::fixture::Fixture;
 use monolith_core::kernel::EventKind;
 use monolith_host::store::StoreReader;
 
-/// The lead calls that agent, sees that its run ended so, and goes on.
+/// The lead calls that agent, sees that its run ended so, and continues.
 fn lead_sees_failure(fixture: &Fixture, agent: &str, class: &str) {
     let ask = (&*format!("agent__{agent}"), prompt("Do it."));
     let terms = format!("agents: [{agent}.yaml]\n");
@@ -22,8 +22,8 @@ fn lead_sees_failure(fixture: &Fixture, agent: &str, class: &str) {
     assert!(shown[0].starts_with(&begins), "{shown:?}");
 }
 
-/// 001/5.hierarchies.6: a call of an agent is a run of its own, with its own contract, transcript and counters; each of the two names the
-/// other.
+/// 001/5.hierarchies.6: a call of an agent is a separate run, with a separate contract, transcript and counters; each of the
+/// two names the other.
 #[test]
 fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other() {
     let fixture = Fixture::new();
@@ -63,8 +63,8 @@ fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other(
     assert!(drawn.contains("└─ lead.1"), "{drawn}");
 }
 
-/// 001/5.hierarchies.3, 001/5.hierarchies.9: an agent whose input is JSON gets the arguments as its task; what breaks its schema is answered as
-/// `invalid_parameters`, and the run goes on.
+/// 001/5.hierarchies.3, 001/5.hierarchies.9: an agent whose input is JSON gets the arguments as its task; a violation of its
+/// schema is answered as `invalid_parameters`, and the run continues.
 #[test]
 fn arguments_that_break_the_input_of_an_agent_are_told_as_invalid_parameters() {
     let fixture = Fixture::new();
@@ -129,7 +129,8 @@ fn the_word_of_an_agent_proves_nothing_where_lineage_is_asked_for() {
     check("lineage", true, completed);
 }
 
-/// What was wanted and what there was, where an agent completed and that proves nothing: no call of it failed.
+/// The message names the required and the existing proof, where an agent completed and that proves nothing: no call of it
+/// failed.
 #[test]
 fn a_run_without_a_proof_of_lineage_names_what_was_wanted_and_what_there_was() {
     let wanted = "an ok result of a tool that is no agent, in this run or one below it (tool_proof: lineage)";

@@ -114,7 +114,7 @@ fn what_is_in_flight_may_end_and_an_answer_that_comes_meanwhile_is_kept() {
             fixture.is_suspended(top) && fixture.is_suspended(waits)
         });
         fixture.answers("approve", waits);
-        // The tree would be looked at more than once before the other branch goes on.
+        // The tree would be looked at more than once before the other branch continues.
         for _ in 0..20 {
             fixture.ok(&["list"]);
         }
@@ -130,7 +130,7 @@ fn what_is_in_flight_may_end_and_an_answer_that_comes_meanwhile_is_kept() {
     }
 }
 
-/// What was to begin when the process died begins with the next one, though another branch waits for a person.
+/// An agent that was to begin when the process died begins with the next one, though another branch waits for a person.
 #[test]
 fn an_agent_that_had_no_run_yet_is_begun_by_the_next_process() {
     if !Harness::has_python() {
@@ -154,7 +154,7 @@ fn an_agent_that_had_no_run_yet_is_begun_by_the_next_process() {
         fixture.ends(resume, 8);
         let shown = fixture.json(&["show", "lead.1"]).1;
         assert_eq!(shown["outcome"]["code"], "final_message", "{shown}");
-        // From then on there is nothing to go on with.
+        // From then on there is nothing to resume.
         let entries = || fixture.json(&["show", "lead"]).1["entries"].clone();
         let before = entries();
         fixture.ends(resume, 8);
@@ -210,8 +210,8 @@ fn an_answer_is_taken_while_another_branch_works() {
     }
 }
 
-/// Where an agent's tool server is down, its tree is left: a call beside it may end, and however often that is tried, the run goes on once
-/// the server is there.
+/// A tree whose agent's tool server is down is left: another call may end meanwhile. However often a resume is tried, the run
+/// continues once the server is there.
 #[test]
 fn a_tree_whose_agent_cannot_be_brought_up_is_left_and_loses_nothing() {
     if !Harness::has_python() {
@@ -238,7 +238,7 @@ fn a_tree_whose_agent_cannot_be_brought_up_is_left_and_loses_nothing() {
     for run in ["lead.1", "lead.2"] {
         fixture.answers("approve", run);
     }
-    // The server fails only once the call beside it runs: an earlier failure leaves the tree before that call begins.
+    // The server fails only once the other call runs: an earlier failure leaves the tree before that call begins.
     let begun = fixture.path("begun");
     let fails = format!(
         "import os, sys, time\nwhile not os.path.exists({begun:?}): time.sleep(0.01)\nsys.exit(3)\n"
@@ -332,14 +332,14 @@ fn calling(of_lead: &str, of_worker: &str) -> (Fixture, Child) {
 /// A call that may be made again.
 const AGAIN: &str = "idempotent: [odd__never]\n";
 
-/// What a resume spends below a run is known before: its author sees it in the end of the process, and in `show` of the run.
+/// The loss in a child run at a resume is known before: its author sees it when the process ends, and in `show` of the run.
 #[test]
 fn a_call_below_whose_result_is_lost_is_named_above() {
     if !Harness::has_python() {
         return;
     }
-    let lost = "un lead.1: the result of odd__never is lost: resume does not make the call again, \
-                for its tool is not in `idempotent`, and records its effect as unknown";
+    let lost = "un lead.1: the result of odd__never is lost: resume does not make the call again \
+                because its tool is not in `idempotent`, and records its effect as unknown";
     for (killed, of_worker) in [(true, ""), (false, ""), (true, AGAIN)] {
         let (fixture, mut process) = calling("", of_worker);
         if killed {
@@ -351,7 +351,7 @@ fn a_call_below_whose_result_is_lost_is_named_above() {
             assert!(said.contains(&format!("note: r{lost}\n")), "{said}");
         }
         let shown = fixture.ok(&["show", "lead"]);
-        let expected = format!("R{lost}.\nGo on with it: monolith resume lead\n");
+        let expected = format!("R{lost}.\nResume it: monolith resume lead\n");
         let is_lost = of_worker != AGAIN;
         assert_eq!(shown.contains(&expected), is_lost, "{shown}");
         assert_eq!(shown.contains("is lost"), is_lost, "{shown}");
@@ -385,7 +385,7 @@ fn no_answer_is_asked_for_below_where_the_next_resume_ends_the_run() {
         }
         let below = fixture.ok(&["show", "lead.1"]);
         let ends = if of_agent == more {
-            "A run above it ends: monolith resume lead ends it, too\n"
+            "A parent run ends: monolith resume lead ends it, too\n"
         } else {
             "`max_resumes: 0` allows no more: monolith resume lead ends it\n"
         };

@@ -1,4 +1,4 @@
-//! A tree that waits for a person is left once nothing else of it goes on, and an answer that is there is taken first.
+//! A tree that waits for a person is left once nothing else of it continues, and an existing answer is taken first.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn beside() -> Fixture {
 }
 
 impl Fixture {
-    /// How many entries the runs of the store have, by name.
+    /// Counts the entries of each run in the store, by name.
     pub fn lengths(&self) -> Vec<(String, u64)> {
         let (_, listed) = self.json(&["list"]);
         let runs = listed["runs"].as_array().unwrap().iter().map(|run| {
@@ -40,8 +40,8 @@ impl Fixture {
     }
 }
 
-/// What waits for no person comes to its end before the tree is left, in each way of leaving; then nothing more is written, however often it is
-/// resumed.
+/// Branches that wait for no person come to their end before the tree is left, in each way of leaving; then nothing more is
+/// written, however often it is resumed.
 #[test]
 fn what_waits_for_no_person_goes_on_before_the_tree_is_left() {
     for in_a_list in [false, true] {
@@ -201,7 +201,7 @@ fn every_call_that_waits_below_a_run_that_is_left_is_named() {
         "{}",
         left.out
     );
-    let next = "approve lead.1 answers the call below it (monolith approvals has one more), then";
+    let next = "approve lead.1 answers a child run's call (monolith approvals has one more), then";
     assert!(left.err.contains(next), "{}", left.err);
     let shown = fixture.ok(&["show", "lead"]);
     for run in ["lead.1", "lead.2"] {

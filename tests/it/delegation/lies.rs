@@ -8,8 +8,8 @@ use super::tree::tree;
 use crate::fixture::Fixture;
 use crate::verifier::forge::{forged, rehash_contract};
 
-/// Verifies the tree of `lead` in a store of its own, whose owner, who may write all of it, has made `change` to the lines of `lead`, and every hash
-/// that follows from it anew, in the run below, too.
+/// Verifies the tree of `lead` in a separate store. Its owner, who may write all of it, has made `change` to the lines of
+/// `lead`, and recomputed every hash that follows from it, also in the child run.
 fn verified_after(fixture: &Fixture, change: &dyn Fn(&mut Vec<Value>)) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -75,7 +75,7 @@ fn of_delegation(lines: &mut [Value], change: impl Fn(&mut Value)) {
     }
 }
 
-/// What the run above says of the result of its call.
+/// Changes the parent's statements about the result of its call.
 fn of_result(lines: &mut [Value], change: impl Fn(&mut Value)) {
     let events = lines
         .iter_mut()
@@ -85,7 +85,7 @@ fn of_result(lines: &mut [Value], change: impl Fn(&mut Value)) {
     }
 }
 
-/// Puts one text in the place of another one, wherever it stands in what the run says that happened.
+/// Replaces one text with another, in all events that the run states.
 fn replace(lines: &mut [Value], from: &str, to: &str) {
     for event in lines.iter_mut().filter_map(|line| line.get_mut("event")) {
         let text = event.to_string();
@@ -94,7 +94,7 @@ fn replace(lines: &mut [Value], from: &str, to: &str) {
     }
 }
 
-/// What the run above says of the one below it is held against that one, field by field.
+/// The statements of a parent run about its child run are compared with that one, field by field.
 #[test]
 fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds() {
     type Lie<'l> = (&'l str, &'l dyn Fn(&mut Vec<Value>));
@@ -249,7 +249,8 @@ fn a_run_below_that_the_one_above_does_not_record_is_found() {
     }
 }
 
-/// What a run says that its machine decided, and what it says of itself, is decided again: each of these holds by itself.
+/// The decisions that a run states for its machine, and its statements about itself, are decided again: each of these holds by
+/// itself.
 #[test]
 fn a_parent_whose_machine_decides_otherwise_is_found() {
     let fixture = tree();
@@ -319,8 +320,8 @@ impl TwoTranscripts {
         report["runs"][1]["first_bad"]["field"].clone()
     }
 
-    /// What is verified of the tree, once both transcripts were changed, every hash of them was made anew, and they were imported into
-    /// another store.
+    /// Returns the verification of the tree, after changing both transcripts, recomputing all their hashes, and importing them
+    /// into another store.
     fn report_after(
         &self,
         of_workflow: &dyn Fn(&mut Vec<Value>),
@@ -362,8 +363,8 @@ impl TwoTranscripts {
     }
 }
 
-/// A workflow that says otherwise of a step than the step's run is found, though every hash of it was made anew: of what the step came to, and
-/// of what it was given, though parts of it were taken out.
+/// A workflow that contradicts a step's run is found, though all its hashes were recomputed: about the step's result, and about
+/// its input, though parts of it were taken out.
 #[test]
 fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() {
     let both = TwoTranscripts::new();
@@ -400,7 +401,7 @@ fn a_workflow_that_lies_about_a_step_is_found_though_its_own_transcript_holds() 
         };
         assert_eq!(both.field_after(&nothing, &given), expected, "{task}");
     }
-    // A step that its definition does not have would be held against nothing.
+    // A step that its definition does not have would be compared with nothing.
     let unknown = |lines: &mut Vec<Value>| {
         lines[1]["action"]["begun"][0]["step"] = json!("nope");
         replace(lines, "Noon.", "PAID!");

@@ -1,4 +1,5 @@
-//! Agents that delegate to agents: each call is a run of its own, linked both ways, within what the one above has left. Against the binary.
+//! Agents that delegate to agents: each call is a separate run, linked both ways, within the remaining budget of its parent
+//! run. Against the binary.
 
 mod budgets;
 mod continued;
@@ -129,7 +130,7 @@ pub fn named(name: &str) -> RunId {
     RunId::try_from(name.to_owned()).unwrap()
 }
 
-/// What the model was shown of each call.
+/// Returns the model's view of each call.
 pub fn shown(result: &Value) -> Vec<String> {
     let conversation = result["conversation"].as_array().unwrap();
     let tools = conversation

@@ -1,4 +1,4 @@
-//! What a person, or a supervisor, asks of a run reaches every run below it.
+//! Requests of a person, or a supervisor, to a run reach all its child runs.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -36,7 +36,7 @@ fn a_question_at_the_terminal_names_the_run_below_that_asks() {
     assert_eq!(code, 0, "{shown}");
 }
 
-/// How long a process may take for what should take none: far more than any machine needs.
+/// Time limit of a process for work that should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(60);
 
 fn begins(fixture: &Fixture, args: &[&str]) -> Child {
@@ -157,12 +157,10 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
     assert_eq!(ends(&fixture), ["open"; 3]);
     fixture.ok(&["verify", "lead", "--tree", "--open"]);
 
-    // One below is not gone on with by itself.
+    // A child run cannot be resumed by itself.
     let refused = fixture.ends(&["resume", "lead.1.1"], 4);
     assert!(
-        refused
-            .err
-            .contains("it goes on with run lead, which began it"),
+        refused.err.contains("it resumes with its parent run lead"),
         "{}",
         refused.err
     );
@@ -179,14 +177,13 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
     assert_eq!(ends(&fixture), ["final_message"; 3]);
 }
 
-/// Where no person is waited for, the tree is left together, and `approve` names the run that waits.
+/// If the process waits for no person, the tree is left together, and `approve` names the run that waits.
 #[test]
 fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
     let fixture = waiting();
     let left = fixture.run(&lead(&["--no-wait"]));
     assert_eq!(left.code, 8, "{}", left.printed());
-    let next =
-        "monolith approve lead.1.1 answers the call below it, then monolith resume lead goes on";
+    let next = "monolith approve lead.1.1 answers a child run's call, then monolith resume lead continues it";
     assert!(left.err.contains(next), "{}", left.printed());
     assert_eq!(ends(&fixture), ["open"; 3]);
     let again = fixture.ends(&["resume", "lead", "--no-wait", "--json"], 8);
@@ -315,8 +312,8 @@ fn a_run_below_whose_call_waits_for_its_queue_again_is_not_left_open() {
     }
 }
 
-/// Among many runs, too, a tree that waits for a person is left as it is: its result names the run below that asks, `resume --all` writes
-/// nothing to any run of it and asks no model, and goes on once a person has answered.
+/// Among many runs, too, a tree that waits for a person is left as it is: its result names the child run that asks.
+/// `resume --all` writes nothing to any run of it and asks no model, and resumes it once a person has answered.
 #[test]
 fn a_tree_of_a_list_that_waits_below_is_left_as_it_is_until_it_is_answered() {
     let fixture = waiting();

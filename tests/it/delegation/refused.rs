@@ -1,11 +1,11 @@
-//! What is refused before a run is begun (S18 of the faults): depth, circles, tools that are not granted, files that changed.
+//! Refusals before a run is begun (S18 of the faults): depth, circles, tools that are not granted, files that changed.
 
 use serde_json::{Value, json};
 
 use super::{asks, lead, prompt, shown};
 use crate::fixture::Fixture;
 
-/// 003/INV-DT-001: a run at the greatest depth delegates to none; the error says so, and the run goes on.
+/// 003/INV-DT-001: a run at the greatest depth delegates to none; the error says so, and the run continues.
 #[test]
 fn no_run_stands_deeper_than_the_contract_allows() {
     let fixture = Fixture::new();
@@ -162,7 +162,7 @@ fn rewrites() -> Value {
     json!({"command": "sed -i 's/You are clock./You lie./' clock.yaml"})
 }
 
-/// The file of an agent is pinned: one that changes while the run goes on is not run.
+/// The file of an agent is pinned: one that changes during the run is not run.
 #[test]
 fn an_agent_whose_file_changed_is_not_begun() {
     let fixture = Fixture::new();
@@ -264,7 +264,7 @@ fn a_run_with_agents_does_not_begin_where_a_name_below_its_own_is_taken() {
     let said = fixture.ends(&[&run[..], &["lead"]].concat(), 4).err;
     assert!(
         said.contains(
-            "run lead.1 is in this store, and has the name that a run below it would get"
+            "a child run would be called lead.1, and this store already has a run of that name"
         ),
         "{said}"
     );
@@ -274,8 +274,8 @@ fn a_run_with_agents_does_not_begin_where_a_name_below_its_own_is_taken() {
     fixture.ok(&run);
 }
 
-/// A run of another tree that got such a name while the run was suspended is not taken for the agent's: its call fails with the reason, and
-/// the run goes on to its end.
+/// A run of another tree that got such a name while the run was suspended is not taken for the agent's: its call fails with the
+/// reason, and the run continues to its end.
 #[test]
 fn a_run_of_another_tree_that_was_imported_under_the_name_is_not_taken_for_the_agents() {
     let suspended = || {

@@ -99,7 +99,7 @@ fn a_limit_of_trees_cuts_no_tree() {
     assert!(listed.contains("   └─ lead.1.1 "), "{listed}");
 }
 
-/// What is exported of a tree makes the same tree in an empty store: it verifies, replays and is shown as it was.
+/// The export of a tree makes the same tree in an empty store: it verifies, replays and is shown as it was.
 #[test]
 fn a_tree_goes_from_one_store_to_another() {
     let fixture = tree();
@@ -130,7 +130,7 @@ fn a_tree_goes_from_one_store_to_another() {
     // What is there is not written over, and one file more than once is no new run.
     let again = fixture.ends(&["export", "lead", "--tree", "-o", "out"], 4);
     assert!(
-        again.err.contains("there is a file of that name"),
+        again.err.contains("the file already exists"),
         "{}",
         again.err
     );
@@ -192,7 +192,7 @@ fn pages_of_a_tree_lead_to_each_other() {
     assert!(body(&document).contains("another run than was recorded"));
 }
 
-/// What runs below used counts in the budget of the run above them, and is shown apart from what that one used.
+/// The usage of child runs counts in their parent's budget, and is shown apart from the parent's own usage.
 #[test]
 fn what_runs_below_used_is_shown_apart() {
     let fixture = tree();
@@ -264,7 +264,7 @@ fn snapshot(fixture: &Fixture, run: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The op of a session that is a session of its own.
+/// Returns the op that is a separate session.
 fn session_in(tree: &Value) -> &Value {
     let turns = tree["turns"].as_array().unwrap().iter();
     let mut ops = turns.flat_map(|turn| turn["ops"].as_array().unwrap());
@@ -289,7 +289,7 @@ fn a_snapshot_has_the_sessions_of_the_agents_that_were_called() {
     let run = [&["--no-wait", "--json"], &kept[..]].concat();
     let left = fixture.ends(&super::lead(&run), 8);
     let hash = left.document()["waits_for"]["arguments_hash"].clone();
-    // After the agent, while the session goes on.
+    // After the agent, while the session continues.
     let left = snapshot(&fixture, "lead");
     assert_eq!(left["reason"], "subagent_finish", "{left}");
     let tree = &left["opTree"];

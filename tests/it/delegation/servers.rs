@@ -58,7 +58,7 @@ fn a_tree_shares_a_tool_server_unless_each_run_wants_one_of_its_own() {
             starts,
             "{lead:?}, {below}: {started:?}"
         );
-        // Each run has called it under keys of its own.
+        // Each run has called it under separate keys.
         let keys = fixture.read("executions");
         let runs = keys.lines().filter_map(|key| key.rsplit_once(':'));
         let runs: BTreeSet<&str> = runs.map(|(run, _)| run).collect();

@@ -1,4 +1,4 @@
-//! A tree of runs as one: it is verified, deleted and gone on with together.
+//! A tree of runs as one: it is verified, deleted and resumed together.
 
 use rusqlite::{Connection, params};
 
@@ -59,7 +59,7 @@ fn a_run_below_that_is_gone_does_not_verify() {
     );
 }
 
-/// What the run above says that one below has used is held against that one's seal.
+/// The parent's statement of a child run's usage is compared with the child's seal.
 #[test]
 fn a_charge_that_is_not_what_the_run_below_used_is_found_in_its_parent() {
     let fixture = tree();

@@ -122,7 +122,7 @@ fn forks_and_continuations_of_a_deleted_run_stay() {
     }
 }
 
-/// What somebody took out on purpose does not come back by the way.
+/// A run that somebody took out on purpose does not come back by accident.
 #[test]
 fn the_file_of_a_deleted_run_is_imported_only_where_that_is_asked_for() {
     let fixture = Fixture::new();
@@ -147,7 +147,7 @@ fn the_file_of_a_deleted_run_is_imported_only_where_that_is_asked_for() {
     fixture.ok(&["import", "r.jsonl", "--store", "other.db"]);
 }
 
-/// What somebody writes into a reason stays on its line, wherever it is read.
+/// The text of a reason stays on its line, wherever it is read.
 #[test]
 fn a_reason_never_writes_a_line_of_its_own() {
     let fixture = Fixture::new();

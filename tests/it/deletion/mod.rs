@@ -1,4 +1,4 @@
-//! Runs and bytes that go for good, and a run that is gone on with only where it is what was noted: from outside.
+//! Runs and bytes that are deleted for good, and a run that continues only if it matches its note: from outside.
 
 mod deleted;
 mod erased;

@@ -63,7 +63,7 @@ fn every_row_of_a_deletion_is_judged() {
     fixture.ok(&["log", "verify"]);
 }
 
-/// A proof holds for the leaf of a deleted run as for any other, so it says beside it what was deleted.
+/// A proof holds for the leaf of a deleted run as for any other, so it also says what was deleted.
 #[test]
 fn a_proof_names_the_deleted_runs_and_what_does_not_cover_them() {
     let fixture = Fixture::new();

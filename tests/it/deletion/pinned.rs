@@ -1,4 +1,4 @@
-//! Runs that were noted, and are held against the note where they lost entries or were deleted.
+//! Runs that were noted, and are checked against the note after they lost entries or were deleted.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What goes wrong around many runs: names that are taken, readers that do not read, files that run out.
+//! Problems around many runs: names that are taken, readers that do not read, files that run out.
 
 use std::process::Command;
 
@@ -69,7 +69,7 @@ fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves
     assert_eq!(place(&driven.1), over.1);
 }
 
-/// How the process ends; `None` if it is still there after a minute.
+/// Returns the exit code of the process; kills it after a minute and returns `None`.
 fn ends_soon(mut child: Child) -> Option<i32> {
     let pid = Pid::from_child(&child);
     let (ended, end) = std::sync::mpsc::channel();
@@ -208,7 +208,7 @@ fn a_run_whose_file_has_changed_is_not_resumed_and_says_what_helps() {
     // Its answer is there: it would go on.
     fixture.answers("deny", "r0");
     fixture.write("c.yaml", &before.replace("max_turns: 20", "max_turns: 19"));
-    let help = "put the file back as it was when the run was begun, or name a copy of that with";
+    let help = "restore the file as it was when the run started, or name a copy of it with";
     let alone = fixture.run(&["resume", "r0", "--no-wait"]).err;
     assert!(alone.contains(help), "{alone}");
     let (_, shown) = Terminal::sized(fixture.command(&["resume", "--all"]), 400).end();
@@ -324,12 +324,9 @@ fn a_list_whose_store_can_write_no_more_begins_no_further_run() {
     let left = Left::from(limited(&program, limit).output().unwrap());
     assert_eq!(left.code, 1, "{}", left.err);
     let err = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(err.contains("it stopped after an earlier error"), "{err}");
     assert!(
-        err.contains("the store stopped after an earlier fault"),
-        "{err}"
-    );
-    assert!(
-        err.contains("not begun: the rest of the list, from line "),
+        err.contains("not started: the rest of the list, from line "),
         "{err}"
     );
     let results = documents(&left.out);
@@ -360,7 +357,7 @@ fn after_ctrl_c_the_first_line_that_has_not_begun_is_named() {
         let left = left(child);
         assert_eq!(left.code, 1, "{}", left.printed());
         let from = "monolith run --contracts list.jsonl --max-runs 2 --from";
-        let expect = format!("not begun: the rest of the list, from line {next}");
+        let expect = format!("not started: the rest of the list, from line {next}");
         let expect = expect.replace("; ", &format!("; {from} "));
         assert!(left.err.contains(&expect), "{expect}: {}", left.err);
     };
@@ -368,13 +365,13 @@ fn after_ctrl_c_the_first_line_that_has_not_begun_is_named() {
     check(
         named.clone() + &hanging() + &named,
         1,
-        "2 on; 2 begins it\n",
+        "2 on; 2 starts it\n",
     );
     // Every line is open, and none has begun.
-    check(hanging() + &hanging(), 0, "1 on; 1 begins it\n");
+    check(hanging() + &hanging(), 0, "1 on; 1 starts it\n");
     // One behind it has begun: a list from there on begins it again, unless it has a name.
-    check(hanging() + &named, 1, "1 on; 1 begins it\n");
-    let again = "1 on; 1 begins it, and again what has begun behind it without a run_id\n";
+    check(hanging() + &named, 1, "1 on; 1 starts it\n");
+    let again = "1 on; 1 starts it, and repeats later runs that started without a run_id\n";
     check(hanging() + &unnamed(), 1, again);
 }
 
@@ -401,7 +398,7 @@ fn on_a_terminal_ctrl_c_says_first_that_the_runs_end_for_good_and_the_summary_ho
         // Runs whose answer was under way have completed: nothing of them was stopped.
         let examples = shown.matches("monolith continue r").count();
         assert_eq!(examples, usize::from(is_twice), "{shown}");
-        assert_eq!(shown.contains("what was stopped"), is_twice, "{shown}");
+        assert_eq!(shown.contains("the stopped runs"), is_twice, "{shown}");
         assert!(!shown.contains("--why"), "{shown}");
         fixture.ok(&["continue", "r0", "go on"]);
     }

@@ -1,4 +1,4 @@
-//! What a list names that it leaves behind, and a list that two processes have at once.
+//! The rest of a list that is left, as its messages name it, and a list that two processes have at once.
 
 use super::*;
 
@@ -26,10 +26,10 @@ fn the_rest_of_a_list_is_named_where_its_reader_has_gone() {
     assert!(left.err.contains(broken), "{}", left.err);
     let rest = left
         .err
-        .split("not begun: the rest of the list, from line ");
+        .split("not started: the rest of the list, from line ");
     let from = rest.last().unwrap().split(' ').next().unwrap();
     assert!(
-        left.err.contains(&format!("{FROM} {from} begins it")),
+        left.err.contains(&format!("{FROM} {from} starts it")),
         "{}",
         left.err
     );
@@ -60,9 +60,9 @@ fn the_rest_of_a_list_is_named_where_it_is_left_at_once() {
     }
     let left = left(child);
     assert_eq!(left.code, 8, "{}", left.err);
-    let open = "2 runs are left unfinished; monolith resume --all goes on";
+    let open = "2 runs are unfinished; continue with monolith resume --all";
     assert!(left.err.contains(open), "{}", left.err);
-    let rest = format!("not begun: the rest of the list, from line 3 on; {FROM} 3 begins it");
+    let rest = format!("not started: the rest of the list, from line 3 on; {FROM} 3 starts it");
     assert!(left.err.contains(&rest), "{}", left.err);
     model.set(|counts| counts.held_from = None);
 }
@@ -79,7 +79,7 @@ fn a_list_that_another_process_has_says_which_process_and_repeats_nothing() {
     let errors: BTreeSet<String> = errors.map(str::to_owned).collect();
     let expect = [(1, "r0"), (2, "r1")].map(|(line, run)| {
         let pid = first.id();
-        format!("line {line}: process {pid} drives run {run} already; the same list reports it once that has ended")
+        format!("line {line}: process {pid} is already driving run {run}; once that has ended, run the list again for its result")
     });
     assert_eq!(errors, BTreeSet::from(expect), "{}", second.printed());
     assert!(results.iter().all(|result| result["exit_code"] == 1));

@@ -21,7 +21,7 @@ const MODULES: [&str; 8] = [
     "core/view",
     "host/telemetry",
 ];
-/// How often the compiler may find mutants that do not compile.
+/// Maximum number of rounds in which the compiler finds mutants that do not compile.
 const ROUNDS: usize = 40;
 
 /// The copy, and the mutants that are left.

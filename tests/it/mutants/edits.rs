@@ -30,7 +30,7 @@ const ASKING: [&str; 15] = [
     "starts_with",
 ];
 
-/// What a switch does to the code that it stands around.
+/// The effect of a switch on the code around which it is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// A condition is turned round.
@@ -61,7 +61,7 @@ pub struct Mutant {
 }
 
 impl Mutant {
-    /// Whether an error at one of these lines may be the mutant's.
+    /// True if an error at one of these lines may be the mutant's.
     pub fn stands_at(&self, lines: &BTreeSet<usize>) -> bool {
         let last = match self.change {
             Change::Drop | Change::Arm => self.last_line,
@@ -138,7 +138,7 @@ impl<'a> Edits<'a> {
         self.body = outer;
     }
 
-    /// Whether the body of the function may hold mutants.
+    /// True if the body of the function may hold mutants.
     fn enters(&mut self, attrs: &[Attribute], sig: &Signature) -> bool {
         if is_test(attrs) {
             return false;
@@ -154,7 +154,7 @@ impl<'a> Edits<'a> {
     }
 }
 
-/// The text with a switch around each mutant, which has the number beside it. Lines keep their numbers.
+/// Returns the text with a switch around each mutant, which holds the given number. Lines keep their numbers.
 pub fn edited(text: &str, mutants: &[(u32, Mutant)], unconst: &[Range<usize>]) -> String {
     // Where, its rank among those at that place, whether it closes, and the text.
     let mut inserts: Vec<(usize, usize, bool, String)> = Vec::new();
@@ -336,7 +336,7 @@ fn variant(path: &syn::ExprPath) -> Option<(String, String)> {
     (segments.next().is_none() && capital(&of) && capital(&name)).then_some((of, name))
 }
 
-/// Whether the pattern takes what no arm before it took; a name in capitals is a variant.
+/// True if the pattern takes all that no arm before it took; a name in capitals is a variant.
 fn takes_all(pat: &Pat) -> bool {
     match pat {
         Pat::Wild(_) => true,
@@ -379,7 +379,7 @@ const fn is_assignment(op: &BinOp) -> bool {
     )
 }
 
-/// Whether the condition binds names: then only its other parts can be turned round.
+/// True if the condition binds names: then only its other parts can be negated.
 fn has_let(expr: &Expr) -> bool {
     match expr {
         Expr::Let(_) => true,

@@ -15,10 +15,10 @@ use super::metrics::Tally;
 use super::source::Corpus;
 use monolith_core::mutants;
 
-/// How long a case may take under a mutant.
+/// Time limit of a case under a mutant.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is asked of one case.
+/// The task for one case.
 struct Subject {
     id: String,
     text: String,
@@ -27,7 +27,7 @@ struct Subject {
     reached: BTreeSet<u32>,
 }
 
-/// What a mutant does to one case.
+/// The effect of a mutant on one case.
 #[derive(Default)]
 struct Effect {
     /// The case fails.
@@ -82,7 +82,7 @@ fn effect(base: &Base, subject: &Subject) -> Effect {
     effect
 }
 
-/// What the mutant does, on a thread of its own: it may panic, and it may never end.
+/// Returns the effect of the mutant, found on a separate thread: it may panic, and it may never end.
 fn under(mutant: u32, base: &'static Base, subject: &'static Subject) -> Option<Effect> {
     let (done, ended) = mpsc::channel();
     std::thread::spawn(move || {

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-/// How many switches a case may pass under a mutant: one that never ends panics instead of taking all memory.
+/// Maximum number of switches that a case may pass under a mutant: one that never ends panics instead of taking all memory.
 const MOST_STEPS: u32 = 20_000_000;
 
 thread_local! {

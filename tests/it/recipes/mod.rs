@@ -1,5 +1,5 @@
-//! The pages of docs/ that show commands, played as a person at a terminal would: every command of a page is run, and what it
-//! shows must be what the page says, but for what varies (times, ids, hashes).
+//! The pages of docs/ that show commands, played as a person at a terminal would: every command of a page is run, and its
+//! output must match the page, except for what varies (times, ids, hashes).
 //!
 //! - `page`: a page as files, commands and what they show.
 //! - `same`: two texts compared without what varies, and which ids in them correspond.

@@ -77,7 +77,7 @@ impl Helps {
     }
 }
 
-/// Why a command is none; nothing where it is one.
+/// Returns why a command is invalid; `None` if it is valid.
 fn flaw(command: &[String], helps: &mut Helps) -> Option<String> {
     let verb = |word: &&String| {
         word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-')

@@ -12,11 +12,11 @@ pub enum Step {
     /// A fence of commands, each with what it shows.
     Console {
         commands: Vec<Command>,
-        /// Whether the command before it is still running, in another terminal.
+        /// True if the command before it is still running, in another terminal.
         second: bool,
         needs: Needs,
     },
-    /// What a command that was running meanwhile shows after that.
+    /// The rest of the output of a command that was running meanwhile.
     Rest { shown: Range<usize> },
 }
 
@@ -26,7 +26,7 @@ pub struct Command {
     pub shown: Range<usize>,
 }
 
-/// What a fence takes to be played, as the sentence before it says.
+/// The requirements for playing a fence, as the sentence before it states them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Needs {
     Nothing,

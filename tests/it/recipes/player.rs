@@ -9,7 +9,7 @@ use crate::fixture::{Fixture, monolith, shell_word};
 use crate::sandbox_faults::LACKING;
 use crate::terminal::Terminal;
 
-/// What a person at a terminal is asked, and answers in the same line.
+/// The question to a person at a terminal, who answers in the same line.
 const QUESTION: &str = "[y/N]";
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -102,7 +102,7 @@ struct Running {
     command: String,
     terminal: Terminal,
     shown: Range<usize>,
-    /// What it had shown, in this order.
+    /// The texts that it has shown, in this order.
     waits: Vec<String>,
 }
 
@@ -242,7 +242,7 @@ impl Player<'_> {
         self.judge(&running.command, rest, &after);
     }
 
-    /// What a terminal showed, as it stands on a page.
+    /// Returns the terminal's output in the form that a page has.
     fn read(&self, shown: &str) -> Vec<String> {
         let folder = self.fixture.path("");
         let folder = folder.display().to_string();
@@ -297,7 +297,7 @@ impl Player<'_> {
     }
 }
 
-/// Why a fence cannot be played here.
+/// Returns why a fence cannot be played here.
 fn lacks(needs: &Needs) -> Option<String> {
     match needs {
         Needs::Nothing => None,

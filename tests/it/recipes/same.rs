@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// What varies from run to run. What is named `id` may be typed in a later command.
+/// The text that varies from run to run. An `id` may be typed in a later command.
 static VARIES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?P<date>\b\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?)?)",
@@ -18,7 +18,7 @@ static VARIES: LazyLock<Regex> = LazyLock::new(|| {
 
 const IDS: [&str; 4] = ["id", "key", "process", "kill"];
 
-/// What an entry took, which is not shown where it took nothing.
+/// The time of an entry, which is not shown if it is zero.
 static TOOK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r",? \+[\d.,]+ m?s\b").unwrap());
 
 /// A line without what varies, and with one space where there are more.
@@ -167,7 +167,7 @@ pub fn constant_end(line: &str) -> &str {
     line[end..].trim()
 }
 
-/// What a terminal showed, as lines: without escapes, and without what was drawn over.
+/// Returns the terminal's output as lines: without escapes, and without overdrawn text.
 pub fn lines_of(shown: &str) -> Vec<String> {
     static ESCAPE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new("\u{1b}\\[[0-9;?]*[A-Za-z]").unwrap());

@@ -1,8 +1,8 @@
-//! What a person sees, on terminals of several widths, with colours and without, and what a pipe gets.
+//! The output for a person, on terminals of several widths, with colours and without, and the output for a pipe.
 //!
-//! No line is wider than its terminal, a colour is the only escape beside the wiping of a line, a pipe gets none, and a narrow terminal
-//! shows the same words. `*.txt` beside this file has the words of each surface and, where nothing in it depends on a clock or a
-//! path, its lines at each width. `MONOLITH_BLESS=1` writes them anew.
+//! No line is wider than its terminal, a colour is the only escape besides the wiping of a line, a pipe gets none, and a narrow
+//! terminal shows the same words. `*.txt` next to this file has the words of each surface and, where nothing in it depends on a
+//! clock or a path, its lines at each width. `MONOLITH_BLESS=1` rewrites them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ struct Surface<'t> {
     name: &'static str,
     args: &'t [&'t str],
     code: i32,
-    /// What is waited for, and typed then.
+    /// The texts to wait for, and to type then.
     typed: &'t [(&'t str, &'t str)],
-    /// Whether its lines are always the same.
+    /// True if its lines are always the same.
     is_fixed: bool,
-    /// Whether each width shows the same words. An excerpt of a file shows what fits.
+    /// True if each width shows the same words. An excerpt of a file shows what fits.
     is_whole: bool,
-    /// Whether its colours are kept.
+    /// True if its colours are kept.
     is_painted: bool,
 }
 
@@ -62,7 +62,7 @@ impl<'t> Surface<'t> {
         }
     }
 
-    /// Looks at it in every way, in a folder that `fixture` prepares anew for each.
+    /// Looks at it in every way; `fixture` prepares a new folder for each.
     #[track_caller]
     fn check(&self, fixture: impl Fn() -> Fixture) {
         let mut kept = String::new();
@@ -200,7 +200,7 @@ fn lines(shown: &str) -> Vec<String> {
     all
 }
 
-/// Whether it is a command, or ends with a hash or a key: what is copied keeps its line.
+/// True if it is a command, or ends with a hash or a key: copied text keeps its line.
 fn is_copied(line: &str) -> bool {
     let text = line.trim_start().trim_start_matches("= ");
     let starts = ["cargo ", "monolith ", "python3 -m "];
@@ -295,7 +295,7 @@ fn a_run_as_it_happens() {
         .check(|| asking(""));
 }
 
-/// An answer keeps its lines; beside it nothing is wider than the terminal.
+/// An answer keeps its lines; nothing else is wider than the terminal.
 #[test]
 fn a_run_that_fails_and_what_to_do_next() {
     let args = ["run", "c.yaml", "--run-id", "nightly-build"];
@@ -403,7 +403,8 @@ fn what_is_wrong_with_a_file() {
     Surface::fixed("error_usage", &["run", "--no-such-option"], 4).check(Fixture::new);
 }
 
-/// What it finds is of this machine: what is kept is what it looks at, and that each verdict has its colour.
+/// The findings depend on this machine: the kept file has only the subjects of the checks, and that each verdict has its
+/// colour.
 #[test]
 fn a_checkup() {
     let row =
@@ -453,7 +454,7 @@ fn printed_of(args: &[&str]) -> String {
     left.printed()
 }
 
-/// The editor of the line moves the cursor; what monolith shows beside it does not.
+/// The editor of the line moves the cursor; monolith's other output does not.
 #[test]
 fn a_conversation() {
     let escapes = Regex::new("\r?\u{1b}\\[[0-9;?]*([A-Za-z])").unwrap();

@@ -38,7 +38,7 @@ fn a_recorded_terminal_has_a_header_and_times_that_never_fall() {
     }
 }
 
-/// What the token gate holds back stays out of every form unless it is asked for; a file that holds it gives it only then.
+/// Text that the token gate withholds stays out of every form unless it is asked for; a file that holds it gives it only then.
 #[test]
 fn withheld_text_leaves_in_no_form_unasked() {
     let fixture = Fixture::new();
@@ -98,13 +98,13 @@ fn an_export_has_the_form_that_its_file_is_named_after() {
     let said = fixture
         .ends(&["export", "r", "-o", "y.html", "--format", "jsonl"], 4)
         .printed();
-    assert!(
-        said.contains("its ending stands for --format html"),
-        "{said}"
-    );
+    assert!(said.contains("its ending means --format html"), "{said}");
     assert!(!fixture.path("y.html").exists());
     let said = fixture.ends(&["export", "r", "-o", "y.pdf"], 4).printed();
-    assert!(said.contains("no form of an export ends in .pdf"), "{said}");
+    assert!(
+        said.contains("no export format has the ending .pdf"),
+        "{said}"
+    );
     assert!(
         said.contains(".jsonl, .html, .htm, .json (atif) and .cast"),
         "{said}"
@@ -115,9 +115,6 @@ fn an_export_has_the_form_that_its_file_is_named_after() {
         let said = fixture
             .ends(&["export", "r", "--format", format, "--withheld"], 4)
             .printed();
-        assert!(
-            said.contains("never holds text that was held back"),
-            "{said}"
-        );
+        assert!(said.contains("never contains withheld text"), "{said}");
     }
 }

@@ -244,7 +244,7 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
         &["run", "c.json", "--run-id", "r", "--set", "token_gate=true"],
         1,
     );
-    let hint = "9 bytes were held back, for no call had been validated yet: monolith show r --withheld prints them";
+    let hint = "9 bytes were withheld because no tool call had been validated yet; monolith show r --withheld prints them";
     for form in [
         &["show", "r"][..],
         &["show", "r", "--why"],

@@ -157,7 +157,7 @@ fn t11_split_view_fail() {
     assert_eq!(code, 4, "{err}");
 }
 
-/// Nothing finds it: the holder of the machine and its key can record what did not happen. So no level says otherwise.
+/// No check finds it: the holder of the machine and its key can record what did not happen. So no level says otherwise.
 #[test]
 fn t13_recorder_lies_fail() {
     let scene = Scene::new();
@@ -323,8 +323,8 @@ fn t16_two_writers_fail() {
     let path = scene.path("home/runs.db");
     let store = Store::open(&path, Durability::Full).unwrap();
     let lock = store.lock_run(&run_id("r-2")).unwrap();
-    let said = format!("process {} drives it", std::process::id());
-    let taken = "there is one of that name".to_owned();
+    let said = format!("process {} is already driving it", std::process::id());
+    let taken = "that run already exists".to_owned();
     let new_run = ["run", "--contract", "c.yaml", "--run-id", "r-2"];
     for (args, expect, words) in [
         (&["resume", "r-2"][..], 1, &said),

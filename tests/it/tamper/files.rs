@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::verifier::{Case, compare};
 
-/// What `verify` must say of a file.
+/// The required verdict of `verify` on a file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Expected {
     kind: String,
@@ -45,7 +45,7 @@ fn replaced(line: &[u8], from: &str, to: &str) -> Vec<u8> {
     line.replacen(from, to, 1).into_bytes()
 }
 
-/// Every hash made anew, as somebody does who owns the whole file; returns the chain at its end.
+/// Recomputes every hash, like somebody who owns the whole file; returns the chain at its end.
 fn chained_anew(lines: &mut [Vec<u8>]) -> Chain {
     let header: Value = serde_json::from_slice(&lines[0]).unwrap();
     let hash: Digest = header["contract"]["contract_hash"]

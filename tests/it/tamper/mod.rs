@@ -1,6 +1,6 @@
-//! Attacks on what is kept, each made as somebody would who can write every byte and knows the format: hashes, heads, leaves and
-//! numbers are made anew where it helps. Every attack must end in its kind; what cannot be found must not claim to be.
-//! tests/tamper/README.md lists them all.
+//! Attacks on stored data, each made by somebody who can write every byte and knows the format: hashes, heads, leaves and
+//! numbers are recomputed where it helps. Every attack must end in its kind; no test may claim to find one that cannot be
+//! found. tests/tamper/README.md lists them all.
 
 mod beyond;
 mod files;
@@ -64,7 +64,7 @@ impl Scene {
         self.0.ok(args)
     }
 
-    /// What a verification says: its level, and the kind of the first flaw.
+    /// Returns the verdict of a verification: its level, and the kind of the first flaw.
     #[track_caller]
     fn verdict(&self, args: &[&str]) -> (String, String) {
         let (code, out, err) = self.command(&[args, &["--json"]].concat());
@@ -114,7 +114,7 @@ impl Scene {
         assert!(store.total_changes() > 0, "{sql} changes nothing");
     }
 
-    /// Rewrites a run as `change` wants it, with every hash, the row of the run and its leaf made anew.
+    /// Rewrites a run as `change` wants it, and recomputes every hash, the row of the run and its leaf.
     fn rewrite(&self, run: &str, change: impl Fn(&mut Vec<Entry>)) {
         let store = self.store();
         let (key, contract_hash): (i64, [u8; 32]) = store

@@ -1,4 +1,4 @@
-//! What somebody keeps elsewhere: files of pins, keys that are named, witnesses; and a store that lost what it should hold.
+//! Evidence that somebody keeps elsewhere: files of pins, named keys, witnesses; and a store that lost what it should hold.
 
 use super::*;
 
@@ -164,7 +164,7 @@ fn a_store_brings_no_program_with_it() {
     scene.run("r-4");
     scene.holds(&["verify", "r-4"], "L1");
     scene.holds(&["verify", "r-1"], "L1");
-    // A view in the place of a table would never end.
+    // A view instead of a table would never end.
     scene
         .store()
         .execute_batch(

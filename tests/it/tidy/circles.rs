@@ -89,7 +89,7 @@ fn arrows(files: &[SourceFile]) -> Arrows {
     arrows
 }
 
-/// Whether a file uses a type only to write methods of it.
+/// True if a file uses a type only to write methods of it.
 fn is_for_methods_only(file: &SourceFile, alias: &str) -> bool {
     let mut only = false;
     for name in file.shipped().filter(|name| name.segments[0] == alias) {

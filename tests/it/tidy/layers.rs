@@ -4,7 +4,7 @@ use super::paths::from_root;
 use super::rust_source::SourceFile;
 use super::tree::{Finding, Tree};
 
-/// The layers of `src/cli`, the lowest first. What lies beside them is the program, which may name everything.
+/// The layers of `src/cli`, the lowest first. Files outside them are the program, which may name everything.
 const LAYERS: [&str; 3] = ["ui", "context", "commands"];
 
 /// A layer of `src/cli` names itself and lower ones; a command names of another command only what that one's `mod.rs` exports.
@@ -53,7 +53,7 @@ fn layer_of(module: &[String]) -> Option<usize> {
     at.filter(|_| cli == "cli")
 }
 
-/// Whether a path leads into a file of another command.
+/// True if a path leads into a file of another command.
 fn is_foreign(here: &[String], path: &[String], is_module: impl Fn(&[String]) -> bool) -> bool {
     let is_command = |module: &[String]| module.len() > 3 && module[1] == "commands";
     is_command(path) && path.len() > 4 && path[2] != here[2] && is_module(&path[..4])

@@ -1,4 +1,4 @@
-//! What a program can check of docs/architecture.md and of the project's habits.
+//! Rules of docs/architecture.md and of the project's habits that a program can check.
 //!
 //! The rules read the working tree; none of them knows the library. Every finding names file, line and rule. Each rule
 //! has samples that it must find fault with, so that it cannot rot into always passing.

@@ -20,7 +20,7 @@ struct Module {
 
 /// Something that code names.
 enum Forbidden {
-    /// A path that begins so and goes on, or ends there after more than one segment.
+    /// A path with this prefix and more segments, or one that ends there after more than one segment.
     Path(&'static str),
     /// A segment anywhere in a path.
     Word(&'static str),
@@ -32,7 +32,7 @@ enum Forbidden {
 
 use Forbidden::{Feature, Macro, Path, Word};
 
-/// What no pure module may name outside its tests.
+/// Names that no pure module may use outside its tests.
 const IMPURE: [Forbidden; 15] = [
     Path("std::fs"),
     Path("std::env"),
@@ -51,7 +51,7 @@ const IMPURE: [Forbidden; 15] = [
     Feature,
 ];
 
-/// What only some places may name, a place being a module or a part of one.
+/// Names that only some places may use, a place being a module or a part of one.
 struct Confined {
     names: &'static [Forbidden],
     places: &'static [&'static str],

@@ -5,11 +5,11 @@ use super::rust_source::{Form, Name, SourceFile};
 /// The tree of modules, in which a path is followed to the file that defines what it names.
 pub struct Paths<'t> {
     modules: HashMap<Vec<String>, &'t SourceFile>,
-    /// What each file brings in by `use`, by the name that it gets there.
+    /// The names that each file brings in by `use`, by their local name.
     uses: HashMap<&'t str, HashMap<&'t str, Vec<&'t Name>>>,
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target<'t> {
     Module(Vec<String>),
@@ -17,10 +17,10 @@ pub enum Target<'t> {
     Item(&'t str),
 }
 
-/// How many re-exports a path may lead through.
+/// Maximum number of re-exports in a path.
 const MOST_STEPS: usize = 10;
 
-/// A path as it goes on from the root of the crate, if it says so: by `crate`, `self` or `super`.
+/// Returns the rest of a path from the root of the crate, if it says so: by `crate`, `self` or `super`.
 pub fn from_root(here: &[String], path: &[String]) -> Option<Vec<String>> {
     let ups = path
         .iter()
@@ -53,7 +53,7 @@ impl<'t> Paths<'t> {
         self.modules.get(module).map_or("", |file| &file.path)
     }
 
-    /// What a path in the module `here` may mean; nothing where it leaves the crate.
+    /// Returns the possible targets of a path in the module `here`; none if it leaves the crate.
     pub fn resolve(&self, here: &[String], path: &[String]) -> Vec<Target<'t>> {
         self.follow(here, path, 0)
     }
@@ -78,7 +78,7 @@ impl<'t> Paths<'t> {
         targets
     }
 
-    /// What a name means in a module: its child, its item, what a `use` of that name brings in, else what its globs do.
+    /// Returns the meaning of a name in a module: its child, its item, the target of a `use` of that name, else of its globs.
     fn find(&self, module: &[String], name: &str, last: bool, steps: usize) -> Vec<Target<'t>> {
         let Some(file) = self.modules.get(module).filter(|_| steps < MOST_STEPS) else {
             return Vec::new();

@@ -21,16 +21,16 @@ pub struct SourceFile {
     pub logic: Vec<usize>,
     /// The files that it declares by `mod x;`.
     pub modules: Vec<String>,
-    /// Those of them that others may see.
+    /// The modules that others may see.
     pub open_modules: Vec<String>,
-    /// Those of them that are declared under `#[cfg(test)]`.
+    /// The modules that are declared under `#[cfg(test)]`.
     test_modules: Vec<String>,
     tests: Vec<Range<LineColumn>>,
     /// The modules written inside the file.
     inner_modules: Vec<Range<LineColumn>>,
     self_types: Vec<LineColumn>,
     in_attribute: bool,
-    /// Where the text stands that is being read as code.
+    /// The position of the text that is being read as code.
     text: Option<LineColumn>,
 }
 
@@ -63,7 +63,7 @@ pub enum Form {
 }
 
 impl Name {
-    /// Whether the path is `prefix` or begins with it.
+    /// True if the path is `prefix` or begins with it.
     pub fn starts_with(&self, prefix: &str) -> bool {
         let mut segments = self.segments.iter();
         prefix
@@ -138,7 +138,7 @@ impl SourceFile {
         parts.map(str::to_owned).collect()
     }
 
-    /// What the file names outside its tests.
+    /// Returns the names used outside its tests.
     pub fn shipped(&self) -> impl Iterator<Item = &Name> {
         self.names.iter().filter(|name| !name.test)
     }
@@ -227,7 +227,7 @@ fn within(ranges: &[Range<LineColumn>], at: &LineColumn) -> bool {
     ranges.iter().any(|range| range.contains(at))
 }
 
-/// Whether `#[…]` is `#[cfg(test)]` or `#[cfg(all(test, …))]`.
+/// True if `#[…]` is `#[cfg(test)]` or `#[cfg(all(test, …))]`.
 fn is_test(attribute: &Meta) -> bool {
     fn needs_test(condition: &Meta) -> bool {
         let path = condition.path();
@@ -407,7 +407,7 @@ fn is_joint_colon(trees: &[TokenTree], at: usize) -> bool {
     matches!(trees.get(at), Some(TokenTree::Punct(p)) if p.as_char() == ':' && p.spacing() == Spacing::Joint)
 }
 
-/// Whether a bracket after these tokens begins an attribute: `#[` or `#![`.
+/// True if a bracket after these tokens begins an attribute: `#[` or `#![`.
 fn opens_attribute(before: &[TokenTree]) -> bool {
     let end = before.len();
     end > 0

@@ -31,17 +31,13 @@ const LOOKS: [&str; 15] = [
 /// Sentences of other programs that give nothing else, by file: the text, and its author.
 const FOREIGN: [(&str, &str, &str); 6] = [
     (
-        "src/cli/commands/many/line.rs",
+        "src/service/many/input.rs",
         "at line 1 column",
         "serde_json",
     ),
+    ("src/service/many/input.rs", "unknown field `", "serde_json"),
     (
-        "src/cli/commands/many/line.rs",
-        "unknown field `",
-        "serde_json",
-    ),
-    (
-        "src/cli/commands/many/line.rs",
+        "src/service/many/input.rs",
         ", expected one of `contract`, `run_id`, `set`, `task`",
         "serde_json",
     ),

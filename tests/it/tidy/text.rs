@@ -1,6 +1,6 @@
 use super::tree::{Finding, Tree, has_extension};
 
-/// What people write by hand; data and snapshots keep the bytes they have.
+/// The extensions of files that people write by hand; data and snapshots keep the bytes they have.
 const WRITTEN: [&str; 6] = ["rs", "md", "toml", "yaml", "yml", "sh"];
 
 /// Beginnings of paths that exist on one machine only. Put together here, so that this file does not hold them.
@@ -51,7 +51,7 @@ pub fn white_space(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// How many characters a line of prose has at most.
+/// Maximum number of characters in a line of prose.
 const WIDTH: usize = 100;
 
 /// Prose of README.md and docs/ is wrapped (`scripts/wrap-docs`); tables, code, and a line with a long piece of code are not.
@@ -75,9 +75,9 @@ pub fn width(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// How many lines a paragraph for users has at most.
+/// Maximum number of lines in a paragraph for users.
 const PARAGRAPH: usize = 4;
-/// What auditors and builders read, who need every detail in its place.
+/// The pages for auditors and builders, who need every detail in its place.
 const DENSE: [&str; 3] = ["docs/architecture.md", "docs/audit/", "docs/design/"];
 
 /// README.md and the pages for users have short paragraphs. An item of a list is one.

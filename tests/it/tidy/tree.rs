@@ -22,7 +22,7 @@ const BUILT: [&str; 5] = [
     "fuzz/target",
 ];
 
-/// Where a rule is broken.
+/// The place of a broken rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     /// From the root.
@@ -89,7 +89,7 @@ impl Tree {
         self.files().find(|(p, _)| *p == path).map(|(_, text)| text)
     }
 
-    /// Whether `path` is a file of the tree, or a folder that holds one.
+    /// True if `path` is a file of the tree, or a folder that holds one.
     pub fn has(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         path.is_empty()
@@ -135,7 +135,7 @@ pub fn folder_of(path: &str) -> Option<&str> {
     Some(place_of(path)?.split_once('/')?.0)
 }
 
-/// Whether the path ends in one of these extensions.
+/// True if the path ends in one of these extensions.
 pub fn has_extension(path: &str, extensions: &[&str]) -> bool {
     path.rsplit_once('.')
         .is_some_and(|(_, ext)| extensions.contains(&ext))

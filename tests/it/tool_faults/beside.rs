@@ -1,4 +1,4 @@
-//! Faulty servers beside others, in one process: each ends its own calls, and what other runs and servers do goes on.
+//! Faulty servers among others, in one process: each ends its own calls, and other runs and servers continue.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -8,11 +8,11 @@ use super::*;
 
 /// So long has a call of a run with a faulty server. It covers the start of every server of this test.
 const PATIENCE_MS: u64 = 15_000;
-/// What a call came to that has no answer.
+/// The result of a call without an answer.
 const LATE: &str = "(tool failed: timeout)";
-/// What a call came to whose server is gone.
+/// The result of a call whose server is gone.
 const GONE: &str = "(tool failed: connection lost)";
-/// What a call came to whose answer is none.
+/// The result of a call with an invalid answer.
 const UNKNOWN: &str = "(tool failed: interrupted, effect unknown)";
 
 /// The tool, and what its call came to.
@@ -29,7 +29,8 @@ const FAULTS: [(&str, &str); 10] = [
     ("broken_json", UNKNOWN),
 ];
 
-/// A contract of that name with these servers, each in a mode of its own name, and the line of a list that runs it.
+/// Writes a contract of that name with these servers, each in the mode of its name, and returns the line of a list that runs
+/// it.
 fn contract(
     fixture: &Fixture,
     name: &str,
@@ -65,7 +66,7 @@ fn contract(
     json!({"contract": format!("{name}.yaml"), "run_id": name}).to_string() + "\n"
 }
 
-/// What each call of a run came to, as its model was shown it, and how it ended.
+/// Returns the results of a run's calls, as its model saw them, and its outcome.
 fn end(result: &Value) -> (Vec<String>, String) {
     let conversation = result["conversation"].as_array().unwrap();
     let of_tools = conversation
@@ -77,7 +78,7 @@ fn end(result: &Value) -> (Vec<String>, String) {
     (texts.collect(), outcome.join(" "))
 }
 
-/// One run has a call in flight while every faulty server does what it does to a run of its own. That call returns, every run can use
+/// One run has a call in flight while every faulty server does its harm to a separate run. That call returns, every run can use
 /// another server after the fault, and the servers that were faulty serve the first run afterwards.
 #[test]
 fn s5_what_a_faulty_server_does_ends_its_own_calls_and_no_others() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::damage::Case;
 use super::forge::forged;
 
-/// Where the answer stands, and the event there.
+/// Returns the line of the answer, and the event there.
 fn answer_of(lines: &mut [Value]) -> (usize, &mut Value) {
     let kind = |line: &Value| line["event"]["event"]["kind"] == "approval_given";
     let at = lines.iter().position(kind).unwrap();
@@ -33,7 +33,7 @@ fn text_of(first: &str, answer: &Value, decision: &str) -> String {
     )
 }
 
-/// The file with its answer signed as anna's, once it was changed so before; every hash is computed anew.
+/// Signs the file's answer as anna's, after the changes of `before`; every hash is recomputed.
 fn signed(bytes: &[u8], before: &dyn Fn(&mut Value), after: &dyn Fn(&mut Value)) -> Vec<u8> {
     forged(bytes, &|lines| {
         let first = lines[1]["hash"].as_str().unwrap().to_owned();

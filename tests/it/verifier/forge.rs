@@ -3,7 +3,7 @@ use serde_json_canonicalizer::to_string;
 
 use super::damage::{Case, lines};
 
-/// The file with `change` made to its lines and every hash computed anew, as docs/audit/transcript-format.md says, by somebody who
+/// Applies `change` to the file's lines and recomputes every hash, as docs/audit/transcript-format.md says, like somebody who
 /// owns all of it.
 pub fn forged(bytes: &[u8], change: &dyn Fn(&mut Vec<Value>)) -> Vec<u8> {
     let mut lines: Vec<Value> = lines(bytes)
@@ -67,7 +67,7 @@ fn keyed(what: &str, fields: &[&[u8]]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// Computes hash and id of the contract anew, and everything that repeats them.
+/// Recomputes hash and id of the contract, and everything that repeats them.
 pub fn rehash_contract(lines: &mut [Value]) {
     let contract = lines[0]["contract"].as_object_mut().unwrap();
     contract.remove("contract_hash");
@@ -83,7 +83,7 @@ pub fn rehash_contract(lines: &mut [Value]) {
     lines[1]["event"]["event"]["value"]["contract_hash"] = Value::from(hash);
 }
 
-/// Computes the pins of the contract anew.
+/// Recomputes the pins of the contract.
 fn repin(contract: &mut Value) {
     let hash = |text: &str| blake3::hash(text.as_bytes()).to_string();
     let mut pins = std::collections::BTreeMap::<String, Vec<String>>::new();
@@ -348,7 +348,7 @@ pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
     cases
 }
 
-/// Every value of the entries replaced by one of another type, or left out, and all hashes computed anew.
+/// Replaces every value of the entries by one of another type, or leaves it out, and recomputes all hashes.
 pub(super) fn retyped(name: &str, bytes: &[u8]) -> Vec<Case> {
     let parsed: Vec<Value> = lines(bytes)
         .into_iter()

@@ -1,4 +1,4 @@
-//! What a transcript is worth to a reader who has keys, heads noted earlier and witnesses: the exported page judges it as the
+//! The worth of a transcript to a reader who has keys, heads noted earlier and witnesses: the exported page judges it as the
 //! library does.
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ struct Evidence {
     expect: &'static str,
 }
 
-/// What the library says, in the words of the page.
+/// Returns the library's verdict, in the words of the page.
 fn library(case: &Evidence) -> String {
     let ring = |text: &str| {
         let mut ring = KeyRing::default();

@@ -34,7 +34,7 @@ const DAMAGED: [&str; 4] = [
     "resume.lost_call",
 ];
 
-/// What a verifier says about a file.
+/// The verdict of a verifier on a file.
 struct Verdict {
     holds: bool,
     line: Option<u64>,
@@ -212,7 +212,7 @@ fn missing_and_changed_blobs_are_found_by_both_verifiers() {
     check(&cases, false);
 }
 
-/// What no hash shows, because the forger computed all hashes anew.
+/// Forgeries that no hash shows, because the forger recomputed all hashes.
 #[test]
 fn what_was_forged_and_hashed_anew_breaks_a_rule_for_both_verifiers() {
     let cases = forge::cases(&golden("core.valid_call"));

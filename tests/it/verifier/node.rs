@@ -7,7 +7,7 @@ use std::{fs, io};
 use super::Verdict;
 use super::damage::Case;
 
-/// What hashes and verifies in the page.
+/// The scripts that hash and verify in the page.
 pub(super) const SOURCES: [&str; 3] = [
     include_str!("../../../src/service/export/html/blake3.js"),
     include_str!("../../../src/service/export/html/transcript.js"),
@@ -39,7 +39,7 @@ pub(super) static HAS_NODE: LazyLock<bool> = LazyLock::new(|| {
     asked.is_ok_and(|said| said.status.success())
 });
 
-/// What the page's verifier says of each case; nothing where there is no Node.
+/// Returns the page verifier's verdict on each case; `None` without Node.
 pub(super) fn verdicts(cases: &[Case], keys: &[String], open: bool) -> Option<Vec<Verdict>> {
     if !*HAS_NODE {
         println!("skipped {} cases: there is no node", cases.len());

@@ -25,7 +25,7 @@ fn signed_run() -> (Vec<u8>, String) {
     (bytes, note)
 }
 
-/// What is put behind the note, and whether it is one still.
+/// Returns texts to append to the note, and if it remains a note.
 fn behind_the_note() -> Vec<(&'static str, String, bool)> {
     let encoded = BASE64.encode([7; 68]);
     let many = |n: usize| (0..n).map(|n| line(&format!("witness-{n}"))).collect();

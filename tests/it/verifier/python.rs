@@ -58,7 +58,7 @@ pub fn install(name: &str, pins: &Path) -> Result<PathBuf, String> {
     Ok(ready)
 }
 
-/// What verify.py says of each case; nothing where it cannot run here.
+/// Returns verify.py's verdict on each case; `None` if it cannot run here.
 pub(super) fn verdicts(cases: &[Case], options: &[&str]) -> Option<Vec<Verdict>> {
     let packages = match &*PACKAGES {
         Ok(packages) => packages,
@@ -114,7 +114,7 @@ fn verdict(said: &str) -> Verdict {
     }
 }
 
-/// What verify.py is told, not what it judges: one line on stderr, and no verdict.
+/// An invalid key is an input error of verify.py, and no verdict: one line on stderr.
 #[test]
 fn a_key_that_is_none_is_named_in_one_line() {
     let Ok(packages) = &*PACKAGES else {

@@ -7,7 +7,7 @@ use super::damage::{Case, lines};
 use super::signed::{self, checkpoint, entries, key, line, seal_after};
 use super::{compare, golden};
 
-/// What is put before, into and behind a line.
+/// Bytes to put before, into and behind a line.
 const ODD: [&[u8]; 16] = [
     b"\0",
     b"\xef\xbb\xbf",

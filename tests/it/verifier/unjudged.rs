@@ -3,7 +3,8 @@ use serde_json::{Value, json};
 use super::forge::{forged, rehash_contract};
 use super::{Case, golden, library, python};
 
-/// What `monolith verify` refuses and verify.py takes, where all hashes were computed anew, with the words of its README for it.
+/// Returns files that `monolith verify` refuses and verify.py takes, with all hashes recomputed, and the words of its README
+/// for each.
 fn cases() -> Vec<(&'static str, Case)> {
     let bytes = golden("core.valid_call");
     let mut cases = Vec::new();

@@ -1,4 +1,4 @@
-//! What is wrong with a workflow's steps is found before the first one runs: `contract check`, and the beginning of `run`.
+//! Errors in a workflow's steps are found before the first one runs: `contract check`, and the beginning of `run`.
 
 use serde_json::{Value, json};
 

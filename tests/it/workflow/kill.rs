@@ -17,8 +17,8 @@ use crate::harness::{COUNTING_SERVER, Harness};
 
 /// Kills of the quick and of the deep form.
 const KILLS: (u64, u64) = (6, 12);
-/// What the kills of one workflow wait for, before it may come to its end: in turn one whose steps are killed, and one that has more to undo,
-/// since a tool whose process was killed has not completed.
+/// The phases that the kills of one workflow wait for, before it may come to its end: in turn one whose steps are killed, and
+/// one that has more to undo, since a tool whose process was killed has not completed.
 const AIMS: [&[Phase]; 2] = [
     &[Phase::Parallel, Phase::Child, Phase::Compensation],
     &[
@@ -33,7 +33,7 @@ const GROUP: std::ops::RangeInclusive<u64> = 2..=4;
 const CHILD: u64 = 4;
 const COMPENSATIONS: std::ops::RangeInclusive<u64> = 6..=8;
 
-/// What is under way in a workflow.
+/// The work in progress in a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// Two steps of its group.
@@ -44,7 +44,7 @@ enum Phase {
     Compensation,
 }
 
-/// How many kills fell into each phase, and into none of them.
+/// The number of kills in each phase, and in none of them.
 #[derive(Debug, Default)]
 struct Hits {
     in_phase: BTreeMap<Phase, u64>,
@@ -62,8 +62,8 @@ impl Hits {
 /// The step that calls a tool which there is not: after it everything is undone.
 const STEPS: &str = "first both/a both/b both/child fails";
 
-/// What is under way in a workflow: step runs of which something is recorded, and not their ends. Which step has which number is judged
-/// with the tree.
+/// Returns the work in progress in a workflow: step runs that have entries and no recorded end. The check of the tree judges
+/// the numbers of the steps.
 fn phases(reader: &mut StoreReader, run_id: &RunId) -> BTreeSet<Phase> {
     let mut is_open = |number: u64| {
         let run = RunId::try_from(format!("{run_id}.{number}")).unwrap();

@@ -1,4 +1,5 @@
-//! A workflow that is left and gone on with: by name, with `resume --all`, with what waits for a person, and without what somebody deleted.
+//! A workflow that is left and resumed: by name, with `resume --all`, with calls that wait for a person, and without runs that
+//! somebody deleted.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
             format!("call 1 of run {asking}, {tool}, waits for an approval: {approve} answers it");
         assert!(left.err.contains(&says), "{}", left.printed());
         assert!(
-            left.err.contains("then monolith resume w goes on"),
+            left.err.contains("then monolith resume w continues it"),
             "{}",
             left.printed()
         );
@@ -54,7 +55,7 @@ fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
         );
         let shown = fixture.ok(&["show", "w"]);
         assert!(
-            shown.contains(&says) && shown.contains("Go on with it: monolith resume w\n"),
+            shown.contains(&says) && shown.contains("Resume it: monolith resume w\n"),
             "{shown}"
         );
 
@@ -65,7 +66,7 @@ fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
         let pointed = fixture.ends(&["approve", "w"], 4).err;
         assert!(pointed.contains(&approve), "{pointed}");
 
-        // A process that goes on with it would only leave it again: nothing is recorded.
+        // A process that resumes it would only leave it again: nothing is recorded.
         let entries = fixture.json(&["show", "w"]).1["entries"].clone();
         for resume in [&["resume", "w"][..], &["resume", "--all"]] {
             let left = fixture.ends(resume, 8);
@@ -79,7 +80,7 @@ fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
         assert!(inbox.contains("monolith resume w\n"), "{inbox}");
         let refused = fixture.ends(&["resume", asking], 4).err;
         assert!(
-            refused.contains("it goes on with run w, which began it"),
+            refused.contains("it resumes with its parent run w"),
             "{refused}"
         );
         let listed = fixture.ok(&["list"]);
@@ -99,7 +100,7 @@ fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
     }
 }
 
-/// What a tree that is not at its end goes on with is not deleted; where somebody forces it, nothing is begun anew in silence.
+/// A run that an unfinished tree needs is not deleted; if somebody forces it, nothing starts over in silence.
 #[test]
 fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
     let fixture = waiting(true);
@@ -107,7 +108,7 @@ fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
     for run in ["w.1", "w.2", "w.2.1.1"] {
         let said = fixture.ends(&["delete", run, "--yes"], 4).err;
         assert!(
-            said.contains("it stands below w, which has not ended")
+            said.contains("it belongs to the tree of w, which has not ended")
                 && said.contains("monolith resume w"),
             "{said}"
         );
@@ -122,7 +123,7 @@ fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
     ]);
     let said = fixture.ends(&["resume", "w"], 7).err;
     assert!(
-        said.contains("resume run w.2.1: run w.2.1.1, which it began, was deleted: by mistake")
+        said.contains("resume run w.2.1: its child run w.2.1.1 was deleted: by mistake")
             && said.contains("monolith delete w --force"),
         "{said}"
     );
@@ -133,7 +134,7 @@ fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
     assert_eq!(begun.execute(far, []).unwrap(), 1);
     let said = fixture.ends(&["resume", "w"], 7).err;
     assert!(
-        said.contains("resume run w: run w.2, which it began, was deleted"),
+        said.contains("resume run w: its child run w.2 was deleted"),
         "{said}"
     );
     assert_eq!(
@@ -152,18 +153,15 @@ fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
     fixture.ends(&lead(&["--no-wait"]), 8);
     let said = fixture.ends(&["delete", "lead.1", "--yes"], 4).err;
     assert!(
-        said.contains("it stands below lead, which has not ended"),
+        said.contains("it belongs to the tree of lead, which has not ended"),
         "{said}"
     );
     fixture.ok(&["delete", "lead.1", "--yes", "--force"]);
     let said = fixture.ends(&["resume", "lead"], 7).err;
-    assert!(
-        said.contains("run lead.1, which it began, was deleted"),
-        "{said}"
-    );
+    assert!(said.contains("its child run lead.1 was deleted"), "{said}");
 }
 
-/// A step that had ended and was deleted is named, and what it came to is recorded: the workflow goes on.
+/// A step that had ended and was deleted is named, and its result is recorded: the workflow continues.
 #[test]
 fn a_step_that_had_ended_and_is_gone_is_named_by_the_resume() {
     let fixture = waiting(false);
@@ -174,7 +172,7 @@ fn a_step_that_had_ended_and_is_gone_is_named_by_the_resume() {
     assert!(
         ended
             .err
-            .contains("run w.1, a step of w that had ended, is not in this store"),
+            .contains("run w.1, a finished step of w, is no longer in this store"),
         "{}",
         ended.printed()
     );
@@ -205,7 +203,7 @@ fn a_changed_file_of_an_agent_is_named_two_levels_down() {
     );
     changes(
         "lead.yaml",
-        "lead.yaml, the agent of step `give`, has changed since it was begun",
+        "lead.yaml, the agent of step `give`, has changed since it started",
     );
     // One that is not there is not the fault of the agent above it.
     let text = fixture.read("clock.yaml");
@@ -333,8 +331,8 @@ fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
     running.kill().unwrap();
     running.wait().unwrap();
     let shown = fixture.ok(&["show", "w"]);
-    let says = "run w.1: the result of fs__meet is lost: resume does not make the call again, \
-                for its tool is not in `idempotent`, and records its effect as unknown\n";
+    let says = "run w.1: the result of fs__meet is lost: resume does not make the call again \
+                because its tool is not in `idempotent`, and records its effect as unknown\n";
     assert!(
         shown.contains(says) && shown.contains("monolith resume w"),
         "{shown}"

@@ -29,7 +29,7 @@ fn fixture(steps: &str) -> Fixture {
     fixture.write("w.yaml", &format!("workflow: tried\n{CONTRACT}{steps}"));
     fixture.write("s.jsonl", &says("pong"));
     fixture.write("w/in.txt", "[\"one\", \"two\"]");
-    // An agent of its own model.
+    // An agent with a separate model.
     let agent = "targets: [{provider: demo, model: script}]\n\
                  providers: {demo: {type: scripted, file: agent.jsonl}}\n";
     fixture.write("agent.yaml", agent);
@@ -54,7 +54,7 @@ impl Fixture {
         (ended.code, result)
     }
 
-    /// Whether the workflow and each of its step runs verify and replay, and each step ended at the head that is recorded of it.
+    /// Checks that the workflow and each of its step runs verify and replay, and that each step ended at its recorded head.
     #[track_caller]
     fn tree_holds(&self, result: &Value) {
         for proof in ["verify", "replay"] {
@@ -82,7 +82,7 @@ fn steps_of(result: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What a test expects of them.
+/// Returns the states that a test expects.
 fn are(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     let owned = expected.iter();
     owned

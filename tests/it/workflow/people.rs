@@ -1,4 +1,4 @@
-//! What a person, or a supervisor, asks of a workflow reaches its steps and every run below them.
+//! Requests of a person, or a supervisor, to a workflow reach its steps and all their child runs.
 
 use std::process::{Child, Stdio};
 use std::sync::mpsc;
@@ -13,7 +13,7 @@ use crate::delegation::asks;
 use crate::fixture::{Fixture, Left, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness};
 
-/// How long a process may take for what should take none: far more than any machine needs.
+/// Time limit of a process for work that should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(120);
 
 impl Fixture {
@@ -113,7 +113,7 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
     fixture.tree_holds(&shown);
 }
 
-/// The steps of a workflow whose server does this, in the place of its own program, where the file `once` is there.
+/// Writes the steps of a workflow whose server runs `again` instead of its usual program, once the file `once` exists.
 fn with_server(fixture: &Fixture, again: &str, more: &str) {
     let server = shell_word(COUNTING_SERVER);
     let once = shell_word(fixture.path("once"));
@@ -177,13 +177,13 @@ fn a_call_below_a_workflow_that_was_asked_to_stop_takes_no_answer() {
     fixture.records("w", "stop_requested");
     child.kill().unwrap();
     child.wait().unwrap();
-    fixture.takes_no_answer("w.1", "w", "the run is to stop", "ends it");
+    fixture.takes_no_answer("w.1", "w", "the run is stopping", "ends it");
     let shown = fixture.ok(&["show", "w.1"]);
     assert!(!shown.contains("Its call is allowed"), "{shown}");
 }
 
 impl Fixture {
-    /// That many calls wait: a workflow is left once all of it waits.
+    /// Asserts that this many calls wait: a workflow is left once all of it waits.
     #[track_caller]
     pub(super) fn all_wait(&self, calls: usize) {
         let waits = self.json(&["approvals"]).1;
@@ -201,7 +201,7 @@ impl Fixture {
     }
 }
 
-/// One step that cannot be gone on with does not cut off the calls of the others, and the workflow is left in good order.
+/// One step that cannot be resumed does not cut off the calls of the others, and the workflow is left in good order.
 #[test]
 fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
     if !Harness::has_python() {
@@ -246,7 +246,7 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
         left.err.contains("resume run w.1: tool server fs")
             && left
                 .err
-                .contains("monolith resume w goes on with it once the server is there"),
+                .contains("monolith resume w continues it once the server is up"),
         "{}",
         left.printed()
     );
@@ -260,7 +260,7 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
     fixture.tree_holds(&ended.document());
 }
 
-/// What the author took away is no fault of the evidence, and the workflow goes on once it is back.
+/// A file that the author took away is no fault of the evidence, and the workflow continues once it is back.
 #[test]
 fn a_step_whose_agent_cannot_be_read_is_the_fault_of_its_author() {
     let fixture = fixture("steps: [{id: give, delegate: scout.agent.yaml, task: go}]\n");
@@ -291,8 +291,8 @@ fn a_step_whose_agent_cannot_be_read_is_the_fault_of_its_author() {
     fixture.proves_tree("w");
 }
 
-/// A run of another tree that has the name of a step to come is none of this one: the step fails, and where it is deleted before, the
-/// workflow goes on.
+/// A run of another tree that has the name of a future step does not belong to this one: the step fails, and if the run is
+/// deleted before, the workflow continues.
 #[test]
 fn a_run_of_another_tree_under_the_name_of_a_step_is_a_stranger() {
     let fixture = fixture(
@@ -347,7 +347,8 @@ fn an_abort_waits_for_no_tool_server_of_a_step() {
     assert_eq!(step["outcome"]["code"], "parent", "{step}");
 }
 
-/// The step of a workflow that was asked to end is not asked a second time by the process that goes on, which would be an abort.
+/// The step of a workflow that was asked to end is not asked a second time by the process that resumes it, which would be an
+/// abort.
 #[test]
 fn a_stop_is_not_repeated_for_a_step_that_has_it_recorded() {
     if !Harness::has_python() {

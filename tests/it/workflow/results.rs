@@ -1,4 +1,4 @@
-//! What steps come to and why they fail, and what is accounted for and kept of them.
+//! The results of steps and the reasons why they fail, and the accounts and files kept of them.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const COPY: &str = "steps:
 - {id: keep, tool: write_file, arguments: {path: copy.txt, content: '${steps.read.output}'}}
 ";
 
-/// What limits a conversation does not limit a step: no model reads its result.
+/// Limits of a conversation do not limit a step: no model reads its result.
 #[test]
 fn a_tool_step_hands_on_the_whole_result_of_its_call() {
     let fixture = small(COPY);
@@ -136,7 +136,7 @@ fn an_option_that_means_nothing_for_a_workflow_is_refused_by_its_name() {
     let fixture = fixture("steps: [{id: ask, prompt: hi}]\n");
     let refused = |args: &[&str], name: &str| {
         let said = fixture.ends(args, 4).err;
-        let words = format!("take {name} for the workflow ");
+        let words = format!("use {name} with the workflow ");
         assert!(said.contains(&words), "{name}: {said}");
     };
     for (option, name) in [

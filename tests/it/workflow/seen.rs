@@ -68,7 +68,7 @@ fn a_workflow_is_listed_and_shown_with_its_steps_and_what_is_below_them() {
     assert_eq!(workflow["below"][0]["below"][0]["run_id"], "w.1.1");
 }
 
-/// What is exported of a workflow makes the same workflow in an empty store, and each file proves the same by itself.
+/// The export of a workflow makes the same workflow in an empty store, and each file proves the same by itself.
 #[test]
 fn a_workflow_goes_from_one_store_to_another_and_proves_the_same() {
     let fixture = delegating();
@@ -123,7 +123,7 @@ fn a_workflow_goes_from_one_store_to_another_and_proves_the_same() {
         let import = ["import", "bad.jsonl", "--store", "third.db"];
         assert_eq!(fixture.run(&import).code, 7, "{old}");
     }
-    // What is cut is no whole workflow; with --open it is one that goes on, and can be extended.
+    // A cut file is no whole workflow; with --open it is one in progress, and can be extended.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     fixture.write("cut.jsonl", &lines[..3].concat());
     assert_eq!(
@@ -141,7 +141,13 @@ fn a_workflow_goes_from_one_store_to_another_and_proves_the_same() {
     fixture.ok(&["verify", "w", "--store", "third.db"]);
     // No trajectory is made of a workflow.
     let refused = fixture.ends(&["export", "w", "--format", "atif"], 4);
-    assert!(refused.err.contains("it is a workflow"), "{}", refused.err);
+    assert!(
+        refused
+            .err
+            .contains("a workflow cannot be exported as atif"),
+        "{}",
+        refused.err
+    );
 }
 
 #[test]
@@ -187,7 +193,10 @@ fn why_a_workflow_ended_so_is_explained() {
     // A workflow has no conversation.
     let refused = fixture.run(&["show", "w", "--conversation"]);
     assert!(
-        refused.code != 0 && refused.err.contains("it is a workflow"),
+        refused.code != 0
+            && refused
+                .err
+                .contains("a workflow cannot be exported as atif"),
         "{}",
         refused.printed()
     );

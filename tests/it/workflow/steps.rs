@@ -1,4 +1,4 @@
-//! Every kind of step, what it is given and what it comes to; compensation; a workflow that is left and gone on with.
+//! Every kind of step, its input and its result; compensation; a workflow that is left and resumed.
 
 use serde_json::{Value, json};
 
@@ -230,13 +230,10 @@ fn a_workflow_that_waits_for_a_person_is_left_and_goes_on_where_it_stood() {
         are(&[("before", "done"), ("ask", "running")])
     );
     assert!(!fixture.path("w/asked.txt").exists());
-    // The step is gone on with by its workflow, and by nothing else.
+    // Only its workflow resumes the step.
     let refused = fixture.run(&["resume", "w.2"]);
     assert!(
-        refused.code != 0
-            && refused
-                .err
-                .contains("it goes on with run w, which began it"),
+        refused.code != 0 && refused.err.contains("it resumes with its parent run w"),
         "{}",
         refused.printed()
     );
@@ -255,7 +252,7 @@ fn a_workflow_that_waits_for_a_person_is_left_and_goes_on_where_it_stood() {
     assert!(fixture.path("w/asked.txt").exists());
     // The step before the checkpoint was not done again.
     assert_eq!(fixture.read("w/before.txt"), "touched since");
-    // And an ended one is not gone on with.
+    // And an ended one is not resumed.
     let again = fixture.ends(&["resume", "w", "--json"], 0).document();
     assert_eq!(again["head"], ended["head"]);
 }

@@ -1,4 +1,4 @@
-//! A workflow and its step runs as one tree: verified, forked, deleted and gone on with together.
+//! A workflow and its step runs as one tree: verified, forked, deleted and resumed together.
 
 use rusqlite::params;
 use serde_json::json;
@@ -86,7 +86,7 @@ fn a_workflow_is_verified_with_every_run_below_it() {
     assert!(shown.contains(used), "{shown}");
 }
 
-/// What a workflow recorded of its steps is part of its own chain: a changed entry of it is found before any step.
+/// The workflow's record of its steps is part of the workflow's chain: a changed entry of it is found before any step.
 #[test]
 fn a_workflow_whose_entry_was_changed_does_not_verify_as_a_tree() {
     let fixture = fixture("steps: [{id: ask, prompt: ping}]\n");
@@ -164,7 +164,7 @@ fn a_workflow_that_was_forked_stays_as_long_as_the_fork_does() {
             "{said}"
         );
     }
-    // What a fork has of its own can go with it, and then nothing needs the other one.
+    // The fork's own runs can go with it, and then nothing needs the other one.
     let pruned = fixture.ends(
         &[
             "prune",
@@ -195,7 +195,7 @@ fn a_workflow_that_was_forked_stays_as_long_as_the_fork_does() {
     );
     let said = fixture.ends(&["replay", "w", "--fork-at", "2"], 4).err;
     assert!(
-        said.contains("failed to fork workflow w after entry 2: it has ended there"),
+        said.contains("failed to fork workflow w after entry 2: it ended there"),
         "{said}"
     );
 }
@@ -222,7 +222,7 @@ fn a_workflow_between_two_forks_stays() {
     let (code, there) = fixture.json(&[&["verify", "g", "--tree"], &other[..]].concat());
     assert_eq!((code, &there["holds"]), (0, &json!(true)), "{there}");
     assert_eq!(Fixture::tree_names(&there), Fixture::tree_names(&tree));
-    // Pages and trajectories are made of its own tree alone.
+    // Pages and trajectories contain only the fork's tree.
     fixture.ok(&["export", "g", "--tree", "--format", "html", "-o", "pages"]);
     written = std::fs::read_dir(fixture.path("pages")).unwrap().count();
     assert_eq!(written, 3);
@@ -243,7 +243,7 @@ fn a_workflow_between_two_forks_stays() {
         "{there}"
     );
 
-    // Another run in the place of a step is none, be it a step of another workflow of that name.
+    // Another run in place of a step is none, be it a step of another workflow of that name.
     let fourth = ["--store", "fourth.db"];
     fixture.ok(&[&["run", "w.yaml", "again", "--run-id", "w"], &fourth[..]].concat());
     fixture.ok(&[&["export", "w.1", "-o", "foreign.jsonl"], &fourth[..]].concat());
@@ -260,7 +260,7 @@ fn a_workflow_between_two_forks_stays() {
         &[&["export", "g", "--tree", "-o", "bad"], &fifth[..]].concat(),
         7,
     );
-    assert!(left.err.contains("run w.1, which g began"), "{}", left.err);
+    assert!(left.err.contains("run w.1, a child of g"), "{}", left.err);
     assert!(!fixture.path("bad").exists());
 
     let said = fixture.ends(&["delete", "f", "--yes"], 4).err;
@@ -279,7 +279,7 @@ fn a_workflow_between_two_forks_stays() {
     );
 }
 
-/// What a fork has of another workflow is known by the whole name of that one, which may begin with the fork's.
+/// A fork's steps from another workflow are matched by that one's whole name, which may begin with the fork's.
 #[test]
 fn the_steps_of_a_workflow_whose_name_begins_with_that_of_its_fork_are_not_the_forks() {
     let fixture = fixture("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
@@ -374,7 +374,7 @@ fn a_run_that_is_left_of_an_older_workflow_is_named_before_anything_begins() {
     fixture.ok(&["run", "agent.yaml", "hi", "--run-id", "w.1"]);
     let said = fixture.ends(&["run", "w.yaml", "--run-id", "w"], 4).err;
     assert!(
-        said.contains("failed to run w: run w.1 is in this store")
+        said.contains("failed to run w: a child run would be called w.1")
             && said.contains("monolith delete w.1"),
         "{said}"
     );
@@ -401,13 +401,13 @@ fn a_tree_with_a_run_that_cannot_be_read_is_not_exported_in_part() {
     store.execute(set, [None::<&str>]).unwrap();
     let said = fixture.ends(&["delete", "w.3.1", "--yes"], 4).err;
     assert!(
-        said.contains("it stands below w, which has not ended"),
+        said.contains("it belongs to the tree of w, which has not ended"),
         "{said}"
     );
     store.execute(set, [class]).unwrap();
     drop(store);
 
-    // Another workflow of the same names, and its step in the place of this one's: it verifies by itself, and names `w`.
+    // Another workflow of the same names, and its step instead of this one's: it verifies by itself, and names `w`.
     let other = ["--store", "other.db"];
     fixture.ok(&[&["run", "w.yaml", "again", "--run-id", "w"], &other[..]].concat());
     fixture.ok(&[&["export", "w.2", "-o", "foreign.jsonl"], &other[..]].concat());
@@ -417,7 +417,9 @@ fn a_tree_with_a_run_that_cannot_be_read_is_not_exported_in_part() {
         .ends(&["export", "w", "--tree", "-o", "part"], 7)
         .err;
     assert!(
-        said.contains("run w.2, which w began, is not in this store, or another"),
+        said.contains(
+            "run w.2, a child of w, is missing from this store, cannot be read, or another"
+        ),
         "{said}"
     );
     assert!(!fixture.path("part").exists(), "{said}");
@@ -434,7 +436,7 @@ fn a_tree_with_a_run_that_cannot_be_read_is_not_exported_in_part() {
         let said = fixture
             .ends(&["export", "w", "--tree", "-o", "part"], 7)
             .err;
-        let names = format!("run {run}, which {above} began, is not in this store");
+        let names = format!("run {run}, a child of {above}, is missing from this store");
         assert!(said.contains(&names), "{said}");
         assert!(!fixture.path("part").exists(), "{said}");
     }

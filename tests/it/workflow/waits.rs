@@ -7,7 +7,7 @@ use crate::delegation::asks;
 use crate::fixture::{Left, shell_word};
 use crate::harness::{COUNTING_SERVER, Harness, MEETING_SERVER};
 
-/// Each resume goes on with what can go on: a branch that waits keeps no answered one back.
+/// Each resume continues all that can continue: a branch that waits keeps no answered one back.
 #[test]
 fn a_call_that_was_answered_is_made_though_another_one_waits() {
     let fixture = fixture(
@@ -91,7 +91,7 @@ fn an_answer_waits_for_the_agent_that_is_brought_up_slowly() {
     assert!(left.printed().contains("approve w.3"), "{}", left.printed());
 }
 
-/// A call whose time for an answer is over waits for no person: nothing is left for its sake once its run has gone on.
+/// A call whose time for an answer is over waits for no person: nothing is left for its sake once its run has continued.
 #[test]
 fn an_approval_that_has_expired_leaves_no_workflow() {
     if !Harness::has_python() {
@@ -110,7 +110,7 @@ fn an_approval_that_has_expired_leaves_no_workflow() {
         let args = [&[MEETING_SERVER][..], &args].concat();
         json!({"fs": {"command": "python3", "args": args, "sandbox": "off"}})
     };
-    // It asks in vain, goes on, and its next call ends when the other step has begun to work.
+    // It asks in vain, continues, and its next call ends when the other step has begun to work.
     let mut says = asks(&[("clock", json!({}))], "");
     says.pop();
     says.extend(asks(&[("fs__meet", json!({}))], "Met."));
@@ -124,7 +124,8 @@ fn an_approval_that_has_expired_leaves_no_workflow() {
     fixture.tree_holds(&ended.document());
 }
 
-/// What needs no person comes to its end before the workflow is left, however deep it stands; a resume has nothing to write then.
+/// A branch that needs no person comes to its end before the workflow is left, however deep it is; a resume has nothing to
+/// write then.
 #[test]
 fn a_branch_that_needs_no_person_ends_before_the_workflow_is_left() {
     let fixture = fixture(

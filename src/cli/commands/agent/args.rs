@@ -6,20 +6,21 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentCommand {
-    /// List the registered agents, and what has become of their files
+    /// List the registered agents and the state of their files
     List(ListAgentsArgs),
-    /// Print an agent as JSON: its profile, and what has become of its file
+    /// Print the profile of an agent and the state of its file as JSON
     Show(ShowAgentArgs),
-    /// Judge the profile of a file without registering it
+    /// Validate an agent file without registering it
     Validate(ValidateAgentArgs),
-    /// Register the agent of a file, as it is now
+    /// Register an agent file in its current state
     ///
-    /// A profile (.agent.yaml, .agent.yml, .agent.json) or a .ai file. It must be valid as a whole, and its id must be new; --update takes it
-    /// in the place of the one of that id. The file stays where it is: once it has changed, `agent add --update` takes it as it is now.
+    /// FILE is a profile (.agent.yaml, .agent.yml, .agent.json) or a .ai file. The whole file must be valid, and its id must
+    /// be new; with --update, the id must exist. The file stays where it is. After you change it, register it again with
+    /// `agent add --update`.
     Add(AddAgentArgs),
-    /// Remove an agent from the registry; its file stays
+    /// Remove an agent from the registry and keep its file
     Remove(RemoveAgentArgs),
-    /// Which agent is for a task
+    /// Select the best agent for a task
     Select(SelectAgentArgs),
     /// Print the JSON Schema of profiles, for editors
     Schema,
@@ -41,17 +42,17 @@ pub(crate) struct ShowAgentArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateAgentArgs {
-    /// The profile, or a .ai file
+    /// The profile or .ai file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AddAgentArgs {
-    /// The profile, or a .ai file
+    /// The profile or .ai file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Take it in the place of the agent of that id
+    /// Replace the registered agent with the same id
     #[arg(long)]
     pub(crate) update: bool,
 }
@@ -68,7 +69,7 @@ pub(crate) struct SelectAgentArgs {
     /// The task
     #[arg(value_name = "TASK")]
     pub(crate) task: String,
-    /// Show every score with what it is made of
+    /// Show every score and its parts
     #[arg(long)]
     pub(crate) explain: bool,
     /// Print one JSON document

@@ -121,7 +121,7 @@ fn row(id: &str, version: &str, state: &str, path: &str) -> String {
     format!("{id:<24}  {version:<8}  {state:<10}  {path}\n")
 }
 
-/// What has become of an agent's file, in a word.
+/// Returns the state of an agent's file, in a word.
 fn state(agent: &RegisteredAgent) -> &'static str {
     match &agent.profile {
         ProfileNow::AsRegistered(profile) if profile.enabled => "ready",

@@ -17,7 +17,7 @@ use monolith_service::exit::Exit;
 use monolith_service::text::command::typed_word;
 use monolith_service::text::escape::line;
 
-/// A model in the place of those that a profile leaves to each run. It is not asked.
+/// A stand-in for the models that a profile leaves to each run. It is never called.
 const STAND_IN: [&str; 2] = [
     "providers.stand-in={type: openai, base_url: 'http://127.0.0.1:9/v1'}",
     "targets=[{provider: stand-in, model: stand-in, context_window: 131072}]",
@@ -118,7 +118,9 @@ pub(crate) fn note_left_out(app: &App, agents: &Agents) {
             ProfileNow::Changed => {
                 let path = typed_word(&agent.path.display().to_string());
                 let update = app.hint(&format!("agent add --update {path}"));
-                format!("its file is not what was registered; {update} takes it as it is now")
+                format!(
+                    "its file has changed since it was registered; {update} registers it as it is now"
+                )
             }
             ProfileNow::Unusable(reason) => line(reason),
         };

@@ -14,18 +14,18 @@ use monolith_service::error::input::InputFault;
 
 const PROMPT: &str = "> ";
 
-/// How many interrupts end a conversation that waits for a line. On a terminal Ctrl-C is a character, which gives the line up.
+/// Number of interrupts that end a conversation at the prompt. On a terminal Ctrl-C is a character that abandons the line.
 const INTERRUPTS: usize = 2;
 
 /// Reads lines from the terminal, or from a pipe.
 pub(crate) struct Prompt {
-    /// None while a line is read, and once the process is to end.
+    /// The line editor; `None` while a line is read, and once the process must end.
     editor: Option<DefaultEditor>,
     /// From the beginning of the conversation on: what came during an answer is heard at the next line.
     signals: Signals,
 }
 
-/// What came.
+/// The input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
     Line(String),
@@ -58,7 +58,7 @@ impl Prompt {
         })
     }
 
-    /// Waits for the next line, while what runs on the runtime goes on. A process that is asked to end leaves the terminal as it was.
+    /// Waits for the next line while the runtime keeps running its tasks. A process that is asked to end restores the terminal.
     pub(crate) fn read(&mut self, runtime: &Runtime) -> Result<Typed, ServiceError> {
         let Some(mut editor) = self.editor.take() else {
             return Ok(Typed::End);
@@ -127,7 +127,7 @@ fn unreadable(fault: &ReadlineError) -> ServiceError {
     InputFault::Line { reason }.into()
 }
 
-/// How the terminal was set before it was read from.
+/// The settings of the terminal before it was read from.
 struct Terminal {
     #[cfg(unix)]
     settings: Option<rustix::termios::Termios>,
@@ -154,7 +154,7 @@ impl Terminal {
     }
 }
 
-/// What a line of a conversation asks for.
+/// The request in a line of a conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wish<'l> {
     Cost,

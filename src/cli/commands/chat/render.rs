@@ -1,4 +1,4 @@
-//! What the commands of a conversation print. Does not know the conversation.
+//! The output of the commands of a conversation. Does not know the conversation.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(super) const HELP: &str = "\
 Ctrl-C   asks the answer to come to its end; a second one ends it at once
 ";
 
-/// What a conversation opens with: its contract, its model, and how it works.
+/// Returns the opening of a conversation: its contract, its model, and how to use it.
 pub(super) fn opening_text(contract: &Path, spec: &ContractSpec) -> String {
     let contract = line(&contract.display().to_string());
     let mut models = spec.targets.iter().filter(|target| !target.summarizer);
@@ -34,7 +34,7 @@ pub(super) fn opening_text(contract: &Path, spec: &ContractSpec) -> String {
     )
 }
 
-/// What the model may call, one tool a line.
+/// Lists the tools that the model may call, one per line.
 pub(super) fn tools_text(contract: &ExecutionContract) -> String {
     let mut out = String::new();
     for tool in contract.exposed_tools() {
@@ -48,25 +48,25 @@ pub(super) fn tools_text(contract: &ExecutionContract) -> String {
     out
 }
 
-/// What is reported of a message that was taken back: its run, and the one before it.
+/// Reports an undone message: its run, and the run before it.
 pub(super) fn undone_text(gone: Option<&Turn>, last: Option<&Turn>) -> String {
     let Some(gone) = gone else {
-        return "there is nothing to take back\n".to_owned();
+        return "nothing to undo\n".to_owned();
     };
     let next = match last {
         Some(last) => format!("continues run {}", last.run_id),
-        None => "begins anew".to_owned(),
+        None => "starts a new conversation".to_owned(),
     };
     let stays = if gone.executed {
         format!(
-            "what its tools did is not undone: monolith undo {} gives files that built-in tools changed back what they held\n",
+            "changes made by its tools remain; monolith undo {} reverts file changes made by built-in tools\n",
             gone.run_id
         )
     } else {
         String::new()
     };
     format!(
-        "run {} is taken back; the next message {next}\n{stays}",
+        "run {} is removed from this conversation; the next message {next}\n{stays}",
         gone.run_id
     )
 }

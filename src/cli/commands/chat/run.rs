@@ -35,31 +35,31 @@ use monolith_service::exit::Exit;
 use monolith_service::source::Source;
 use monolith_service::text::escape::brief;
 
-/// How long tool servers have for their end where the process was asked to end.
+/// Time that tool servers get to end when the process was asked to end.
 const AT_ONCE: Duration = Duration::from_millis(500);
 /// More than tool servers take for their end.
 const LONGEST: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each message is a run: the first begins, the next continue it. Ctrl-C asks an answer to come to its end, a second one ends it at once; \
-the conversation goes on. \
-/help lists the commands."
+    after_help = "Each message is a run that continues the previous one. Ctrl-C asks the current run to stop; a second Ctrl-C \
+ends it at once. The conversation continues in both cases. /help lists the commands."
 )]
 pub(crate) struct ChatArgs {
-    /// The contract file (else agent.yaml)
+    /// The contract file (default: agent.yaml)
     ///
-    /// By default it is agent.yaml or agent.yml of this folder.
+    /// Default: agent.yaml, else agent.yml, in the current folder.
     #[arg(value_name = "CONTRACT")]
     pub(crate) contract: Option<PathBuf>,
-    /// Go on from the end of that run
+    /// Continue this run
     ///
-    /// Its contract is made again from the file that it was begun with. Where CONTRACT is given too, that file is taken as it is now.
+    /// Rebuilds its contract from the file that the run started with. If CONTRACT is given too, uses the current content of
+    /// that file.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Change a value, such as max_turns=3
     ///
-    /// Change a value of the file by its dotted key; may be repeated.
+    /// KEY is the dotted key of a value in the file. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ struct Chat<'h> {
     app: &'h App,
     /// Tool servers stay up from one message to the next.
     keeper: ServerKeeper,
-    /// What all runs are driven on, so that their tool servers can stay up between them.
+    /// The shared runtime of all runs, so that their tool servers can stay up between them.
     runtime: Runtime,
     talk: Conversation,
 }
@@ -104,7 +104,7 @@ pub(crate) fn chat(app: &App, args: ChatArgs) -> Result<Exit, ServiceError> {
     app.screen.note(&opening_text(file.name(), &spec));
     if let Some(turn) = talk.turn() {
         app.screen
-            .note(&format!("It goes on from run {}.", turn.run_id));
+            .note(&format!("Continuing from run {}.", turn.run_id));
     }
     let mut chat = Chat {
         app,
@@ -133,7 +133,7 @@ fn refuse_run(app: &App, path: &Path) -> Result<(), InputFault> {
     }
 }
 
-/// How a conversation ends, and what the process ends with.
+/// The end of a conversation, with the exit code of the process.
 enum End {
     /// The process was asked to end.
     Requested(Exit),
@@ -186,7 +186,7 @@ impl Chat<'_> {
         self.runtime.shutdown_background();
     }
 
-    /// What the process ends with. A person saw how each message ended; a script reads the code.
+    /// Returns the exit code of the process. A person saw how each message ended; a script reads the code.
     fn exit(&self) -> Exit {
         let failed = self.talk.failed.filter(|_| !io::stdin().is_terminal());
         failed.unwrap_or(Exit::OK)
@@ -211,7 +211,7 @@ impl Chat<'_> {
                 .out(&format!("{word} takes no argument\n"))?),
             Wish::Unknown(word) => {
                 let word = brief(word, 40);
-                let unknown = format!("{word} is no command; /help lists them\n");
+                let unknown = format!("unknown command {word}; /help lists all commands\n");
                 Ok(self.app.screen.out(&unknown)?)
             }
         }
@@ -226,11 +226,11 @@ impl Chat<'_> {
             Err(Broken { error, .. }) => return Err(error),
         };
         let goes_on = self.talk.take(&ended);
-        // What is to be typed names the run that the conversation goes on from now.
+        // The hint names the run that the conversation continues from now.
         let again = self.talk.words_again(self.app);
         report_message(self.app, &ended, TypedAt::Chat(&again))?;
         if !goes_on && self.talk.suspended.is_none() {
-            let back = "the message is not part of the conversation; try it again";
+            let back = "the message was not added to the conversation; send it again";
             self.app.screen.note(back);
         }
         Ok(())

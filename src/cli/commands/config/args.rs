@@ -6,18 +6,18 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print what .ai-agent.json says here, all files together
+    /// Print the merged settings of all .ai-agent.json files
     ///
-    /// As one JSON document, as it is written: placeholders stay, and secrets are masked.
+    /// Prints one JSON document. Placeholders stay unexpanded, and secrets are masked.
     Show(ShowConfigArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowConfigArgs {
-    /// The contract or agent beside which it is looked for, too
+    /// Also look next to this contract or agent
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Print each key with the file that it is from
+    /// Print each key with the file that sets it
     #[arg(long)]
     pub(crate) origin: bool,
 }

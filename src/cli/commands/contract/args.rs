@@ -6,18 +6,18 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContractCommand {
-    /// Find what is wrong with a contract file
+    /// Check a contract file for errors
     Check(ContractCheckArgs),
-    /// Print the contract with every default filled in
+    /// Print the contract with all defaults filled in
     ///
-    /// As JSON; on a terminal, and with --yaml, as YAML.
+    /// Prints JSON in a pipe, and YAML on a terminal or with --yaml.
     Show(ContractShowArgs),
-    /// Print the hash of that contract
+    /// Print the hash of the contract
     Hash(ContractArgs),
-    /// Hold the contract's tool servers to the tools that they offer now
+    /// Pin the tools that a contract's servers offer now
     ///
-    /// Starts the servers and writes the pin of each into the file, which stays as its author wrote it otherwise. What they offer
-    /// is written to NAME.pins.json beside it: with that a later change can be shown.
+    /// Starts the servers and writes the pin of each into the contract file, which otherwise stays unchanged. Writes their
+    /// tools to NAME.pins.json in the same folder, so that monolith can show later changes.
     Pin(ContractPinArgs),
     /// Print the JSON Schema of contract files, for editors
     Schema(ContractSchemaArgs),
@@ -25,31 +25,31 @@ pub(crate) enum ContractCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ContractSchemaArgs {
-    /// Print that of NAME.pins.json instead
+    /// Print the schema of NAME.pins.json instead
     ///
-    /// Print the JSON Schema of the file that `contract pin` writes beside a contract file.
+    /// `contract pin` writes this file next to a contract file.
     #[arg(long)]
     pub(crate) pins: bool,
-    /// Print that of a workflow's file instead
+    /// Print the schema of workflow files instead
     #[arg(long, conflicts_with = "pins")]
     pub(crate) workflow: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ContractArgs {
-    /// The contract file (else agent.yaml)
+    /// The contract file (default: agent.yaml)
     ///
-    /// YAML or JSON; by default agent.yaml or agent.yml of this folder.
+    /// YAML or JSON. Default: agent.yaml, else agent.yml, in the current folder.
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Change a value, such as max_turns=3
     ///
-    /// Change a value of the file by its dotted key; may be repeated.
+    /// KEY is the dotted key of a value in the file. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
-    /// Start the tool servers, to see what they offer
+    /// Start the tool servers and read their tools
     ///
-    /// What they offer is pinned in the contract, so the hash is then that of a run.
+    /// The contract then pins these tools, so its hash is that of a run.
     #[arg(long)]
     pub(crate) start_servers: bool,
 }
@@ -60,12 +60,12 @@ pub(crate) struct ContractShowArgs {
     pub(crate) contract: ContractArgs,
     /// Print the JSON document
     ///
-    /// It is the one of which the hash is made. In a pipe it is printed without this option, too.
+    /// This is the document that the contract hash covers. In a pipe it is the default.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print it as YAML, for people
+    /// Print YAML, even in a pipe
     ///
-    /// As on a terminal, also in a pipe: monolith contract show FILE --yaml | less
+    /// For example: monolith contract show FILE --yaml | less
     #[arg(long, conflicts_with = "json")]
     pub(crate) yaml: bool,
 }
@@ -81,9 +81,9 @@ pub(crate) struct ContractCheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ContractPinArgs {
-    /// The contract file (else agent.yaml)
+    /// The contract file (default: agent.yaml)
     ///
-    /// YAML or JSON; by default agent.yaml or agent.yml of this folder. Its tool servers are started.
+    /// YAML or JSON. Default: agent.yaml, else agent.yml, in the current folder. monolith starts its tool servers.
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }

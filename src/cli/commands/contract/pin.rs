@@ -1,4 +1,5 @@
-//! `monolith contract pin`: writes what the tool servers of a contract offer now into its file, and beside it. Begins no run.
+//! `monolith contract pin`: writes the current offer of a contract's tool servers into its file, and into a file next to it.
+//! Begins no run.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What a contract file comes to, without running it, and what a person should know of that.
+//! The contract that a file results in, without running it, and warnings about it.
 
 use tokio::runtime::Runtime;
 
@@ -14,7 +14,7 @@ use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::{brief, line};
 
-/// What a contract file comes to.
+/// Previews a contract file.
 pub(crate) fn preview_of(
     app: &App,
     file: &ContractFile,
@@ -40,7 +40,7 @@ pub(crate) fn preview_on(
     runtime.block_on(preview(app, file, spec, Vec::new(), servers))
 }
 
-/// What a contract may say and is hardly meant.
+/// Prints warnings about terms that are hardly intended.
 pub(crate) fn report_warnings(app: &App, warnings: &[String]) {
     for warning in warnings {
         app.screen
@@ -66,7 +66,7 @@ pub(crate) fn report_gaps(app: &App, preview: &Preview) {
             "--start-servers pins them now"
         };
         let text = format!(
-            "note: not started, so without pins: {servers}; the contract of a run has them and another hash \
+            "note: not started, so not pinned: {servers}; a run pins them, so its contract has another hash \
              ({way})\n"
         );
         app.screen.write_err(&text);
@@ -74,7 +74,7 @@ pub(crate) fn report_gaps(app: &App, preview: &Preview) {
     if let Some(fault) = &preview.tokenizer_fault {
         let fault = line(fault);
         app.screen.write_err(&format!(
-            "note: {fault}; what can makes another contract of this, with another hash\n"
+            "note: {fault}; where that works, this file gives another contract, with another hash\n"
         ));
     }
     for fault in &preview.faults {

@@ -101,7 +101,7 @@ fn request_of(args: &ContractArgs, with_file: &'static str) -> ContractRequest {
     }
 }
 
-/// What the named file comes to, else the folder's own; where there is neither, `with_file` is what to type.
+/// Previews the named file, or the folder's default one; if there is neither, `with_file` is the command to type.
 fn preview(
     app: &App,
     args: &ContractArgs,
@@ -112,7 +112,8 @@ fn preview(
     trusting(app, || runtime.block_on(contract::contract(app, &request)))
 }
 
-/// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
+/// Returns the failures that `contract check` would find in a file with these contents, in the order of the checks. Starts no
+/// server.
 pub(crate) fn judge(
     app: &App,
     file: &ContractFile,
@@ -121,7 +122,7 @@ pub(crate) fn judge(
     runtime()?.block_on(contract::judge(app, file, spec))
 }
 
-/// What is wrong with the terms themselves of a contract, whatever models and servers there are; nothing is started.
+/// Returns the failures of a contract's terms alone, whatever models and servers exist. Starts nothing.
 pub(crate) fn judge_terms(
     app: &App,
     file: &ContractFile,
@@ -148,8 +149,8 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, ServiceError> {
     report_check(app, &file, checked, args.json)
 }
 
-/// What a dry run says of a file that was read: what `contract check --start-servers` does, with the keys that a run needs, the conversation
-/// that it begins with, and those other faults of it.
+/// Prints the verdict of a dry run on a file that was read: that of `contract check --start-servers`, plus the keys that a run
+/// needs, the conversation that it begins with, and those other errors.
 pub(crate) fn check_file(
     app: &App,
     file: &ContractFile,
@@ -259,7 +260,7 @@ fn push_places(out: &mut String, places: &[String]) {
     }
 }
 
-/// How many tools are known, and whose are not.
+/// Describes how many tools are known, and whose are not.
 fn tools_text(offered: usize, not_started: &[String]) -> String {
     if not_started.is_empty() {
         return counted(offered, "tool");

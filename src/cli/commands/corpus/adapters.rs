@@ -10,9 +10,9 @@ use monolith_service::error::corpus::CorpusFault;
 use monolith_service::exit::Exit;
 use monolith_service::text::numbers::counted;
 
-/// How many records are judged between two updates of the screen.
+/// Number of records that are judged between two updates of the screen.
 const STRIDE: usize = 64;
-/// How many faulty lines are shown; the others are counted.
+/// Number of faulty lines that are shown; the others are counted.
 const SHOWN_FAULTS: usize = 20;
 
 /// `monolith corpus adapters`: the rows are written as they come, so memory does not grow with the file.
@@ -60,7 +60,7 @@ pub(crate) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<Exit, Ser
     tally.verdict(args)
 }
 
-/// What has been read so far.
+/// The tally so far.
 #[derive(Debug, Default)]
 struct Tally {
     broken: Option<RecordsReadError>,

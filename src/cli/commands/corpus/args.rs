@@ -8,33 +8,34 @@ use monolith_core::contract::ProviderType;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CorpusCommand {
-    /// Play the built-in cases
+    /// Run the built-in cases
     ///
-    /// Each is a contract, a script and the end that must come.
+    /// Each case is a contract, a script and the expected end.
     Run(CorpusRunArgs),
-    /// List what shows each sentence of the rules
+    /// List the evidence for each sentence of the contracts
     ///
-    /// Every sentence of the source contracts, with the cases and tests that show it; fails where nothing does.
+    /// Lists every sentence of the source contracts with the cases and tests that show it. Fails if a sentence has none.
     Coverage(CorpusCoverageArgs),
-    /// Judge recorded responses of providers
+    /// Check recorded provider responses
     ///
-    /// One JSON record per line.
+    /// The file has one JSON record per line.
     Adapters(CorpusAdaptersArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CorpusRunArgs {
-    /// Only cases whose id contains this
+    /// Only cases whose id contains TEXT
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-    /// Only the six basic cases, as it plays them
+    /// Run the six basic cases with this model profile
     ///
-    /// The six cases of the conformance contract, as this model profile plays them.
+    /// These are the six cases of the conformance contract.
     #[arg(long, value_name = "ID")]
     pub(crate) profile: Option<String>,
     /// Run the six basic cases against a server
     ///
-    /// Those of the conformance contract, against the server at this address, such as http://127.0.0.1:8080/v1.
+    /// These are the six cases of the conformance contract. URL is the address of the server, such as
+    /// http://127.0.0.1:8080/v1.
     #[arg(long, value_name = "URL", requires = "model", conflicts_with_all = ["filter", "profile"])]
     pub(crate) live: Option<String>,
     #[command(flatten)]
@@ -46,7 +47,7 @@ pub(crate) struct CorpusRunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CorpusCoverageArgs {
-    /// Only sentences whose id begins so: 002/5
+    /// Only sentences whose id starts with TEXT: 002/5
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
     /// Print one JSON document
@@ -54,21 +55,21 @@ pub(crate) struct CorpusCoverageArgs {
     pub(crate) json: bool,
 }
 
-/// What is said of an endpoint beside its address.
+/// Options of an endpoint besides its address.
 #[derive(Debug, Args)]
 pub(crate) struct EndpointArgs {
-    /// The model's name there
+    /// The model's name on that server
     #[arg(long, value_name = "NAME", requires = "live")]
     pub(crate) model: Option<String>,
-    /// A provider type of contract files
+    /// Provider type, as in contracts
     #[arg(long = "type", value_name = "TYPE", requires = "live", default_value = "openai", value_parser = provider_type)]
     pub(crate) provider: ProviderType,
-    /// The variable that holds the key
+    /// The environment variable with the API key
     ///
-    /// By default it is the provider's usual one.
+    /// Default: the usual variable of the provider.
     #[arg(long, value_name = "NAME", requires = "live")]
     pub(crate) api_key_env: Option<String>,
-    /// The model's window in tokens
+    /// The model's context window in tokens
     #[arg(
         long,
         hide_short_help = true,
@@ -77,15 +78,15 @@ pub(crate) struct EndpointArgs {
         default_value_t = 4096
     )]
     pub(crate) context_window: u64,
-    /// How long nothing may arrive
+    /// Maximum time without data
     #[arg(long, hide_short_help = true, value_name = "SECONDS", requires = "live", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
     /// Keep the runs in the store
     ///
-    /// Each is called live-CASE-…; else they are judged and thrown away.
+    /// Their names start with live-CASE-. Without --keep, monolith discards the runs after checking them.
     #[arg(long, requires = "live")]
     pub(crate) keep: bool,
-    /// How often each case is run
+    /// Runs per case
     #[arg(long, value_name = "N", requires = "live", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) runs: u16,
 }
@@ -103,12 +104,12 @@ fn provider_type(text: &str) -> Result<ProviderType, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct CorpusAdaptersArgs {
-    /// The records, plain or compressed with gzip
+    /// The records, plain or gzip-compressed
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Judge as under strict_mode: false
+    /// Check as with strict_mode: false
     ///
-    /// What has one meaning is repaired, and the calls beside one that cannot be read are kept.
+    /// Repairs input that has only one meaning, and keeps the readable calls next to an unreadable one.
     #[arg(long)]
     pub(crate) no_strict: bool,
     /// Print one JSON document

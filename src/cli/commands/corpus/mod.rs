@@ -1,4 +1,4 @@
-//! `monolith corpus`: conformance cases and what they cover, recorded responses, and a live endpoint held against them.
+//! `monolith corpus`: conformance cases and their coverage, recorded responses, and tests of a live endpoint.
 
 mod adapters;
 mod args;

@@ -25,7 +25,7 @@ struct Document<'r> {
 struct Record<'r> {
     id: &'r str,
     status: &'static str,
-    /// What differs first; null where nothing does.
+    /// The first difference; null if there is none.
     failure_code: Option<&'r str>,
     /// Cases are whole runs: their calls stand in their transcripts.
     calls: [(); 0],

@@ -10,6 +10,6 @@ pub(crate) struct DemoArgs {
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(crate) enum DemoAct {
-    /// Change one byte of a copy of the last demo run, and let verify find it
+    /// Change one byte in a copy of the last demo run and verify it
     Tamper,
 }

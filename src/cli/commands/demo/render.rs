@@ -1,4 +1,4 @@
-//! What a demo came to, as text: what the transcript proves, what to type next, and what a changed byte did.
+//! The results of a demo, as text: the proof in the transcript, the next commands, and the effect of a changed byte.
 
 use monolith_service::drive::ended::Ended;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use monolith_service::exit::Exit;
 use monolith_service::text::command::{command, shell_word};
 use monolith_service::text::numbers::{counted, grouped};
 
-/// What the transcript proves, in three lines.
+/// States in three lines what the transcript proves.
 pub(super) fn proof(
     app: &App,
     ended: &Ended,
@@ -44,7 +44,7 @@ pub(super) fn proof(
     out
 }
 
-/// What to type after a demo.
+/// Lists commands to type next.
 pub(super) fn what_next(app: &App, run_id: &RunId) -> String {
     let name = app.brief_name(run_id.as_str());
     let next = [
@@ -75,7 +75,7 @@ pub(super) fn what_next(app: &App, run_id: &RunId) -> String {
     out
 }
 
-/// What was changed of a copy, and what verification says of it.
+/// The change to a copy, and the verdict of verification on it.
 pub(super) struct Changed<'c> {
     /// Offset in the file.
     pub(super) at: usize,

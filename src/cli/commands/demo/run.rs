@@ -24,7 +24,7 @@ use monolith_service::service::DEMO_PREFIX;
 
 const CONTRACT: &str = "contracts/demo.yaml";
 
-/// What the demo needs where this repository is not at hand.
+/// Files that the demo needs without this repository.
 const FILES: [(&str, &str); 4] = [
     (CONTRACT, include_str!("../../../../contracts/demo.yaml")),
     (
@@ -86,8 +86,8 @@ fn run(app: &App) -> Result<Exit, ServiceError> {
     Ok(exit)
 }
 
-/// The folder that the demo runs in: the repository where the caller stands in it, else one in the state folder, which stays:
-/// who goes on with the run, or begins another from it, needs the contract again.
+/// Returns the folder that the demo runs in: the current folder if it is the repository, else one in the state folder. That one
+/// stays, because resuming the run or starting another from it needs the contract again.
 fn folder(app: &App) -> Result<PathBuf, ServiceError> {
     if FILES.iter().all(|(path, _)| app.cwd.join(path).is_file()) {
         return Ok(app.cwd.clone());

@@ -17,7 +17,7 @@ use monolith_service::exit::Exit;
 use monolith_service::service::DEMO_PREFIX;
 use monolith_service::source::Source;
 
-/// How many runs are looked through for the last demo run.
+/// Maximum number of runs to search for the last demo run.
 const MOST_RUNS: usize = 10_000;
 /// The bit that distinguishes an upper-case ASCII letter from its lower-case one.
 const CASE: u8 = 0x20;

@@ -8,14 +8,14 @@ use crate::context::places::PlacesArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also look at what this contract needs
+    /// Also check what this contract needs
     ///
-    /// Its checks and its tool servers, which are started and stopped again.
+    /// Runs its checks, and starts and stops its tool servers.
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
     /// Change a value of it, such as max_turns=3
     ///
-    /// It may be given several times.
+    /// May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "contract")]
     pub(crate) sets: Vec<String>,
     /// Print one JSON document

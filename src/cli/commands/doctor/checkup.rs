@@ -41,17 +41,17 @@ use progress::progress;
 const LITTLE_ROOM: u64 = 256 << 20;
 /// No clock of today stands before this moment: 2025-01-01 UTC.
 const EARLIEST: Duration = Duration::from_secs(1_735_689_600);
-/// How far the time of a file may lie ahead of the clock.
+/// Maximum lead of a file's time over the clock.
 const TOLERANCE: Duration = Duration::from_secs(120);
-/// How many runs are counted.
+/// Maximum number of counted runs.
 const MOST_RUNS: usize = 100_000;
 
-/// What was found.
+/// The findings.
 #[derive(Debug)]
 pub(crate) struct Checkup {
-    /// What the contract needs that is named.
+    /// The needs of the named contract.
     pub(in crate::commands::doctor) needed: Vec<Finding>,
-    /// What any run needs, or may use.
+    /// Anything that any run needs, or may use.
     pub(in crate::commands::doctor) general: Vec<Finding>,
 }
 
@@ -129,8 +129,8 @@ fn state_folder(state: &Path) -> Finding {
     if !state.exists() {
         return missing(
             name,
-            format!("{shown} is not there yet"),
-            "the first run makes it",
+            format!("{shown} does not exist yet"),
+            "the first run creates it",
         );
     }
     let fix = "make it yours to write, or name another with MONOLITH_HOME";
@@ -153,25 +153,25 @@ fn store(app: &App) -> Finding {
         Some(reader) => Ok(Some(reader.list_runs(MOST_RUNS, RunFilter::All)?.len())),
     });
     match counted_runs {
-        Ok(None) => missing(name, "there is none yet", "the first run makes it"),
+        Ok(None) => missing(name, "there is none yet", "the first run creates it"),
         Ok(Some(runs)) => ok(name, counted(runs, "run")),
         Err(ServiceError::State(StateFault::NoSuchStore { path })) => missing(
             name,
-            format!("{} is not there", path.display()),
-            "the first run makes it",
+            format!("{} does not exist", path.display()),
+            "the first run creates it",
         ),
         Err(fault) => {
             let fix = match &fault {
                 ServiceError::Store(StoreError::OlderFormat { .. }) => {
-                    "monolith migrate brings it up"
+                    "monolith migrate upgrades it"
                 }
                 ServiceError::Store(StoreError::NewerFormat { .. }) => {
                     "use the build of monolith that wrote it, or a newer one"
                 }
                 ServiceError::Store(StoreError::Locked { .. }) => {
-                    "wait for the process that has it"
+                    "wait for the process that uses it"
                 }
-                _ => "name another with --store; this one was left as it is",
+                _ => "name another with --store; this one was not changed",
             };
             wrong(name, fault.summary(), fix)
         }
@@ -188,7 +188,7 @@ fn signing_key(app: &App) -> Finding {
         Err(ServiceError::Key(KeyFileError::None { .. })) => missing(
             name,
             "there is none yet",
-            "the first run makes it, or monolith key generate",
+            "the first run creates it, or monolith key generate",
         ),
         Err(fault) => {
             let rotate = command("monolith key rotate");
@@ -201,7 +201,7 @@ fn signing_key(app: &App) -> Finding {
     }
 }
 
-/// Whether others may read or write what is the owner's alone.
+/// Checks whether others may read or write the owner's private files.
 fn modes(app: &App) -> Result<Finding, ServiceError> {
     let name = "modes";
     let found = Looser::of(app)?;
@@ -231,7 +231,7 @@ fn redaction_key(app: &App) -> Finding {
     {
         Ok(_) => ok(name, "it can be read, and only by you"),
         Err(ServiceError::Key(KeyFileError::None { .. })) => {
-            missing(name, "there is none yet", "the first run makes it")
+            missing(name, "there is none yet", "the first run creates it")
         }
         Err(fault) => {
             let fix = format!(
@@ -266,7 +266,7 @@ fn clock(app: &App) -> Finding {
     let ahead = written.and_then(|written| written.duration_since(now).ok());
     let fix = "set the clock: entries carry its time";
     if since < EARLIEST {
-        return wrong(name, "it stands before 2025", fix);
+        return wrong(name, "it is set before 2025", fix);
     }
     match ahead.filter(|ahead| *ahead > TOLERANCE) {
         Some(ahead) => wrong(
@@ -322,7 +322,7 @@ fn python() -> Vec<Finding> {
     let (verifier, pip) = ("second verifier", "pip");
     let Some(version) = version_of("python3") else {
         let fix = "install Python 3; only the second verifier and monolith model pull need it";
-        return vec![missing(verifier, "there is no python3", fix)];
+        return vec![missing(verifier, "python3 was not found", fix)];
     };
     let has_modules = ran("python3", &["-c", "import blake3, cryptography"]).is_some();
     let mut found = vec![if has_modules {

@@ -1,4 +1,4 @@
-//! What a checkup found, as lines of text: the verdict, the name, the detail, and below it how to fix it.
+//! The findings of a checkup, as lines of text: the verdict, the name, the detail, and below it the fix.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn report_text(screen: Screen, checkup: &Checkup, contract: Option<&P
     let _ = match wrong.count() {
         0 => writeln!(
             out,
-            "\nNothing is wrong; what is missing is needed only for what it says."
+            "\nNothing is wrong; each missing item is needed only for its own feature."
         ),
         wrong => {
             let verb = if wrong == 1 { "is" } else { "are" };

@@ -33,7 +33,7 @@ pub(crate) struct TerminalAsker<'a> {
     /// The form that is filled in, where a server asks for one.
     form: Option<Form>,
     leaving: LeavingArgs,
-    /// What was typed; none before the first question.
+    /// The typed lines; none before the first question.
     #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
     /// The run whose screen it asks on.
@@ -186,7 +186,7 @@ impl Asker for TerminalAsker<'_> {
     }
 }
 
-/// What was typed and not read yet, also of a line without an end; `None` if there is nothing. It is taken away.
+/// Takes input that was typed but not read yet, including an unfinished line. Returns `None` if there is none.
 #[cfg(unix)]
 fn typed_ahead() -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
@@ -217,11 +217,11 @@ fn typed_ahead() -> Option<String> {
 /// A form that is being filled in.
 struct Form {
     content: Map<String, Value>,
-    /// Those that are left.
+    /// The remaining fields.
     fields: VecDeque<Field>,
 }
 
-/// What a line comes to that was typed into a form.
+/// The result of a line typed into a form.
 enum Typed {
     /// Another is to be typed, for the reason given where it was no value of its field.
     More(Option<String>),

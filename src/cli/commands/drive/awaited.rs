@@ -1,4 +1,4 @@
-//! What a run waits for, in the words of the line that shows it. Shows nothing itself.
+//! The thing that a run waits for, worded for the line that shows it. Shows nothing itself.
 
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{Action, EffectRecord, State};
@@ -10,7 +10,7 @@ pub(super) fn running(calls: &str) -> String {
     format!("running {calls}")
 }
 
-/// What the run waits for after this entry, where the entry changes that.
+/// Returns what the run waits for after this entry, if the entry changes that.
 pub(super) fn waiting(contract: &ExecutionContract, action: &Action) -> Option<String> {
     let mut calls = Vec::new();
     let mut waiting = None;

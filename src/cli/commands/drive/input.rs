@@ -1,4 +1,4 @@
-//! Which contract and which task the arguments of `run` and `chat` name. Reads the task; does not read the contract.
+//! The contract and the task that the arguments of `run` and `chat` name. Reads the task but not the contract.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read};
@@ -11,7 +11,7 @@ use monolith_service::contract_file::prompt::Prompt;
 use monolith_service::error::ServiceError;
 use monolith_service::error::input::{InputFault, TextSource};
 
-/// What the name of a contract file ends in.
+/// The extensions of contract files.
 const CONTRACT_ENDINGS: [&str; 4] = ["yaml", "yml", "json", "ai"];
 /// The most bytes of a task that is read from a file or a pipe.
 const MAX_TASK_BYTES: u64 = 2 << 20;
@@ -24,7 +24,7 @@ pub(crate) struct RunInput {
     pub(crate) task: Option<String>,
 }
 
-/// Where the contract is.
+/// The contract's source.
 #[derive(Debug)]
 pub(crate) enum NamedContract {
     /// In a file; `None` if it is the folder's own.
@@ -43,15 +43,16 @@ impl NamedContract {
     }
 }
 
-/// What an argument names.
+/// A named contract or task.
 enum Named {
     Contract(PathBuf),
     Task(String),
 }
 
 impl RunInput {
-    /// What the arguments come to. A contract is an existing .yaml, .yml, .json or .ai file; any other text is the task, and the
-    /// contract then is the folder's own. Two texts are a system prompt and the task. What can only be a slip in the name of a file is refused: it would be the task of another agent.
+    /// Resolves the arguments. A contract is an existing .yaml, .yml, .json or .ai file. Any other text is the task, and the
+    /// folder's default contract applies. Two texts are a system prompt and the task. An obvious typo in a file name is
+    /// refused, because it would be the task of another agent.
     pub(crate) fn of(
         app: &App,
         given: Vec<OsString>,
@@ -145,7 +146,7 @@ impl RunInput {
     }
 }
 
-/// Whether a word names a contract file that is there.
+/// True if a word names an existing contract file.
 fn is_file_behind(cwd: &Path, word: &str) -> bool {
     let path = Path::new(word);
     has_ending(path, &CONTRACT_ENDINGS) && cwd.join(path).is_file()
@@ -176,7 +177,7 @@ pub(crate) fn task_of(app: &App, given: String) -> Result<String, ServiceError> 
     text_of(file, from())
 }
 
-/// Whether [`task_of`] reads standard input for that.
+/// True if [`task_of`] reads standard input for this text.
 pub(crate) fn is_piped_task(given: &str) -> bool {
     let path = given.strip_prefix('@').map(Path::new);
     given == "-" || path.is_some_and(is_handed_in)
@@ -190,7 +191,7 @@ pub(crate) fn piped_task() -> Result<Option<String>, ServiceError> {
     Ok(Some(piped()?).filter(|text| !text.trim().is_empty()))
 }
 
-/// Whether something stands in a piped standard input that will not be read. Waits for nothing, so what comes later is not seen.
+/// True if a piped standard input holds bytes that will not be read. It does not wait, so it misses later input.
 pub(crate) fn leaves_piped_input() -> bool {
     #[cfg(unix)]
     {
@@ -241,7 +242,7 @@ fn named(app: &App, given: OsString) -> Result<Named, ServiceError> {
     let why = if found.is_dir() {
         "it is a folder"
     } else if is_file {
-        "it is no .yaml, .yml, .json or .ai file"
+        "it is not a .yaml, .yml, .json or .ai file"
     } else {
         "there is no such file"
     };
@@ -252,14 +253,14 @@ fn named(app: &App, given: OsString) -> Result<Named, ServiceError> {
     Ok(Named::Task(task))
 }
 
-/// The contract file that a word names but for its ending: the word would be the task of another agent.
+/// Returns the contract file that a word names without its extension. As a task, the word would go to another agent.
 fn contract_called(cwd: &Path, word: &str) -> Option<PathBuf> {
     let files = CONTRACT_ENDINGS.map(|ending| PathBuf::from(format!("{word}.{ending}")));
     let mut there = files.into_iter().filter(|file| cwd.join(file).is_file());
     there.next().filter(|_| is_word(word))
 }
 
-/// The contract file beside that path whose name is spelt nearly like its name.
+/// Returns the contract file in the same folder whose name is most similar to that of the path.
 fn nearest_contract(cwd: &Path, path: &Path) -> Option<PathBuf> {
     let asked = path.file_name()?.to_str()?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -271,8 +272,8 @@ fn nearest_contract(cwd: &Path, path: &Path) -> Option<PathBuf> {
     (distance <= asked.chars().count() / 3).then(|| folder.join(nearest))
 }
 
-/// Whether a text can hardly be a task: one word with the ending of a contract file, or a path from the root, from the current folder,
-/// or into a folder that is there. `TCP/IP` and an address are tasks.
+/// True if a text can hardly be a task: one word with a contract file extension, or a path from the root, from the current
+/// folder, or into an existing folder. `TCP/IP` and an address are tasks.
 fn is_path(cwd: &Path, task: &str) -> bool {
     let path = Path::new(task);
     let begins = path.is_absolute() || path.starts_with(".") || path.starts_with("..");

@@ -20,16 +20,16 @@ use monolith_service::drive::run::{Conduct, Start, abandoned, broken, start};
 use monolith_service::error::ServiceError;
 use monolith_service::panics::caught;
 
-/// How often the screen may show that something is waited for.
+/// Interval at which the screen may show that the run waits.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How long a finished run waits for file operations that it gave up.
+/// Time that a finished run waits for file operations that it gave up.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Time that a second request to leave gives to what is being closed.
 const AT_ONCE: Duration = Duration::from_millis(500);
 
-/// Starts a run and drives it, on that runtime or on one of its own; a person who watches sees it happen.
+/// Starts a run and drives it, on `on` or on a new runtime. A person who watches sees it happen.
 pub(crate) fn drive_job(
     app: &App,
     on: Option<&Runtime>,
@@ -42,7 +42,7 @@ pub(crate) fn drive_job(
     })
 }
 
-/// Drives a run, on that runtime or on one of its own; a person who watches sees it happen.
+/// Drives a run, on `on` or on a new runtime. A person who watches sees it happen.
 pub(crate) fn drive_to_the_end(
     on: Option<&Runtime>,
     live: &Follower,

@@ -1,4 +1,5 @@
-//! What a caller keeps of a run that has ended, where the options say so: the conversation, a snapshot of the session, its tree on the screen.
+//! The records of an ended run that a caller keeps if the options say so: the conversation, a session snapshot, its tree on the
+//! screen.
 
 use crate::context::fault::show_error;
 use monolith_service::drive::ended::Ended;
@@ -34,7 +35,8 @@ pub(crate) fn keep(app: &App, ended: &Ended) -> Result<(), ServiceError> {
     all_of(app, [Some(of_runs), saved].into_iter().flatten())
 }
 
-/// The same of a run of the store that has ended, and of the runs of the agents that it called; but for what is kept of one run alone.
+/// Does the same for a stored run that has ended, and for the runs of the agents that it called. Leaves out the file that is
+/// kept of one run alone.
 fn keep_run(app: &App, run_id: &RunId, sessions: Option<&Path>) -> Result<(), ServiceError> {
     if !is_kept(app, sessions) {
         return Ok(());
@@ -90,7 +92,7 @@ fn save_all(folder: &Path, runs: &SessionRuns) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Shows what went wrong but for the last, which is returned.
+/// Shows every error except the last, which it returns.
 fn all_of(
     app: &App,
     written: impl Iterator<Item = Result<(), ServiceError>>,
@@ -115,14 +117,14 @@ pub(crate) fn keepable(app: &App, sessions: Option<&Path>) -> Result<(), Service
     first.map_or(Ok(()), Err)
 }
 
-/// What can be known before a run of files that are to be kept and cannot be: they cannot be written, or hold something else.
+/// Returns the errors known before a run about files to keep: they cannot be written, or hold something else.
 pub(crate) fn unkeepable(app: &App, sessions: Option<&Path>) -> Vec<ServiceError> {
     let overwritten = overwritten(app, app.accounting.kept.save.as_deref()).err();
     let unwritable = unwritable(app, sessions).into_iter();
     overwritten.into_iter().chain(unwritable).collect()
 }
 
-/// What can be known before a run of files that are to be kept and cannot be written. `sessions` is the folder of snapshots that the
+/// Returns the errors known before a run about files to keep that cannot be written. `sessions` is the snapshot folder that the
 /// layers of its contract name.
 fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<ServiceError> {
     let kept = &app.accounting.kept;

@@ -8,15 +8,18 @@ const GRACE_SECONDS: u64 = 10;
 /// When a process leaves a run that it drives.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct LeavingArgs {
-    /// After SIGTERM: for what is in flight; 10
+    /// Grace period after SIGTERM (default: 10)
+    ///
+    /// Work in flight may finish within this time; then the run suspends.
     #[arg(long, value_name = "SECONDS", hide_default_value = true, default_value_t = GRACE_SECONDS)]
     pub(crate) grace: u64,
-    /// Suspend where all waits for approvals
+    /// Suspend instead of waiting for approvals
     ///
-    /// Once nothing else of it goes on. monolith approve answers, monolith resume goes on. With --contracts and --all it is always so.
+    /// The run suspends once all its work in progress waits for approvals. Answer with `monolith approve`, then run `monolith
+    /// resume`. Always on with --contracts and --all.
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// Whether the command has these options.
+    /// True if the command has these options.
     #[arg(skip = true)]
     pub(crate) is_offered: bool,
 }

@@ -1,4 +1,4 @@
-//! What the commands have in common that drive a run: `run`, `continue`, `chat`, `resume`, `demo` and `replay --fork-at`.
+//! The shared parts of the commands that drive a run: `run`, `continue`, `chat`, `resume`, `demo` and `replay --fork-at`.
 //!
 //! Knows how a run is prepared, watched, interrupted and reported; not which command asked for it.
 

@@ -1,5 +1,5 @@
-//! What a person is shown of a call that waits: the tool, all of its arguments, what it would change of files, and what an answer is
-//! bound to. Asks no one.
+//! The view of a waiting call for a person: the tool, all of its arguments, the file changes it would make, and the hash that
+//! an answer is bound to. Asks no one.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -21,7 +21,8 @@ const CHANGED_LINES: usize = 200;
 const AROUND: usize = 3;
 /// Stands behind a line of a file that ends without a line feed.
 const UNENDED: &str = "\\ no line feed at the end";
-/// How long the fewest changed lines are looked for. After that more than need be may be shown as changed, never fewer.
+/// Time limit of the search for the fewest changed lines. After it, more lines than necessary may appear as changed, never
+/// fewer.
 const DIFF_PATIENCE: Duration = Duration::from_millis(300);
 
 /// The same of a run below the one that the person began: its name stands first, which is that for an answer from elsewhere.
@@ -70,7 +71,7 @@ pub(crate) fn shown(
     out
 }
 
-/// What would become of each file, with the lines that would change.
+/// Lists the changes to each file, with the changed lines.
 fn shown_changes(changes: &[FileChange], width: usize) -> String {
     let mut out = String::new();
     let (mut room, mut left_out) = (CHANGED_LINES, 0_usize);

@@ -5,13 +5,13 @@ use clap::Args;
 use crate::commands::values::DurabilityArg;
 use crate::context::accounting::AccountingArgs;
 
-/// How the record of a run is kept.
+/// Options for the record of a run.
 #[derive(Debug, Args)]
 pub(crate) struct RecordingArgs {
-    /// Whether a recorded step must survive the loss of power (full), or only the death of the process (normal)
+    /// Durability of each entry: full survives a power loss, normal only a crash of the process
     #[arg(long, hide_short_help = true, value_enum, default_value_t)]
     pub(crate) durability: DurabilityArg,
-    /// Do not sign the record
+    /// Do not sign the transcript
     #[arg(long, hide_short_help = true)]
     pub(crate) no_sign: bool,
     #[command(flatten)]

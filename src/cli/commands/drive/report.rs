@@ -19,7 +19,7 @@ use monolith_service::remedy::{Commands, remedy_of};
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::{counted, seconds};
 
-/// Where what belongs to the end of a run begins.
+/// The indent of text about the end of a run.
 const INDENT: &str = "        ";
 
 /// Shows what a run came to.
@@ -76,14 +76,14 @@ fn report_summary(app: &App, result: &AgentResult) {
     }
 }
 
-/// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
+/// Prints one line to a pipe's stderr on how a successful run ended. After a failed run, the pipe gets the error.
 fn report_outcome(app: &App, ended: &Ended) {
     if let Some(end) = end_line(ended) {
         app.screen.write_err(&format!("{end}\n"));
     }
 }
 
-/// How long a run took, how it ended, its name, and what is wrong with it although it succeeded.
+/// Returns a run's duration, its outcome, its id, and what is wrong with it although it succeeded.
 fn end_line(ended: &Ended) -> Option<String> {
     let result = &ended.result;
     let (outcome, run_id) = (result.outcome?, result.run_id.as_ref()?);
@@ -208,9 +208,9 @@ pub(crate) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
         }
         TypedAt::Chat(again) if changes_file => {
             let again = app.hint(again);
-            format!("/exit ends the conversation; then {again} goes on under the corrected file")
+            format!("to continue under the corrected file, type /exit and run {again}")
         }
-        TypedAt::Chat(_) => "/show has what happened".to_owned(),
+        TypedAt::Chat(_) => "/show shows what happened".to_owned(),
         // Without a remedy the next run would not begin either.
         TypedAt::Shell if outcome.class == AgentOutcome::FailedPreflight && !changes_file => {
             why_hint
@@ -238,15 +238,15 @@ fn both(app: &App, one: &str, other: &str) -> String {
     }
 }
 
-/// How a suspended run goes on. A run below it may be the one that waits.
+/// Returns how to resume a suspended run. A child run may be the one that waits.
 fn next_of_suspended(app: &App, waits_for: Option<&AwaitedApproval>, run_id: &RunId) -> String {
     let name = app.brief_name(run_id.as_str());
     let resume = app.hint(&format!("resume {name}"));
     let Some(awaited) = waits_for else {
-        return format!("{resume} goes on with it");
+        return format!("{resume} continues it");
     };
     let (waiting, whose) = match &awaited.run_id {
-        Some(below) => (below, "the call below it"),
+        Some(below) => (below, "a child run's call"),
         None => (run_id, "its call"),
     };
     let approve = approve_hint(app, waiting, &app.brief_name(waiting.as_str()));
@@ -255,7 +255,7 @@ fn next_of_suspended(app: &App, waits_for: Option<&AwaitedApproval>, run_id: &Ru
         1 => format!(" ({} has one more)", app.hint("approvals")),
         more => format!(" ({} has {more} more)", app.hint("approvals")),
     };
-    format!("{approve} answers {whose}{more}, then {resume} goes on with it")
+    format!("{approve} answers {whose}{more}, then {resume} continues it")
 }
 
 /// The command that shows a run with the text that was held back.
@@ -263,7 +263,8 @@ pub(crate) fn with_withheld(app: &App, name: &str) -> String {
     app.hint(&format!("show {name} --withheld"))
 }
 
-/// How much text the token gate held back, why, and what prints it: `show`; `None` if it held nothing back.
+/// Returns how much text the token gate withheld, why, and the command that prints it: `show`. Returns `None` if it withheld
+/// nothing.
 pub(crate) fn held_back(view: &RunView, show: &str) -> Option<String> {
     let bytes = view.held_back_bytes();
     let (were, them) = if bytes == 1 {
@@ -274,7 +275,7 @@ pub(crate) fn held_back(view: &RunView, show: &str) -> Option<String> {
     let bytes = counted(bytes, "byte");
     (view.held_back_bytes() > 0).then(|| {
         format!(
-            "{bytes} {were} held back, for no call had been validated yet: {show} prints {them}"
+            "{bytes} {were} withheld because no tool call had been validated yet; {show} prints {them}"
         )
     })
 }

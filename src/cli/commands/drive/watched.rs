@@ -328,7 +328,7 @@ impl Display for Watched {
             Control::Abort => ("ending", "ending the run at once"),
             Control::Suspend if self.leaves != "suspending" => (
                 "suspending",
-                "suspending: what is in flight may still end; a second signal leaves at once",
+                "suspending: calls in flight may still finish; a second signal exits at once",
             ),
             _ => return,
         };

@@ -12,31 +12,31 @@ pub(crate) struct InitArgs {
     /// The contract file to write
     #[arg(value_name = "FILE", default_value = "agent.yaml", value_parser = file)]
     pub(crate) file: PathBuf,
-    /// Take the first way that is found, unasked
+    /// Use the first model found; do not ask
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Replace the file that is there
+    /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
-    /// Take this way, such as ollama or openai
+    /// Use this provider, such as ollama or openai
     ///
     /// One of llama-server, lm-studio, ollama, embedded, anthropic, openai, google, openrouter.
     #[arg(long = "use", value_name = "WAY")]
     pub(crate) way: Option<String>,
-    /// Take this server, such as https://host/v1
+    /// Use this server, such as https://host/v1
     ///
-    /// Any that speaks as OpenAI does.
+    /// Any server with an OpenAI-compatible API.
     #[arg(long, value_name = "URL", value_parser = base_url, conflicts_with = "way")]
     pub(crate) base_url: Option<String>,
-    /// The variable that holds that server's key
+    /// The environment variable with the server's key
     ///
-    /// Without it no key is sent.
+    /// Without it, monolith sends no key.
     #[arg(long, value_name = "VAR", requires = "base_url")]
     pub(crate) key_env: Option<String>,
-    /// Take this model
+    /// Use this model
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// What the agent is to do
+    /// The agent's task
     #[arg(long, value_name = "TEXT")]
     pub(crate) task: Option<String>,
     #[command(flatten)]

@@ -73,7 +73,7 @@ pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
     };
     let _ = writeln!(
         out,
-        "targets:                         # asked in this order; each failure goes on to the next\n  - {{provider: {word}, model: {}{profile_key}{text_key}{target_window}}}{guess}",
+        "targets:                         # tried in this order; if one fails, the next is tried\n  - {{provider: {word}, model: {}{profile_key}{text_key}{target_window}}}{guess}",
         quoted(&way.model)
     );
     if way.calling == Calling::GatedText && text.is_some_and(TextProfile::is_tagged) {

@@ -30,9 +30,9 @@ use monolith_service::text::command::typed_word;
 use monolith_service::text::escape::line;
 use monolith_service::trusted::Trusted;
 
-/// How long a server that is named, and is not what it was called, may take for one answer.
+/// Time limit for one answer from a server that was named but is not of the named kind.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many ways are shown to choose from.
+/// Maximum number of offered ways.
 const MOST_SHOWN: usize = 20;
 
 /// The mode of a contract: it is a program, whatever the umask lets others do.
@@ -141,7 +141,7 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
     ))?;
     if way.provider == ProviderType::Local || way.address.is_some() {
         app.screen.note(
-            "A small model may need a plainer task. monolith show last says what happened, whatever it did.",
+            "A small model may need a simpler task. monolith show last says what happened in any case.",
         );
     }
     Ok(Exit::OK)
@@ -178,7 +178,7 @@ fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, S
     if ways.len() == 1 || args.yes {
         return Ok(ways.swap_remove(0));
     }
-    let mut list = String::from("Which model is to answer?\n");
+    let mut list = String::from("Which model should answer?\n");
     for (at, way) in ways.iter().take(MOST_SHOWN).enumerate() {
         let _ = writeln!(list, "  {}  {}", at + 1, line(&way.what));
     }

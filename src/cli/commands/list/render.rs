@@ -65,7 +65,7 @@ fn pairs(app: &App, rows: &[Cells]) -> String {
         };
         let further = if further.is_empty() { "  " } else { further };
         let when = format!("{further}{begun} UTC, {time}{cost}  ");
-        // What does not fit beside it is in `show`.
+        // `show` prints what does not fit on the line.
         let free = app.screen.width_out().saturating_sub(cells(&when));
         let what = what.as_deref().unwrap_or_default();
         let (when, free) = if free < LEAST_CELLS {
@@ -81,10 +81,10 @@ fn pairs(app: &App, rows: &[Cells]) -> String {
     out
 }
 
-/// The fewest cells in which model and task are worth reading; with fewer they have a line of their own.
+/// Minimum number of cells in which model and task are worth reading; with fewer they get a separate line.
 const LEAST_CELLS: usize = 24;
 
-/// What is not known, or nothing.
+/// Marks an unknown or empty value.
 const UNKNOWN: &str = "-";
 
 /// A run as it is listed.
@@ -97,7 +97,7 @@ struct Cells {
     /// Its name, in a tree behind the lines of that.
     run: String,
     time: String,
-    /// Which model was given which task.
+    /// The model and its task.
     what: Option<String>,
 }
 
@@ -222,7 +222,7 @@ pub(super) fn brief(task: &str) -> String {
     brief
 }
 
-/// Where a run comes from, in words.
+/// Describes a run's origin.
 pub(crate) fn forked_from(lineage: &Lineage) -> String {
     let link = if lineage.is_workflow {
         format!("a step of {}", lineage.parent.run_id)

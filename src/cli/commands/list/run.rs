@@ -17,46 +17,47 @@ use monolith_service::text::escape::{brief, line};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only runs with this text in task or name
+    /// Only runs with this text in their task or name
     #[arg(value_name = "TEXT")]
     pub(crate) text: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only runs that have no end yet
+    /// Only unfinished runs
     ///
-    /// They are in progress, or wait to be resumed.
+    /// They are in progress or can be resumed.
     #[arg(long)]
     pub(crate) open: bool,
-    /// Only runs that ended so: failed, step_timeout
+    /// Only runs with this outcome, such as failed
     ///
-    /// `completed` or `failed`; what failed: preflight, protocol, validation, budget, timeout or contract; a class such as
-    /// COMPLETED_WITH_TOOLS, or a code such as step_timeout. A model that did not answer in time used up its attempts: attempts_exhausted.
+    /// `completed` or `failed`; the kind of failure: preflight, protocol, validation, budget, timeout or contract; a class
+    /// such as COMPLETED_WITH_TOOLS; or a code such as step_timeout. If a model did not answer in time, the code is
+    /// attempts_exhausted.
     #[arg(long, value_name = "CLASS|CODE", value_parser = outcome, conflicts_with = "open")]
     pub(crate) outcome: Option<String>,
-    /// Only runs begun since 2026-11-20, or 12h ago
+    /// Only runs started since 2026-11-20, or 12h ago
     ///
-    /// A date, a time such as 2026-11-20T08:00:00Z, or how long ago: 90m, 12h, 3d.
+    /// A date, a time such as 2026-11-20T08:00:00Z, or an age: 90m, 12h, 3d.
     #[arg(long, value_name = "WHEN", value_parser = when::parse)]
     pub(crate) since: Option<When>,
-    /// Only runs with a model of that name
+    /// Only runs with a matching model
     ///
-    /// The text is looked for in PROVIDER/MODEL of each target.
+    /// Matches any part of PROVIDER/MODEL of each target.
     #[arg(long, value_name = "TEXT")]
     pub(crate) model: Option<String>,
-    /// Only runs under that contract
+    /// Only runs under this contract
     ///
-    /// Its id or its hash begins so.
+    /// The id or the hash of the contract, or a prefix of it.
     #[arg(long, value_name = "ID|HASH")]
     pub(crate) contract: Option<String>,
-    /// Each run with the runs below it, indented
+    /// List each run with its child runs, indented
     ///
-    /// Those of agents, of steps and of forks. What fits the other options is listed, and the runs above it.
+    /// Child runs are those of agents, steps and forks. Lists the runs that match the other options, and their parent runs.
     #[arg(long)]
     pub(crate) tree: bool,
-    /// How many runs at most; 0 shows all
+    /// Maximum number of runs; 0 lists all
     ///
-    /// With 0 every run that fits is listed, however many there are. With --tree it counts trees.
+    /// With --tree it counts trees.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
     pub(crate) limit: usize,
 }
@@ -83,13 +84,13 @@ pub(crate) fn list(app: &App, args: ListArgs) -> Result<Exit, ServiceError> {
     } else if found.runs.is_empty() && found.damaged.is_empty() {
         let place = line(&app.store_path()?.display().to_string());
         app.screen.write_err(&if request.open {
-            format!("no run without an end in {place}\n")
+            format!("no unfinished runs in {place}\n")
         } else if request.is_narrow() {
             none_found(app, &request, &place)
         } else {
             let demo = app.hint("demo");
             let run = app.hint("run CONTRACT");
-            format!("no runs yet in {place}; `{demo}` makes one, `{run}` drives yours\n")
+            format!("no runs yet in {place}; `{demo}` creates one, `{run}` runs your own\n")
         });
     } else {
         app.screen.out(&listed(app, &found.runs))?;

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct MachineArgs {
-    /// mermaid, dot or json
+    /// Output format: mermaid, dot or json
     ///
     /// mermaid: a Mermaid state diagram. dot: a Graphviz digraph. json: one JSON document.
     #[arg(long, hide_possible_values = true, value_enum, default_value_t)]

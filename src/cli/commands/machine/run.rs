@@ -19,7 +19,7 @@ struct Machine {
 #[derive(Serialize)]
 struct MachineState {
     name: State,
-    /// Whether the machine waits here for an event.
+    /// True if the machine waits for an event in this state.
     resting: bool,
 }
 

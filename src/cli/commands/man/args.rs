@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Read it: monolith man | man -l -")]
+#[command(after_help = "To read the page: monolith man | man -l -")]
 pub(crate) struct ManArgs {
-    /// Write the pages of all commands there
+    /// Write the pages of all commands to a folder
     ///
-    /// Into this folder, instead of the main page to stdout.
+    /// Without --out, prints the main page on stdout.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -34,22 +34,22 @@ use monolith_service::text::command::shell_word;
 use monolith_service::text::numbers::counted;
 use monolith_service::workflow::ended::WorkflowResult;
 
-/// How often the progress is shown.
+/// Interval between progress updates.
 const TICK: Duration = Duration::from_millis(250);
-/// How long a second SIGTERM waits for what is being closed.
+/// Time that a second SIGTERM leaves for closing.
 const AT_ONCE: Duration = Duration::from_millis(500);
-/// How long results wait for their reader where no run is open any more and the process was asked to end.
+/// Time that results wait for their reader once no run is open and the process was asked to end.
 const UNREAD: Duration = Duration::from_secs(2);
-/// How long the process waits for file operations that were given up.
+/// Time that the process waits for file operations that were given up.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How much of the process its runs may take at once.
+/// Limits on the concurrent work of its runs.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct LimitArgs {
-    /// Of many runs: open at once; 256 by default
+    /// Many runs: number open at once (default: 256)
     #[arg(long, value_name = "N")]
     pub(crate) max_runs: Option<NonZeroUsize>,
-    /// Of many runs: model requests at once; 64
+    /// Many runs: model requests at once (default: 64)
     #[arg(long, value_name = "N")]
     pub(crate) max_inferences: Option<NonZeroUsize>,
 }
@@ -148,11 +148,11 @@ pub(crate) fn drive(
             let runs = counted(open, "run");
             let verb = if open == 1 { "is" } else { "are" };
             let resume = app.hint("resume --all");
-            let left = format!("note: {runs} {verb} left unfinished; {resume} goes on\n");
+            let left = format!("note: {runs} {verb} unfinished; continue with {resume}\n");
             note_at_once(app.screen, left + &rest);
         }
         How::Unread => {
-            let note = "note: the results that are left were not read, and are not written; monolith list has their runs\n";
+            let note = "note: the output is no longer read, so the remaining results were not written; monolith list shows their runs\n";
             note_at_once(app.screen, note.to_owned() + &rest);
             return Ok(if exit == Exit::SUSPENDED {
                 exit
@@ -188,22 +188,22 @@ fn rest_note(app: &App, rest: &Rest, again: &str) -> String {
         } => {
             let begins = app.hint(&format!("{again} --from {}", shell_word(from)));
             let twice = if *is_again {
-                ", and again what has begun behind it without a run_id"
+                ", and repeats later runs that started without a run_id"
             } else {
                 ""
             };
             format!(
-                "note: not begun: the rest of the list, from {place} on; {begins} begins it{twice}\n"
+                "note: not started: the rest of the list, from {place} on; {begins} starts it{twice}\n"
             )
         }
         Rest::Runs(left) => {
             let (left, resume) = (counted(*left, "run"), app.hint("resume --all"));
-            format!("note: not gone on with: {left}; {resume} does\n")
+            format!("note: not resumed: {left}; continue with {resume}\n")
         }
     }
 }
 
-/// What to type next, a line for each kind of end.
+/// Returns the next commands, one line for each kind of end.
 fn next_steps(app: &App, summary: &Summary) -> Vec<String> {
     let hint = |verb: &str, run_id: &RunId, rest: &str| {
         let name = app.brief_name(run_id.as_str());
@@ -212,19 +212,19 @@ fn next_steps(app: &App, summary: &Summary) -> Vec<String> {
     let waiting = summary.first_waiting.iter().map(|(run_id, call)| {
         let answers = approve_hint(app, run_id, &app.brief_name(run_id.as_str()));
         match summary.waiting {
-            0 | 1 => format!("a run waits for an approval of {call}: {answers} answers it"),
+            0 | 1 => format!("a run is waiting for approval of {call}: {answers} answers it"),
             waiting => format!(
-                "{waiting} runs wait for an approval, the first of {call}: {answers} answers it"
+                "{waiting} runs are waiting for approval, the first of {call}: {answers} answers it"
             ),
         }
     });
     let resumable = (summary.suspended > summary.waiting).then(|| {
         let resume = app.hint("resume --all");
-        format!("{resume} goes on with what is suspended")
+        format!("{resume} continues the suspended runs")
     });
     let interrupted = summary.interrupted.iter().map(|run_id| {
         let goes_on = hint("continue", run_id, " \"…\"");
-        format!("what was stopped has ended; {goes_on} goes on from one of them in a new run")
+        format!("the stopped runs have ended; {goes_on} continues one of them in a new run")
     });
     let failed = summary.to_explain.iter().map(|run_id| {
         let why = hint("show", run_id, " --why");
@@ -233,14 +233,14 @@ fn next_steps(app: &App, summary: &Summary) -> Vec<String> {
     let recorded = summary.recorded.iter().map(|run_id| {
         let delete = hint("delete", run_id, "");
         format!(
-            "what had failed before was not run again; another `run_id` in its line begins it anew, and so does the same list after {delete}"
+            "runs that had failed earlier were not run again; to repeat one, change its `run_id` in the list, or run the list again after {delete}"
         )
     });
     let all = waiting.chain(resumable).chain(interrupted);
     all.chain(failed).chain(recorded).collect()
 }
 
-/// Writes a note, and goes on all the same where that is not read either.
+/// Writes a note, and continues even if nobody reads it.
 fn note_at_once(screen: Screen, note: String) {
     let (done, written) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().spawn(move || {
@@ -253,7 +253,7 @@ fn note_at_once(screen: Screen, note: String) {
     }
 }
 
-/// How the work on a list ended.
+/// The end of the work on a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// At once, with so many runs open.
@@ -300,7 +300,7 @@ async fn with_signals(many: &Many, results: &Results) -> Result<(How, Summary), 
                         leaves_at = leaves_at.or_else(|| Instant::now().checked_add(AT_ONCE));
                     } else {
                         ending = Some("suspending");
-                        results.note("suspending: what is in flight may still end; a second signal leaves at once");
+                        results.note("suspending: calls in flight may still finish; a second signal exits at once");
                     }
                     Control::Suspend
                 }
@@ -325,7 +325,7 @@ async fn with_signals(many: &Many, results: &Results) -> Result<(How, Summary), 
     Ok((how, many.summary().await))
 }
 
-/// Whether somebody reads the results.
+/// Tracks whether somebody reads the results.
 #[derive(Default)]
 struct Reading {
     progress: u64,
@@ -333,7 +333,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Whether nothing was read for a while.
+    /// True if nothing was read for a while.
     fn has_stopped(&mut self, progress: u64) -> bool {
         let now = Instant::now();
         if self.since.is_none() || self.progress != progress {

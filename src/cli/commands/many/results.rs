@@ -1,5 +1,5 @@
-//! The results of many runs, written by a thread of its own: a reader that does not read keeps nothing else from going on. Decides nothing about a
-//! run.
+//! The results of many runs. A separate thread writes them, so that a reader that does not read blocks nothing else. Decides
+//! nothing about a run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use monolith_service::error::system::SystemFault;
 use monolith_service::many::{Ending, Many, ManyResult, RunEnd};
 use monolith_service::text::escape::line;
 
-/// How many results may wait for their reader; the runs of more wait with them.
+/// Maximum number of results that wait for their reader; the runs of further results wait with them.
 const WAITING: usize = 16;
 
 /// Takes what runs have come to, and has it written in that order.
@@ -25,7 +25,7 @@ pub(super) struct Results {
     state: Arc<State>,
 }
 
-/// What the thread is asked for.
+/// A request to the thread.
 enum Message {
     Ended(Box<ManyResult>),
     /// Everything is written once this is answered.
@@ -38,7 +38,7 @@ enum Message {
 #[derive(Default)]
 struct State {
     faults: Mutex<Faults>,
-    /// How many messages were dealt with.
+    /// Number of processed messages.
     written: AtomicU64,
 }
 
@@ -86,7 +86,7 @@ impl Results {
         drop(self.messages.try_send(Message::Watched(line)));
     }
 
-    /// Shows what goes on now, where there is nothing else to be written.
+    /// Shows the current progress, if nothing else waits to be written.
     pub(super) fn show(&self, now: RunsNow) {
         if self.messages.capacity() == WAITING {
             drop(self.messages.try_send(Message::Progress(now)));
@@ -101,12 +101,12 @@ impl Results {
         drop(written.await);
     }
 
-    /// How much was written: it grows as long as somebody reads.
+    /// Returns a count of written messages, which grows as long as somebody reads.
     pub(super) fn progress(&self) -> u64 {
         self.state.written.load(Ordering::Relaxed)
     }
 
-    /// What went wrong so far.
+    /// Takes the errors so far.
     pub(super) fn faults(&self) -> Faults {
         std::mem::take(&mut *self.state.faults())
     }
@@ -126,9 +126,9 @@ impl State {
 /// The thread that writes.
 struct Writer {
     app: App,
-    /// Whether results were written so far.
+    /// True until a result cannot be written.
     is_read: bool,
-    /// Whether results are documents, also on a terminal.
+    /// True if results are documents even on a terminal.
     json: bool,
     many: Arc<Many>,
     progress: RunsProgress,

@@ -20,11 +20,11 @@ const AS_RECORDED: &str = "as recorded";
 
 /// The printed result of one run.
 pub(super) struct Printed {
-    /// Whether `text` is the document.
+    /// True if `text` is the document.
     is_document: bool,
     /// A line for stderr, where the result alone would not be understood.
     pub(super) note: Option<String>,
-    /// What goes to stdout.
+    /// The output for stdout.
     text: String,
 }
 
@@ -194,7 +194,7 @@ fn first_line(report: &str) -> String {
 
 fn how_to_answer(app: &App, run_id: &RunId) -> String {
     format!(
-        "answer it with {}, then {} goes on",
+        "answer it with {}, then resume with {}",
         approve_hint(app, run_id, run_id.as_str()),
         app.hint("resume --all")
     )

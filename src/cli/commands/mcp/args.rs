@@ -6,13 +6,13 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Log in at a tool server, in a browser
+    /// Log in to a tool server in a browser
     ///
-    /// It prints the address to open, and keeps the tokens in the key folder. Runs use and refresh them.
+    /// Prints the address to open and stores the tokens in the key folder. Runs use and refresh them.
     Login(LoginArgs),
-    /// Forget the login at a tool server
+    /// Remove the login for a tool server
     Logout(ServerArgs),
-    /// List the logins at tool servers
+    /// List the logins to tool servers
     List(LoginsArgs),
 }
 
@@ -20,13 +20,13 @@ pub(crate) enum McpCommand {
 pub(crate) struct ServerArgs {
     /// The server's name in the contract
     ///
-    /// It may be left out where the contract has one server with an address.
+    /// Optional if only one server of the contract has an address.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// The contract file (else agent.yaml)
+    /// The contract file (default: agent.yaml)
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
-    /// The server's address, without a contract
+    /// The server's address, instead of a contract
     #[arg(long, value_name = "URL", conflicts_with_all = ["name", "contract"])]
     pub(crate) url: Option<String>,
 }
@@ -35,23 +35,24 @@ pub(crate) struct ServerArgs {
 pub(crate) struct LoginArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Ask for these scopes, too
+    /// Request additional scopes
     ///
-    /// Scopes beside those that the server wants, with spaces between them; may be repeated.
+    /// Adds to the scopes that the server asks for. Separate them with spaces; may be repeated.
     #[arg(long = "scope", value_name = "SCOPES")]
     pub(crate) scopes: Vec<String>,
-    /// What monolith is called at the authorization server
+    /// monolith's client id at the authorization server
     ///
-    /// Where it takes no registrations. A client that was registered for one address needs --port, too.
+    /// Needed if that server accepts no registrations. A client that is registered for one redirect address also needs
+    /// --port.
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
-    /// The port of 127.0.0.1 that the browser comes back to
+    /// The port on 127.0.0.1 for the redirect of the browser
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
     /// Open the browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Wait at most so long
+    /// Maximum time to wait
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub(crate) timeout: u64,
 }

@@ -18,9 +18,9 @@ use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::line;
 
-/// How often a person reads how long is still waited.
+/// Interval between updates on the remaining wait.
 const PROGRESS: Duration = Duration::from_secs(30);
-/// What opens a browser.
+/// Command that opens URLs.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else {
@@ -67,7 +67,7 @@ pub(super) fn login(app: &App, server: ToolLogin, args: &LoginArgs) -> Result<Ex
     Ok(Exit::OK)
 }
 
-/// What was kept, without anything that is secret.
+/// Reports what was stored, without any secret.
 fn report(name: &str, kept: &StoredAuthorization) -> String {
     let scopes = match kept.scopes.join(" ") {
         none if none.is_empty() => String::new(),
@@ -117,7 +117,7 @@ async fn returned(app: &App, login: &Login, longest: Duration) -> Result<Returne
     }
 }
 
-/// The lines of standard input, from a thread of its own: nothing ends its waiting but the process.
+/// Returns the lines of standard input, read by a separate thread. Only the end of the process ends its waiting.
 fn lines() -> Receiver<String> {
     let (sender, lines) = channel(1);
     let thread = std::thread::Builder::new().name("pasted".to_owned());

@@ -8,54 +8,55 @@ use monolith_core::message::Digest;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
-    /// List stored models, and known ones
+    /// List stored and known models
     ///
-    /// Those that are stored here, and those that can be pulled by name.
+    /// Known models can be pulled by name.
     List,
-    /// Fetch a model and store it
+    /// Download a model and store it
     ///
-    /// It says first under what licence. A pull that was cut off goes on where it was.
+    /// Shows the licence first. An interrupted download resumes where it stopped.
     Pull(PullArgs),
     /// Store a copy of a GGUF file under a name
     Add(AddArgs),
     /// Remove a model from the store
     Remove(NamedModel),
-    /// Compare a stored model with its hash
+    /// Check a stored model against its hash
     Verify(NamedModel),
-    /// Count whether calls come before text
+    /// Count how often a model starts with a call
     ///
-    /// Asks an embedded model many times, with the token gate closed (the model can write nothing but calls) and without it.
+    /// Asks an embedded model many times with the token gate closed, so that it can write only calls, and many times without
+    /// the gate.
     Prove(ProveArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PullArgs {
-    /// A known name, or hf:OWNER/REPO/FILE.gguf
+    /// A known model, or hf:OWNER/REPO/FILE.gguf
     ///
-    /// A revision may follow: hf:OWNER/REPO/FILE.gguf@REVISION.
+    /// To name a revision: hf:OWNER/REPO/FILE.gguf@REVISION.
     #[arg(value_name = "MODEL")]
     pub(crate) model: String,
-    /// What contracts are to call it
+    /// The name to use in contracts
     ///
-    /// By default it is the known name, or the file's own.
+    /// Default: the known name, or the name of the file.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Accept the licence without being asked
+    /// Accept the licence without asking
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Take only the file with this BLAKE3
+    /// Accept only a file with this BLAKE3 hash
     #[arg(long, value_name = "HEX")]
     pub(crate) blake3: Option<Digest>,
-    /// Where hf: references are looked up
+    /// The hub for hf: references
     ///
-    /// Instead of MONOLITH_HUB, HF_ENDPOINT or the public hub.
+    /// Default: MONOLITH_HUB, else HF_ENDPOINT, else the public hub.
     #[arg(long, value_name = "URL")]
     pub(crate) hub: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
-    /// What contracts are to call it
+    /// The name to use in contracts
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// The GGUF file
@@ -72,13 +73,13 @@ pub(crate) struct NamedModel {
 
 #[derive(Debug, Args)]
 pub(crate) struct ProveArgs {
-    /// The model: a name of the store, or a GGUF file
+    /// The name of a stored model, or a GGUF file
     #[arg(value_name = "MODEL")]
     pub(crate) model: String,
-    /// How many seeds are tried
+    /// Number of seeds to try
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) seeds: u64,
-    /// The temperature
+    /// The sampling temperature
     #[arg(long, value_name = "T", default_value_t = 1.5)]
     pub(crate) temperature: f64,
     /// Print the counts as one JSON document

@@ -33,7 +33,7 @@ with zipfile.ZipFile(archive).open(member) as source, open(target, 'wb') as whol
     shutil.copyfileobj(source, whole, 1 << 20)
 ";
 
-/// What was pulled, or was here before.
+/// A model that was pulled, or was here before.
 #[derive(Debug)]
 pub(crate) enum Pulled {
     Before(StoredModel),

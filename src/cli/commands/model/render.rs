@@ -51,7 +51,7 @@ pub(super) fn stored_text(what: &str, model: &StoredModel) -> String {
     format!("{what}: {} {bytes}, blake3 {blake3}\n", line(name))
 }
 
-/// What contracts must state for a model whose name implies no profile.
+/// Describes the profile of a model, also if its name implies none.
 pub(super) fn profile_of(store: &ModelStore, model: &StoredModel) -> String {
     let by_name = ModelProfile::describing(ProviderType::Local, &model.name);
     match (other_profile(store, model), by_name) {

@@ -1,8 +1,8 @@
-//! What came first in trials of a model, counted. Does not ask the model.
+//! Counts of what came first in trials of a model. Does not ask the model.
 
 use serde::Serialize;
 
-/// How often what came first.
+/// Counts of each first output.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Tally {
     /// A call that fits its tool's schema, with no byte before it.

@@ -4,13 +4,13 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
-    /// List the shipped profiles
+    /// List the built-in profiles
     ///
-    /// In the order in which they are matched.
+    /// Lists them in the order in which monolith matches them.
     List(ListProfilesArgs),
     /// Print a profile as JSON
     ///
-    /// As it is shipped, and as `model_profiles` of a contract takes it.
+    /// Prints the form that `model_profiles` of a contract takes.
     Show(ShowProfileArgs),
 }
 

@@ -14,48 +14,48 @@ use monolith_core::message::RunId;
 )]
 #[command(
     after_help = "How the modes differ: monolith replay --help",
-    after_long_help = "Without an option, the recorded events go through a fresh machine, and every entry must come out as it is \
-recorded; no model and no tool is asked.\n\
---set asks what would have happened under the recorded contract with these changes, as far as the recording says it. It needs \
-nothing but the transcript: no contract file, no tool server, no key. --contract asks it of another file. Exit code 0: the run would \
-have ended alike; 6: otherwise, or the recording does not say.\n\
---live asks the models or tools of the run again, with the recorded requests, and compares; nothing is written.\n\
---fork-at N begins a new run with the conversation as of after entry N."
+    after_long_help = "Without options, replay sends the recorded events through a fresh machine and compares every entry with the \
+recorded one. It calls no model and no tool.\n\
+--set shows what would have happened under the recorded contract with these changes, as far as the recording can tell. It needs \
+only the transcript: no contract file, no tool server, no key. --contract does the same for another file. Exit code 0: the run would \
+have ended the same way; 6: it would have ended differently, or the recording cannot tell.\n\
+--live sends the recorded requests to the models or tools again and compares the responses. It records nothing.\n\
+--fork-at N starts a new run with the conversation as it was after entry N."
 )]
 pub(crate) struct ReplayArgs {
-    /// A run's name or its beginning, `last`, or a file
+    /// Run name or unique prefix, `last`, or a file
     ///
     /// A file is an exported transcript.
     #[arg(value_name = "RUN|FILE")]
     pub(crate) run: String,
-    /// Accept a run that has not ended
+    /// Accept an unfinished run
     ///
-    /// Without it such a run ends the command with exit code 7.
+    /// Without --open, such a run ends the command with exit code 7.
     #[arg(long, conflicts_with_all = ["fork_at", "contract", "sets", "start_servers"])]
     pub(crate) open: bool,
     /// Print one JSON document
     ///
-    /// It is the report; with --fork-at the result of the new run.
+    /// Prints the report, or with --fork-at the result of the new run.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Ask what this contract file would do
+    /// Replay under this contract file
     ///
-    /// With --live and --fork-at it is the file to go by, instead of the one that the run was begun with.
+    /// With --live or --fork-at, replaces the file that the run started with.
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
-    /// Ask what this change would do: max_turns=3
+    /// Replay with a change, such as max_turns=3
     ///
-    /// A value of the contract by its dotted key; may be repeated.
+    /// KEY is the dotted key of a contract value. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Start the tool servers of that file
     ///
-    /// Else what the recorded contract states of them is taken.
+    /// Without it, replay uses the tools that the recorded contract states.
     #[arg(long, hide_short_help = true, requires = "contract", conflicts_with_all = ["live", "fork_at"])]
     pub(crate) start_servers: bool,
-    /// Ask again and compare: inference, tools, all
+    /// Call again and compare: inference, tools, all
     ///
-    /// The models (inference), the tools, or both (all) are asked with the recorded requests. Nothing is written.
+    /// Sends the recorded requests to the models (inference), the tools, or both (all) again. Records nothing.
     #[arg(
         long,
         hide_possible_values = true,
@@ -64,23 +64,23 @@ pub(crate) struct ReplayArgs {
         conflicts_with = "fork_at"
     )]
     pub(crate) live: Option<LiveArg>,
-    /// With --live, repeat every call
+    /// With --live, repeat unsafe calls too
     ///
-    /// Also those that are not known to be repeatable.
+    /// Without --effects, only calls that are known to be repeatable are made again.
     #[arg(long, requires = "live")]
     pub(crate) effects: bool,
-    /// Begin a new run after this entry
+    /// Start a new run after this entry
     ///
-    /// An entry is one recorded step; monolith show numbers them.
+    /// An entry is one recorded step; `monolith show` numbers them.
     #[arg(long, value_name = "N", value_parser = entry_number)]
     pub(crate) fork_at: Option<u64>,
-    /// What you say to the new run
+    /// Your message for the new run
     #[arg(long, value_name = "TEXT", requires = "fork_at")]
     pub(crate) task: Option<String>,
-    /// The new run's name; a random one by default
+    /// Name of the new run (default: random)
     #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id, requires = "fork_at")]
     pub(crate) run_id: Option<RunId>,
-    /// What an entry of the new run must survive: the loss of power (full), or only the death of the process (normal)
+    /// Durability of each entry of the new run: full survives a power loss, normal only a crash of the process
     #[arg(
         long,
         hide_short_help = true,
@@ -89,10 +89,10 @@ pub(crate) struct ReplayArgs {
         requires = "fork_at"
     )]
     pub(crate) durability: DurabilityArg,
-    /// Do not sign the record of the new run
+    /// Do not sign the transcript of the new run
     #[arg(long, hide_short_help = true, requires = "fork_at")]
     pub(crate) no_sign: bool,
-    /// Account for the new run in this file, not in accounting.jsonl
+    /// Append the accounting of the new run to this file instead of accounting.jsonl
     #[arg(
         long,
         hide_short_help = true,
@@ -100,12 +100,12 @@ pub(crate) struct ReplayArgs {
         requires = "fork_at"
     )]
     pub(crate) billing_file: Option<PathBuf>,
-    /// Write each transition of the new run and a summary to stderr
+    /// Log each transition of the new run and a summary to stderr
     #[arg(long, hide_short_help = true, requires = "fork_at")]
     pub(crate) verbose: bool,
 }
 
-/// What is asked again.
+/// The parts to ask again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LiveArg {
     /// The models

@@ -1,4 +1,4 @@
-//! What the command line changes of an agent: a `.ai` file, or a system prompt (001 §8, §11). `run` and `continue` have the same.
+//! The command line's changes to an agent: a `.ai` file, or a system prompt (001 §8, §11). `run` and `continue` share them.
 
 use clap::Args;
 
@@ -8,10 +8,10 @@ use monolith_service::as_typed::remember;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::input::InputFault;
 
-/// What is changed of an agent.
+/// The changes to an agent.
 #[derive(Debug, Args)]
 pub(crate) struct FrontArgs {
-    /// Of an agent (.ai) or a system prompt: what to ask, in order, as provider/model
+    /// Models to try in order, for an agent or a system prompt
     #[arg(
         long,
         value_name = "PROVIDER/MODEL,…",
@@ -20,7 +20,7 @@ pub(crate) struct FrontArgs {
         hide_short_help = true
     )]
     models: Vec<String>,
-    /// The same: which tool servers, or single tools as SERVER__TOOL
+    /// Tool servers or tools (SERVER__TOOL), for an agent or a system prompt
     #[arg(
         long,
         value_name = "SERVER,…",
@@ -29,10 +29,10 @@ pub(crate) struct FrontArgs {
         hide_short_help = true
     )]
     tools: Vec<String>,
-    /// The same: change a key of front matter, such as temperature=0.2
+    /// Change front matter, such as temperature=0.2, of an agent or prompt
     #[arg(long = "override", value_name = "KEY=VALUE", hide_short_help = true)]
     overrides: Vec<String>,
-    /// The form of the report, such as json
+    /// Format of the final report, such as json
     #[arg(long, value_name = "FORMAT", hide_short_help = true)]
     format: Option<String>,
 }

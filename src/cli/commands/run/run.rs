@@ -76,12 +76,12 @@ fn workflow(app: &App, file: &ContractFile, mut args: RunArgs) -> Result<Exit, S
         args.sets.iter().chain(&front).map(|set| as_typed(set)),
     )?;
     if args.agent.dry_run {
-        let why = "each of its steps is a run of its own";
+        let why = "each of its steps is a separate run";
         let help = Some("monolith contract check FILE judges the file and each step");
         return Err(InputFault::of_a_run("--dry-run", &name, why, help).into());
     }
     if args.load.is_some() {
-        let why = "each of its steps has a conversation of its own";
+        let why = "each of its steps has a separate conversation";
         return Err(InputFault::of_a_run("--load", &name, why, None).into());
     }
     refuse_options(app.accounting.kept.save.is_some(), &name)?;
@@ -110,7 +110,7 @@ fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
         Ok(read) => {
             if read.spec.task.is_none() && !app.accounting.quiet {
                 app.screen
-                    .write_err("note: no task is given, so none is judged; a run needs one\n");
+                    .write_err("note: no task given, so none was checked; a run needs one\n");
             }
             let begun = (&read.spec, read.saved, read.others);
             check_file(app, &read.file, begun, json)
@@ -119,16 +119,16 @@ fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
     }
 }
 
-/// What a dry run judges.
+/// The input of a dry run.
 struct DryRun {
     file: ContractFile,
-    /// What is wrong beside the file: the task, the saved conversation, files that are to be kept.
+    /// Errors outside the file: the task, the saved conversation, files that are to be kept.
     others: Vec<ServiceError>,
     saved: Vec<AgentMessage>,
     spec: ContractSpec,
 }
 
-/// What the arguments name.
+/// Reads the arguments.
 fn read_for_dry_run(app: &App, args: &mut RunArgs) -> Result<DryRun, ServiceError> {
     let (mut file, task) = named(app, args)?;
     let mut spec = app.read_contract(&file)?;
@@ -272,7 +272,7 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, ServiceE
     many::drive(app, terms, inputs, args.json, &again)
 }
 
-/// The words with which the list is run again as it was asked for, but for its beginning.
+/// Returns the command words that run the list again as it was asked for, without its starting point.
 fn words_again(args: &RunArgs, contracts: &Path) -> String {
     let mut words = vec!["run --contracts".to_owned()];
     words.push(typed_word(&contracts.display().to_string()));
@@ -295,7 +295,7 @@ fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
     } else if spec.task.is_some() && !app.accounting.quiet && leaves_piped_input() {
         let name = line(&file.name().display().to_string());
         app.screen.write_err(&format!(
-            "note: standard input is not read: the task is in {name}; --task - takes the piped one\n"
+            "note: standard input is ignored because the task is in {name}; --task - reads it from standard input\n"
         ));
     }
     if spec.task.is_none() {

@@ -10,36 +10,36 @@ use crate::commands::values::entry_number;
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct ShowArgs {
-    /// A run's name or its beginning, `last`, or a file
+    /// Run name or unique prefix, `last`, or a file
     ///
-    /// `last` is the run that was begun last. A file is an exported transcript.
+    /// `last` is the run that started last. A file is an exported transcript.
     #[arg(value_name = "RUN|FILE")]
     pub(crate) run: String,
     /// Another run or file, for --diff
     #[arg(value_name = "RUN|FILE", requires = "diff")]
     pub(crate) other: Option<String>,
-    /// Compare two runs: where they part
+    /// Show where two runs diverge
     ///
-    /// It shows the first decision that differs, and what differs there.
+    /// Shows the first decision that differs, and the difference.
     #[arg(long, requires = "other", conflicts_with_all = ["raw", "step", "why", "follow", "tree"])]
     pub(crate) diff: bool,
-    /// End with the exit code of the run
+    /// Exit with the exit code of the run
     ///
-    /// Instead of 0; with 1 where the run has no end.
+    /// Instead of 0. An unfinished run gives 1.
     #[arg(long, conflicts_with_all = ["raw", "step", "follow", "tree", "diff"])]
     pub(crate) exit_code: bool,
-    /// Cut nothing
+    /// Truncate nothing
     ///
-    /// Tool results, arguments, earlier messages and the system prompt are shown whole.
+    /// Shows tool results, arguments, earlier messages and the system prompt in full.
     #[arg(long, conflicts_with_all = ["json", "raw", "step", "why", "follow", "tree", "diff"])]
     pub(crate) full: bool,
-    /// Print the text that was held back, too
+    /// Also print withheld text
     ///
-    /// The token gate lets a model write nothing but calls until the required one succeeded; text before that is recorded, and
-    /// is no answer.
+    /// The token gate allows only calls until a required call has been validated. Text before that is recorded but is not an
+    /// answer.
     #[arg(long, conflicts_with_all = ["json", "raw", "step", "follow", "tree", "diff"])]
     pub(crate) withheld: bool,
-    /// Whether it is asked for in a conversation, in which no command is typed next.
+    /// True if it is requested in a conversation, where no command is typed next.
     #[arg(skip)]
     pub(crate) in_chat: bool,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct ShowArgs {
 }
 
 impl ShowArgs {
-    /// That run as a conversation shows it, without an option but `--withheld`.
+    /// Shows that run as in a conversation, with no option except `--withheld`.
     pub(crate) fn in_chat(run: String, withheld: bool) -> Self {
         Self {
             run,
@@ -69,29 +69,29 @@ impl ShowArgs {
     reason = "each is a flag of the command line, and at most one is set"
 )]
 pub(crate) struct ShowForm {
-    /// Print the result document, as `run --json`
+    /// Print the result document of `run --json`
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print the stored entries, one a line
+    /// Print the stored entries, one per line
     #[arg(long)]
     pub(crate) raw: bool,
     /// Print everything about one entry
     #[arg(long, value_name = "N", value_parser = entry_number)]
     pub(crate) step: Option<u64>,
-    /// Print the conversation alone
+    /// Print only the conversation
     #[arg(long)]
     pub(crate) conversation: bool,
-    /// Explain why it ended so
+    /// Explain why the run ended as it did
     ///
-    /// The rule that decided, its counts and limits, and the entries before it.
+    /// Shows the rule that decided, its counts and limits, and the entries before it.
     #[arg(long)]
     pub(crate) why: bool,
     /// Follow a run in progress
     ///
-    /// Entries are printed as they become durable; the command ends with the exit code of the run.
+    /// Prints entries as they become durable, and exits with the exit code of the run.
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Print the runs it came from and led to
+    /// Print its parent and child runs
     #[arg(long)]
     pub(crate) tree: bool,
 }

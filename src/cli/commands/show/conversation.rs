@@ -12,10 +12,10 @@ use monolith_service::text::numbers::{counted, dollars, seconds};
 use monolith_service::view::shown_run::ShownRun;
 use monolith_service::view::withheld::{KeptText, WithheldText};
 
-/// How much of a result is shown where it is not asked for whole.
+/// Size limits of a result that is not requested in full.
 const RESULT_LINES: usize = 8;
 const RESULT_CHARS: usize = 600;
-/// How much of a call's arguments is shown then.
+/// Maximum length of a call's arguments then.
 const ARGUMENT_CHARS: usize = 400;
 
 /// Says that no text was held back.
@@ -111,7 +111,7 @@ pub(super) fn conversation(
     out
 }
 
-/// What the run took, in one line.
+/// Returns the run's usage, in one line.
 fn used(view: &RunView) -> String {
     let used = view.counters();
     let cost = (used.cost_micro_usd > 0).then(|| format!(", {}", dollars(used.cost_micro_usd)));

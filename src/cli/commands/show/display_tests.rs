@@ -1,4 +1,4 @@
-//! What people and other programs get to see of recorded runs, whole.
+//! The complete output on recorded runs, for people and for other programs.
 
 use std::collections::BTreeMap;
 

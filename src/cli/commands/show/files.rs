@@ -58,7 +58,7 @@ pub(super) fn files(view: &RunView) -> String {
         let tools = tools.join(", ");
         let _ = writeln!(
             out,
-            "  what tools of servers changed is not known, and not taken back by undo: {tools}"
+            "  changes made by server tools are unknown, and undo does not revert them: {tools}"
         );
     }
     out

@@ -1,4 +1,4 @@
-//! Why a run ended as it did: the rule that decided, its figures, and the entries that led there.
+//! The reasons for the end of a run: the rule that decided, its figures, and the entries that led there.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use monolith_service::view::entry_row::EntryRow;
 use monolith_service::view::figures::figures;
 use monolith_service::view::shown_run::ShownRun;
 
-/// How many entries of each kind are named.
+/// Maximum number of named entries of each kind.
 const MOST_ENTRIES: usize = 6;
 
-/// Why the run ended as it did.
+/// Explains why the run ended as it did.
 pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
     let view = &run.view;
     let mut out = end(screen, view, run.status);
@@ -60,7 +60,7 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
     let title = if failed.is_empty() && warned.is_empty() {
         "The last entries"
     } else {
-        "The last entries beside them"
+        "Other recent entries"
     };
     out.push_str(&listed(screen, title, &others));
     out.push_str("\nUsed:\n");

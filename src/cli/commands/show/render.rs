@@ -104,7 +104,7 @@ pub(crate) fn overview(
     out
 }
 
-/// How a call ended, or why it was not started; `None` if neither is known.
+/// Returns how a call ended, or why it was not started; `None` if neither is known.
 fn ended(call: &Call) -> Option<String> {
     if call.is_started() {
         return call.reported().map(call_end);
@@ -125,7 +125,7 @@ fn ended(call: &Call) -> Option<String> {
     })
 }
 
-/// How many calls there were; one that still runs has not failed.
+/// Counts the calls; one that is still running has not failed.
 fn calls(view: &RunView) -> String {
     let calls = || view.calls().values();
     let is_open = view.outcome().is_none();
@@ -231,7 +231,7 @@ fn forked(run: &ShownRun) -> Option<String> {
     Some(format!("{link} at the entry with the hash {head}"))
 }
 
-/// What was used of each limit.
+/// Shows the usage of each limit.
 pub(super) fn budgets(view: &RunView) -> String {
     let (contract, used) = (view.contract(), view.counters());
     let mut out = String::new();
@@ -327,7 +327,7 @@ pub(crate) fn end(screen: Screen, view: &RunView, status: Option<RunStatus>) -> 
                 "no end yet: suspended, no process drives the run\n".to_owned()
             }
             Some(RunStatus::Elsewhere) | None if view.is_suspended() => {
-                "no end yet: suspended, to be gone on with where it was begun\n".to_owned()
+                "no end yet: suspended; resume it where it was started\n".to_owned()
             }
             Some(RunStatus::Died) => {
                 "no end yet: its process died, and none drives the run\n".to_owned()

@@ -1,4 +1,4 @@
-//! `monolith show`: chooses what of a run is printed, and the exit code. The layouts stand in files of their own.
+//! `monolith show`: chooses which part of a run to print, and the exit code. Other files hold the layouts.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ fn show_tree(app: &App, asked: &str) -> Result<Exit, ServiceError> {
     Ok(if exit == Exit::OK { shown } else { exit })
 }
 
-/// What of a workflow is shown; `None` if it has no such form.
+/// Returns the form to show a workflow in; `None` if it has no such form.
 const fn workflow_form(args: &ShowArgs) -> Option<WorkflowForm> {
     let form = &args.form;
     if form.conversation || form.follow || args.withheld {
@@ -93,7 +93,7 @@ const fn workflow_form(args: &ShowArgs) -> Option<WorkflowForm> {
     })
 }
 
-/// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
+/// Shows an unverified run below the flaw, as far as it can be read. Makes no result document from it.
 fn show_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), ServiceError> {
     if args.form.json {
         return Err(TranscriptFault::NotVerified {
@@ -187,7 +187,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, Servi
         // What could be done next is no matter of a run that is not the one shown.
         return Ok(departed);
     }
-    // A conversation goes on with its next message.
+    // A conversation continues with its next message.
     let outcome = run.view.outcome();
     let goes_on = args.in_chat && outcome.is_some_and(|outcome| outcome.class.is_success());
     if stored && !goes_on {

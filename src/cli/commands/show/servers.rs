@@ -1,4 +1,4 @@
-//! What the servers of a run said of themselves. Everything in it is escaped.
+//! The statements of a run's servers about themselves. Everything in it is escaped.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Runs a workflow, or goes on with one, with signals beside it. Decides nothing about it.
+//! Runs or resumes a workflow while handling signals. Decides nothing about it.
 
 use crate::commands::drive::Watched;
 use monolith_service::drive::follower::Follower;
@@ -31,10 +31,10 @@ use monolith_service::workflow::ended::WorkflowResult;
 use monolith_service::workflow::ready::Ready;
 use monolith_service::workflow::recorded::recorded_result;
 
-/// How long the process waits for file operations that were given up.
+/// Time that the process waits for file operations that were given up.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How a workflow is driven.
+/// Options for driving a workflow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkflowJob {
     pub(crate) durability: Durability,
@@ -63,7 +63,7 @@ pub(crate) fn run_workflow(
     drive(app, &store, ready, job)
 }
 
-/// Goes on with a workflow where its transcript ends, or reports its recorded result.
+/// Resumes a workflow where its transcript ends, or reports its recorded result.
 pub(crate) fn resume_workflow(
     app: &App,
     run_id: &RunId,
@@ -71,7 +71,7 @@ pub(crate) fn resume_workflow(
 ) -> Result<Exit, ServiceError> {
     if let Some(result) = recorded_result(app, run_id)? {
         app.screen
-            .write_err("note: the workflow had ended; this is its recorded result\n");
+            .write_err("note: the workflow had already ended; this is its recorded result\n");
         return report(app, &result, job.json);
     }
     let store = app.open_store(job.durability)?;
@@ -79,7 +79,7 @@ pub(crate) fn resume_workflow(
         Ok(ready) => {
             for step in &ready.missing {
                 app.screen.write_err(&format!(
-                    "warning: run {step}, a step of {run_id} that had ended, is not in this store any more\n"
+                    "warning: run {step}, a finished step of {run_id}, is no longer in this store\n"
                 ));
             }
             drive(app, &store, ready, job)
@@ -167,7 +167,7 @@ async fn with_signals(
                     Control::Abort
                 }
                 Signal::Terminate => {
-                    app.screen.note("suspending: what is in flight may still end; a second signal leaves at once");
+                    app.screen.note("suspending: calls in flight may still finish; a second signal exits at once");
                     Control::Suspend
                 }
             },
@@ -201,7 +201,7 @@ fn report(app: &App, result: &WorkflowResult, json: bool) -> Result<Exit, Servic
                 screen.write_err(&format!("{time}  {}\n", call.in_words(app)));
             }
             let text = format!(
-                "{time}  suspended   workflow {run_id}; {then}{resume} goes on with it, {show} shows its steps\n"
+                "{time}  suspended   workflow {run_id}; {then}{resume} continues it, {show} shows its steps\n"
             );
             screen.write_err(&text);
         }

@@ -147,7 +147,7 @@ impl Drawing<'_> {
         steps.any(|step| step.place.starts_with(around))
     }
 
-    /// Where a step run stands, in words.
+    /// Returns the state of a step run, in words.
     fn stands(&self, run: Option<&StepView>) -> String {
         let screen = self.app.screen;
         let Some(run) = run else {

@@ -1,4 +1,4 @@
-//! What `run`, `resume`, `replay` and `show` do where the run is a workflow.
+//! The workflow parts of `run`, `resume`, `replay` and `show`.
 //!
 //! Knows what a step runs under and how its end is read, and how a workflow is shown; not what follows from a step's end.
 

@@ -1,4 +1,5 @@
-//! Why a workflow ended as it did: the entry that decided, what failed and why, what was undone, and what was used.
+//! The reasons for the end of a workflow: the entry that decided, the failures and their reasons, the compensations, and the
+//! usage.
 
 use std::fmt::Write as _;
 
@@ -18,10 +19,10 @@ use monolith_service::text::escape::{brief, line};
 use monolith_service::text::numbers::{counted, grouped, seconds};
 use monolith_service::workflow_entries::WorkflowSource;
 
-/// How many entries are listed.
+/// Maximum number of listed entries.
 const MOST_ENTRIES: usize = 6;
 
-/// Why the workflow ended as it did.
+/// Explains why the workflow ended as it did.
 pub(super) fn why(
     app: &App,
     definition: &WorkflowDefinition,
@@ -94,7 +95,7 @@ pub(super) fn why(
     Ok(out)
 }
 
-/// What the workflow used of its own limits, and what its step runs did, with what is below them.
+/// Shows the workflow's use of its limits, and the usage of its step runs with their child runs.
 pub(super) fn used(definition: &WorkflowDefinition, view: &WorkflowView) -> String {
     let of = |used: u64, limit: u64| format!("{} of {}", grouped(used), grouped(limit));
     let counters = &view.counters;
@@ -186,7 +187,7 @@ const fn has_failed(state: StepState) -> bool {
     matches!(state, StepState::Failed | StepState::CompensationFailed)
 }
 
-/// Why a step run did not end well, in its own words; `None` if it is not in the store.
+/// Returns why a step run did not end well, in its own words; `None` if it is not in the store.
 fn reason_of(step: &StepView, run: Option<&(RunId, RunView)>) -> Option<String> {
     let (Some(_), Some(outcome)) = (&step.run_id, step.outcome) else {
         return step.text.clone();
@@ -204,7 +205,7 @@ fn reason_of(step: &StepView, run: Option<&(RunId, RunView)>) -> Option<String> 
     run.and_then(|(_, view)| why_of_run(view))
 }
 
-/// What happened, in words.
+/// Describes an event in words.
 fn happened(event: &WorkflowEventKind) -> String {
     match event {
         WorkflowEventKind::Started(_) => "it begins".to_owned(),
@@ -215,10 +216,10 @@ fn happened(event: &WorkflowEventKind) -> String {
             };
             format!("step {number} ended, {how}")
         }
-        WorkflowEventKind::TimerFired => "its time is over".to_owned(),
-        WorkflowEventKind::StopRequested => "a stop was asked for".to_owned(),
-        WorkflowEventKind::Interrupted => "it is to end at once".to_owned(),
-        WorkflowEventKind::Suspended => "its process leaves it".to_owned(),
-        WorkflowEventKind::Resumed => "another process goes on with it".to_owned(),
+        WorkflowEventKind::TimerFired => "it timed out".to_owned(),
+        WorkflowEventKind::StopRequested => "a stop was requested".to_owned(),
+        WorkflowEventKind::Interrupted => "it was told to end at once".to_owned(),
+        WorkflowEventKind::Suspended => "its process suspended it".to_owned(),
+        WorkflowEventKind::Resumed => "another process resumed it".to_owned(),
     }
 }

@@ -18,7 +18,7 @@ use monolith_service::workflow::recorded::{WorkflowReplay, result_of};
 use monolith_service::workflow::waiting::next_steps;
 use monolith_service::workflow_entries::WorkflowSource;
 
-/// What of a workflow is shown.
+/// The shown form of a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkflowForm {
     /// Its steps with their states.
@@ -29,7 +29,7 @@ pub(crate) enum WorkflowForm {
     Raw,
     /// One entry.
     Step(u64),
-    /// Why it ended so.
+    /// Reasons for its end.
     Why,
 }
 

@@ -15,9 +15,9 @@ use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
-/// What contracts and results call the adapter.
+/// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::ANTHROPIC;
-/// Where requests go, below the base URL.
+/// Request path below the base URL.
 pub(in crate::adapter) const PATH: &str = "messages";
 
 /// The least that the protocol takes as a budget of reasoning.
@@ -248,7 +248,7 @@ struct OutputConfig<'a> {
     effort: &'a str,
 }
 
-/// Whether requests ask for reasoning by a budget.
+/// True if requests ask for reasoning by a budget.
 pub(in crate::adapter) fn thinks(sampling: &Sampling) -> bool {
     reasoning_budget(sampling, LEAST_BUDGET).is_some()
 }

@@ -205,7 +205,7 @@ fn a_stream_is_whole_with_its_end_or_a_reason_and_its_calls_stopped() {
         "BODY_SHAPE /content",
     );
     check("{\"input_tokens\":12}", "BODY_SHAPE /content");
-    // A proxy that began anew spliced two messages into one stream.
+    // A restarted proxy spliced two messages into one stream.
     let (first, _) = full.split_once("{\"type\":\"content_block_stop").unwrap();
     let spliced = format!("{first}{}", full.strip_prefix("data: ").unwrap());
     check(&spliced, "BODY_SHAPE /message_start");

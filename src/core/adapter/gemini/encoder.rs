@@ -17,7 +17,7 @@ use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
-/// What contracts and results call the adapter.
+/// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::GEMINI;
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
@@ -271,7 +271,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Where requests go, below the base URL: the path names the model and whether the answer streams.
+/// Returns the request path below the base URL. It names the model and whether the answer streams.
 pub(in crate::adapter) fn path(target: &TargetTerms) -> String {
     let model = target.model.replace('?', "%3F");
     let folder = if model.contains('/') { "" } else { "models/" };

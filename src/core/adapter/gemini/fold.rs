@@ -28,7 +28,7 @@ const FIELDS: CallFields = CallFields {
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
     draft: Draft,
-    /// Whether no text followed the last call.
+    /// True if no text followed the last call.
     ends_in_call: bool,
     finish_reason: Option<String>,
     /// The call whose arguments still arrive.

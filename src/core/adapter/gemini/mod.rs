@@ -11,7 +11,7 @@
 //!   paths; a call that was to go on and did not is `STREAM_INCOMPLETE`.
 //! - Where the output was cut by its length and ends with a call, that call was cut, whatever its parsed arguments look like.
 //! - A call without id gets `call_<n>`.
-//! - `MALFORMED_FUNCTION_CALL` is `CALL_MALFORMED`, `UNEXPECTED_TOOL_CALL` is `CALL_UNEXPECTED`, whatever came beside them.
+//! - `MALFORMED_FUNCTION_CALL` is `CALL_MALFORMED`, `UNEXPECTED_TOOL_CALL` is `CALL_UNEXPECTED`, whatever came with them.
 //! - A blocked prompt is a provider's fault, `content_filter`; a candidate that was stopped for its content is a message
 //!   that says so.
 //! - Signatures of thoughts are kept for the same model and sent back on the parts they stood on.

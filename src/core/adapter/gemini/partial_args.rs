@@ -8,7 +8,7 @@ use crate::adapter::json::{Raw, elements, object, string};
 
 /// The most pieces of one event, and the most elements that an array may grow to.
 const MAX_PIECES: usize = 65_536;
-/// How deep a path may lead; deeper arguments are refused anyway.
+/// Maximum depth of a path; deeper arguments are refused anyway.
 const MAX_STEPS: usize = 66;
 
 /// The arguments of a call that arrive value by value, each under its path.
@@ -49,7 +49,7 @@ impl PartialArgs {
             slot = descend(slot, step)?;
         }
         match (slot, value) {
-            // A text that goes on: its pieces come under the same path.
+            // A continued text: its pieces come under the same path.
             (Value::String(text), Value::String(more)) => text.push_str(&more),
             (slot @ Value::Null, value) => *slot = value,
             _ => return None,

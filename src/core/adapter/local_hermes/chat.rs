@@ -47,7 +47,7 @@ pub struct ChatCall {
     pub kind: String,
 }
 
-/// What is called, and with what.
+/// The called function, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatFunction {

@@ -11,7 +11,7 @@ use crate::contract::{GateGrammar, GrammarLanguage, PromptLayout, TargetTerms, T
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
-/// What ending a message is taken to cost where a contract's author wrote the grammar.
+/// Assumed cost of ending a message if a contract's author wrote the grammar.
 const UNKNOWN_CLOSING: u64 = 64;
 
 /// Lays conversations out for an embedded model.
@@ -23,7 +23,7 @@ pub(in crate::adapter) struct Encoder {
     /// Of a closing turn that asks for the final report; none if it asks for words.
     report: Option<GateGrammar>,
     sampling: LocalSampling,
-    /// What the model's own template is given of the tools, and of the time; none if prompts are laid out here.
+    /// The tools and the time, as given to the model's own template; none if prompts are laid out here.
     template: Option<LocalChat>,
     tools: Option<String>,
 }

@@ -14,7 +14,7 @@ pub(in crate::adapter) struct Fold {
     progress: Progress,
     /// Holds back what may be a tool's result that the model wrote itself.
     results: ResultScanner,
-    /// How much of the text is text of the message, whatever follows.
+    /// Length of the text that belongs to the message, whatever follows.
     shown: usize,
     stop: Option<StopReason>,
     text: String,

@@ -1,4 +1,5 @@
-//! How tools are described to Hermes models, and how those write calls. The only part that another text profile would replace.
+//! The description of tools for Hermes models, and the form in which these write calls. Another text profile would replace only
+//! this part.
 
 use std::fmt::Write as _;
 
@@ -140,7 +141,7 @@ fn call(text: &str) -> Result<(String, String, &str), FailureCode> {
     Ok((name, arguments, behind))
 }
 
-/// Whether the keys of a call are unambiguous at any depth.
+/// Checks that the keys of a call are unambiguous at any depth.
 fn sound(object: &str) -> Result<(), FailureCode> {
     match ObjectText::parse(object) {
         Ok(_) => Ok(()),

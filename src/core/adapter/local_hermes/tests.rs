@@ -422,7 +422,7 @@ fn a_result_that_the_model_wrote_is_no_answer() {
 }
 
 proptest! {
-    /// What is shown early only grows, and the message begins with it.
+    /// Text shown early only grows, and the message begins with it.
     #[test]
     fn what_is_shown_early_is_the_beginning_of_the_message(
         pieces in proptest::collection::vec(marked_text(), 1..6),

@@ -6,13 +6,13 @@ use super::LocalChat;
 use crate::contract::wire_version;
 use crate::message::{ProviderFaultClass, StopReason};
 
-/// What contracts and results call the adapter.
+/// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::LOCAL_HERMES;
 
 /// The control tokens of every prompt: ChatML's.
 pub const CONTROL_TOKENS: [&str; 2] = ["<|im_start|>", "<|im_end|>"];
 
-/// Which text the model may write (semantics §7).
+/// The text that the model may write (semantics §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GatePhase {
@@ -34,7 +34,7 @@ pub enum Segment {
     Text(String),
 }
 
-/// How the next token is chosen.
+/// The sampling of the next token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalSampling {
@@ -48,7 +48,7 @@ pub struct LocalSampling {
     pub top_p: Option<f64>,
 }
 
-/// What the embedded engine is asked.
+/// A request to the embedded engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalRequest {
@@ -57,13 +57,13 @@ pub struct LocalRequest {
     pub chat: Option<LocalChat>,
     /// The most tokens that ending the message may still take under the grammar.
     pub closing_tokens: u64,
-    /// What may be written.
+    /// The allowed text.
     pub gate: GatePhase,
     /// The grammar of the phase, in Lark; none in the open phase.
     pub grammar: Option<String>,
     /// The most tokens of the answer.
     pub max_tokens: u64,
-    /// How tokens are chosen.
+    /// The sampling of tokens.
     pub sampling: LocalSampling,
     /// The prompt.
     pub segments: Vec<Segment>,
@@ -90,14 +90,14 @@ pub enum LocalLine {
     },
     /// The end of the text.
     Stop {
-        /// Why it ended.
+        /// The stop reason.
         stop: StopReason,
-        /// What it took.
+        /// Its usage.
         usage: LocalUsage,
     },
     /// No text comes.
     Fault {
-        /// Why.
+        /// Cause.
         fault: ProviderFaultClass,
         /// For people.
         message: String,

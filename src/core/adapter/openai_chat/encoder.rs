@@ -14,11 +14,11 @@ use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms, wire_version};
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 
-/// What contracts and results call the adapter.
+/// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::OPENAI_CHAT;
-/// What contracts and results call the adapter of OpenRouter's dialect.
+/// The name of OpenRouter's dialect adapter in contracts and results.
 pub(in crate::adapter) const OPENROUTER_VERSION: &str = wire_version::OPENROUTER_CHAT;
-/// Where requests go, below the base URL.
+/// Request path below the base URL.
 pub(in crate::adapter) const PATH: &str = "chat/completions";
 
 /// Renders bodies for one target; see the module's documentation for what is sent.

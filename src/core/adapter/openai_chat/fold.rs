@@ -73,7 +73,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         Ok(())
     }
 
-    /// Why the model stopped. A refusal outweighs the reason given.
+    /// Returns why the model stopped. A refusal outweighs the reason given.
     fn stop(&self) -> StopReason {
         if !self.refusal.trim().is_empty() {
             return StopReason::Refusal;
@@ -303,7 +303,7 @@ fn legacy(raw: &RawValue) -> Result<(), Failure> {
     }
 }
 
-/// Whether a piece of a stream is empty: null, or an object without id and function.
+/// True if a piece of a stream is empty: null, or an object without id and function.
 fn is_blank(raw: &RawValue) -> bool {
     raw.get() == "null"
         || object::<WireCall<'_>>(raw.get())

@@ -1,4 +1,4 @@
-//! What the tests of responses share: decoding, and one line with the result.
+//! The shared helpers of the response tests: decoding, and one line with the result.
 
 use std::fmt::Write as _;
 

@@ -70,7 +70,7 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
 /// More than any sum holds: as much as fits counts in its place.
 const MOST_DOLLARS: f64 = 1e12;
 
-/// What a provider calls a cost and is no amount of money.
+/// A provider's cost that is no amount of money.
 struct NoAmount;
 
 /// Dollars, as a number or as `{total_cost}`, in millionths; a positive cost is at least one of them. Null is none.

@@ -13,9 +13,9 @@ use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
 use crate::message::{AgentMessage, Role};
 
-/// What contracts and results call the adapter.
+/// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::OPENAI_RESPONSES;
-/// Where requests go, below the base URL.
+/// Request path below the base URL.
 pub(in crate::adapter) const PATH: &str = "responses";
 
 /// Renders bodies for one target; see the module's documentation for what is sent.

@@ -11,12 +11,12 @@ use crate::message::{FailureCode, StopReason};
 /// A response, folded from its object or from the events of a stream.
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
-    /// Why it is incomplete, where it is.
+    /// The reason, if it is incomplete.
     incomplete: Option<String>,
     items: Items,
     progress: Progress,
     status: Option<String>,
-    /// Whether the stream reported how the response ended.
+    /// True if the stream reported how the response ended.
     terminal: bool,
 }
 
@@ -104,7 +104,7 @@ impl fold::Fold for Fold {
             return fail(FailureCode::StreamIncomplete, "/status");
         }
         match self.status.as_deref() {
-            // The response runs in the background: what there is of it is no message yet.
+            // The response runs in the background: the part so far is no message yet.
             Some("queued" | "in_progress") => {
                 return fail(FailureCode::StreamIncomplete, "/status");
             }

@@ -32,7 +32,7 @@ struct Pieces {
     refusal: String,
     text: String,
     thought: String,
-    /// Whether `item` is the item as it was done, and not as it began.
+    /// True if `item` is the finished item, and not its beginning.
     was_done: bool,
 }
 
@@ -56,7 +56,7 @@ impl Items {
         texts.next().is_none().then_some(first)
     }
 
-    /// Whether there is anything that a message could be made of.
+    /// True if there is anything that a message could be built from.
     pub(super) fn is_known(&self) -> bool {
         self.list.is_some() || !self.pieces.is_empty()
     }
@@ -92,7 +92,7 @@ impl Items {
         Ok(())
     }
 
-    /// Whether the message refuses.
+    /// True if the message refuses.
     pub(super) fn hold_refusal(&self) -> bool {
         self.draft().is_ok_and(|draft| draft.has_refusal())
     }
@@ -120,7 +120,7 @@ impl Items {
     }
 }
 
-/// Whether the provider ran the shell calls of the output itself: then their output is beside them.
+/// True if the provider itself ran the shell calls of the output: then the output holds their results.
 fn answered_by_provider<'a>(mut items: impl Iterator<Item = &'a str>) -> bool {
     items.any(|item| {
         let item: WireItem<'_> = object(item).unwrap_or_default();

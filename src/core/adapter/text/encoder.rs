@@ -19,7 +19,7 @@ use crate::message::{AgentMessage, Role, ToolInvocation};
 /// Renders a conversation as messages without calls, each once, for the encoder of a wire protocol.
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
-    /// What was rendered, and how many of `plain` there were after it.
+    /// The rendered messages, each with the length of `plain` after it.
     rendered_messages: Vec<(Arc<AgentMessage>, usize)>,
     /// The conversation after its system prompt, rendered.
     plain: Vec<Arc<AgentMessage>>,
@@ -241,7 +241,7 @@ pub(super) fn assistant_text(profile: TextProfile, text: &str, calls: &[ToolInvo
     out
 }
 
-/// What a tool gave back, as the family's prompt has it.
+/// Formats a tool's result for the family's prompt.
 fn result(profile: TextProfile, name: Option<&str>, text: &str) -> String {
     match profile {
         TextProfile::Llama3 => LLAMA3.escape(text).into_owned(),
@@ -320,7 +320,7 @@ fn llama3(tools: &str) -> String {
     )
 }
 
-/// What ends a body: an object's brace.
+/// The end of a body: an object's brace.
 const END: &[u8] = b"}";
 
 /// Adds the token gate's grammar to the bodies of a text profile, in the field `grammar` that a llama-server reads: calls

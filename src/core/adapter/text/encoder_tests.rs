@@ -1,4 +1,4 @@
-//! Requests: what a model without calls of its own is sent, and that a conversation is rendered once.
+//! Requests: the messages for a model without native calls, and a check that a conversation is rendered once.
 
 use std::sync::Arc;
 

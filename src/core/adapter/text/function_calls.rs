@@ -18,7 +18,7 @@ const PARAMETER_END: &str = "</parameter>";
 pub(super) struct Function {
     /// The arguments as the text of an object, each value typed by the tool's schema.
     pub arguments: String,
-    /// How many bytes it takes.
+    /// Its length in bytes.
     pub length: usize,
     pub name: String,
 }
@@ -34,8 +34,8 @@ struct Outline<'t> {
 
 /// Reads the call that `text` begins with. `base` is the offset of `text` in the whole message.
 ///
-/// A value is bare text. Where the parameter takes strings it is one, letter for letter but for one line break at each end;
-/// where it does not, it is the JSON value that the text is. A text that is neither stays a string, which the tool's schema
+/// A value is bare text. If the parameter takes strings, the value is that text, letter for letter, except for one line break
+/// at each end. Otherwise it is the JSON value that the text is. A text that is neither stays a string, which the tool's schema
 /// then refuses by name.
 pub(super) fn function(text: &str, base: usize, types: &ParameterTypes) -> Result<Function, Flaw> {
     let Outline {
@@ -63,7 +63,7 @@ pub(super) fn function(text: &str, base: usize, types: &ParameterTypes) -> Resul
     })
 }
 
-/// How long the call is that `text` begins with, whatever its values are; none if it is not whole.
+/// Returns the length of the call that `text` begins with, whatever its values are; none if it is not whole.
 pub(super) fn whole_length(text: &str) -> Option<usize> {
     outline(text).ok().map(|outline| outline.length)
 }
@@ -103,8 +103,8 @@ fn outline(text: &str) -> Result<Outline<'_>, Flaw> {
     }
 }
 
-/// Whether a tag of the form begins a line of a value, or follows another one there. It is the next tag, after one that was never
-/// closed, or a text about tags: this cannot be decided.
+/// True if a tag of the form begins a line of a value, or follows another tag there. Either an earlier tag was never closed and
+/// this is the next one, or the text is about tags: this cannot be decided.
 fn holds_a_tag(value: &str) -> bool {
     [PARAMETER, FUNCTION, FUNCTION_END, OPEN, CLOSE]
         .into_iter()
@@ -131,8 +131,8 @@ fn head<'t>(text: &'t str, tag: &str) -> Option<Result<(&'t str, &'t str), Flaw>
     Some(Ok((name, rest)))
 }
 
-/// How far a value goes: to the first closing tag after which a parameter begins or the call ends. What looks like one before
-/// that is part of the value.
+/// Returns the length of a value: up to the first closing tag after which a parameter begins or the call ends. Any earlier
+/// closing tag is part of the value.
 fn value_length(text: &str) -> Option<usize> {
     let ends = |(at, tag): &(usize, &str)| {
         let after = text.get(at + tag.len()..).unwrap_or_default().trim_start();

@@ -340,7 +340,7 @@ fn other_families_do_not_read_it() {
     assert_eq!(result.failure_code, Some(FailureCode::ArgsInvalidJson));
 }
 
-/// Nothing is read again from every beginning: the first one decides.
+/// The first beginning decides; the text is not read again from every beginning.
 #[test]
 fn a_flood_of_beginnings_is_rejected_at_the_first() {
     let heads = "<function=f>\n<parameter=text>\n".repeat(50_000);

@@ -48,13 +48,13 @@ pub(super) fn read(text: &str, base: usize, rules: Rules) -> Result<ParsedText, 
     }
 }
 
-/// Whether a call begins in the text.
+/// True if a call begins in the text.
 pub(super) fn is_markup(text: &str) -> bool {
     opens_a_call(text) || text.contains(TAG)
 }
 
-/// Whether a message without tag is calls: it begins with an object that has just the two keys of one, or with one
-/// that was cut after its first key. Any other object is an answer in JSON.
+/// True if a message without tag is calls: it begins with an object that has exactly the two keys of a call, or with one that
+/// was cut after its first key. Any other object is an answer in JSON.
 fn opens_a_call(text: &str) -> bool {
     let text = text.trim_start();
     if !text.starts_with('{') {
@@ -89,7 +89,7 @@ pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     LLAMA3.unescape(text)
 }
 
-/// Whether `text` is a call after at least `least` backslashes.
+/// True if `text` is a call after at least `least` backslashes.
 fn led(text: &str, least: usize) -> bool {
     let bare = text.trim_start_matches('\\');
     text.len() - bare.len() >= least && opens_a_call(bare)

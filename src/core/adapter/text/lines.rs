@@ -4,10 +4,10 @@ use crate::adapter::json::is_line_break;
 
 /// The least run of one character that opens a fence.
 const FENCE: usize = 3;
-/// Where a line is indented that far, it is code.
+/// Minimum indent of a line that is code.
 const CODE_COLUMN: usize = 4;
 
-/// Whether what follows `before` begins a line, white space aside.
+/// True if the text after `before` begins a line, white space aside.
 pub(super) fn begins_a_line(before: &str) -> bool {
     let trimmed = before.trim_end();
     trimmed.is_empty()
@@ -16,12 +16,12 @@ pub(super) fn begins_a_line(before: &str) -> bool {
             .is_some_and(|space| space.contains(is_line_break))
 }
 
-/// Where `tag` first begins a line of `text` that is no code.
+/// Finds where `tag` first begins a line of `text` that is no code.
 pub(super) fn first_in_prose(text: &str, tag: &str) -> Option<usize> {
     ProseScanner::default().first(text, tag, LineStart::New)
 }
 
-/// What a piece of text begins with.
+/// The beginning of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineStart {
     /// A line.
@@ -79,7 +79,7 @@ impl ProseScanner {
     }
 }
 
-/// How far white space indents: a tab goes on to the next multiple of four.
+/// Returns the columns that white space indents: a tab advances to the next multiple of four.
 fn columns(indent: &str) -> usize {
     indent.chars().fold(0, |column, c| match c {
         '\t' => column - column % CODE_COLUMN + CODE_COLUMN,

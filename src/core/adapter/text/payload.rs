@@ -66,7 +66,7 @@ pub(super) fn value_at(rest: &str) -> Result<Range<usize>, FailureCode> {
     }
 }
 
-/// Whether an object has the two keys that make it a call under `key`.
+/// True if an object has the two keys that make it a call under `key`.
 pub(super) fn is_call(json: &str, key: ArgumentsKey) -> bool {
     Payload::of(json).is_some_and(|payload| {
         let (given, other) = match key {
@@ -132,7 +132,7 @@ pub(super) fn call(
     })
 }
 
-/// What a family's form broke, and what would repair it.
+/// A violation of a family's form, and its possible repair.
 #[derive(Debug)]
 pub(super) struct Flaw {
     pub(super) code: FailureCode,
@@ -142,7 +142,7 @@ pub(super) struct Flaw {
 /// A repair of one place.
 #[derive(Debug)]
 pub(super) struct Fix {
-    /// What is replaced, in bytes of the message's text.
+    /// The replaced range, in bytes of the message's text.
     pub range: Range<usize>,
     /// The names under which it is recorded.
     pub steps: Vec<&'static str>,
@@ -175,7 +175,7 @@ pub(super) struct ParsedText {
 }
 
 impl ParsedText {
-    /// Takes text outside of markup unchanged, but for white space next to a call. `before_call`: one follows.
+    /// Takes text outside of markup unchanged, except for white space next to a call. `before_call`: one follows.
     pub(super) fn push_text(&mut self, piece: &str, before_call: bool) {
         let after_call = !self.calls.is_empty();
         let piece = if after_call {

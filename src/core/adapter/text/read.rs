@@ -17,7 +17,7 @@ pub(super) struct Reading {
     pub calls: Vec<ToolInvocation>,
     pub content: String,
     pub reasoning: Option<String>,
-    /// What had to be repaired, where something had to.
+    /// The repairs, if there were any.
     pub repair: Option<Repair>,
 }
 
@@ -102,7 +102,7 @@ fn plain(profile: TextProfile, text: &str) -> String {
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Where the reasoning at the beginning of a message ends: the reasoning, and where the text after it begins.
+/// Splits off the reasoning at the beginning of a message: the reasoning, and the start of the text after it.
 ///
 /// Templates of some servers write the opening tag themselves, so a closing tag without one ends a reasoning too, if it
 /// comes before anything that `is_markup` finds.

@@ -1,4 +1,4 @@
-//! What is written for a model reads back as what it was.
+//! Text written for a model reads back as its original.
 
 use proptest::prelude::*;
 

@@ -100,13 +100,13 @@ fn one(
     Ok((call, to))
 }
 
-/// Whether something of the text is a call, or the beginning of one.
+/// True if any part of the text is a call, or the beginning of one.
 pub(super) fn is_markup(text: &str, options: &ReadOptions<'_>) -> bool {
     let has_function = || first_in_prose(text, FUNCTION).is_some();
     text.contains(OPEN) || options.functions().is_some() && has_function()
 }
 
-/// Where the line begins in which the reasoning has ended at `from`: there itself, if reasoning is on that line.
+/// Returns the start of the line in which the reasoning has ended at `from`; `from` itself, if reasoning is on that line.
 fn line_of(text: &str, from: usize) -> usize {
     let before = text.get(..from).unwrap_or_default();
     let indent = before.rsplit(is_line_break).next().unwrap_or_default();
@@ -117,8 +117,8 @@ fn line_of(text: &str, from: usize) -> usize {
     }
 }
 
-/// The flaw of a function without the tags of a call, or without the first of them: `head` bytes behind
-/// `start`, where `begins` says what is before that. It can be repaired where it is whole and on a line of its own.
+/// Returns the flaw of a function without the tags of a call, or without the first of them: `head` bytes after `start`, where
+/// `begins` says what comes before. It can be repaired if it is whole and on a separate line.
 fn unopened(text: &str, start: usize, head: usize, begins: LineStart) -> Flaw {
     let flaw = Flaw::new(FailureCode::CallShape);
     let at = start + head;
@@ -155,17 +155,17 @@ fn first_tag(text: &str) -> Option<usize> {
     }
 }
 
-/// How a text is read.
+/// Options for reading.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadOptions<'a> {
     pub profile: TextProfile,
     pub rules: Rules,
-    /// What the offered tools take, for values that are bare text.
+    /// The parameter types of the offered tools, for values that are bare text.
     pub types: &'a ParameterTypes,
 }
 
 impl<'a> ReadOptions<'a> {
-    /// What types the values of calls that are written as functions; none if no call is.
+    /// Returns the types for values of calls that are written as functions; none if no call is.
     pub(super) fn functions(&self) -> Option<&'a ParameterTypes> {
         (self.profile == TextProfile::Qwen).then_some(self.types)
     }

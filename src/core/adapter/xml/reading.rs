@@ -1,4 +1,4 @@
-//! What a scanned text holds: calls, a final report, ignored tags. Does not know how the tags were found.
+//! The contents of a scanned text: calls, a final report, ignored tags. Does not know how the tags were found.
 
 use super::slot::{FINAL, Nonce, PROGRESS};
 use crate::adapter::calls::GatheredCall;
@@ -18,7 +18,7 @@ pub(crate) struct XmlCall {
 /// A final report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XmlFinalReport {
-    /// Whether its closing tag was there.
+    /// True if its closing tag was there.
     pub closed: bool,
     /// The attribute `format`, where the tag has it.
     pub format: Option<String>,
@@ -29,13 +29,13 @@ pub(crate) struct XmlFinalReport {
 /// A tag that counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XmlIgnored {
-    /// Why.
+    /// Cause.
     pub flaw: TagFlaw,
     /// The text in place of a slot, cut to 32 characters.
     pub slot: String,
 }
 
-/// What became of a text.
+/// The contents of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct XmlReading {
     /// Calls in the order of their tags.
@@ -63,7 +63,7 @@ impl XmlReading {
         gathered.collect()
     }
 
-    /// What the record states of tags: those that count for nothing, then a report that counts without its closing tag.
+    /// Returns the recorded warnings on tags: tags that count for nothing, then a report that counts without its closing tag.
     pub(super) fn warnings(&self) -> Vec<TagWarning> {
         let ignored = self.ignored.iter().map(|tag| TagWarning {
             flaw: tag.flaw,
@@ -78,7 +78,7 @@ impl XmlReading {
     }
 }
 
-/// Whether a text has the form of a slot: nothing else of a tag is recorded beside the raw bytes.
+/// True if a text has the form of a slot; besides the raw bytes, nothing else of a tag is recorded.
 fn is_slot(text: &str) -> bool {
     let is_number = || (1..=10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     text == FINAL || text == PROGRESS || is_number()

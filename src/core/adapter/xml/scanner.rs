@@ -32,14 +32,14 @@ pub(crate) struct XmlScanner {
     closing: String,
     /// The tag that was opened last and is not closed.
     inside: Option<Inside>,
-    /// Whether an unclosed tag was given up: text outside of tags after it is dropped.
+    /// True if an unclosed tag was given up: text outside of tags after it is dropped.
     muted: bool,
     /// `<ai-agent-NONCE-`
     opening: String,
-    /// What has arrived and is not decided.
+    /// The received, undecided text.
     pending: String,
     reading: XmlReading,
-    /// How many opening tags were read.
+    /// Number of opening tags read.
     tags: usize,
     terms: XmlTerms,
     used: BTreeSet<u32>,
@@ -50,13 +50,13 @@ pub(crate) struct XmlScanner {
 struct Inside {
     /// `</ai-agent-NONCE-SLOT>`
     close: String,
-    /// How much of the pending payload holds no closing tag.
+    /// Length of the pending payload without a closing tag.
     searched: usize,
     slot: String,
     what: Result<Purpose, TagFlaw>,
 }
 
-/// What a valid tag is for.
+/// The purpose of a valid tag.
 #[derive(Debug)]
 enum Purpose {
     Call { slot: u32, tool: String },
@@ -64,9 +64,9 @@ enum Purpose {
     Progress,
 }
 
-/// What the scanner finds where one of its tags may begin.
+/// The scanner's finding where one of its tags may begin.
 enum Scan {
-    /// Nothing of ours up to this byte; text.
+    /// Text without any of our tags, up to this byte.
     TextTo(usize),
     /// An opening tag, to this byte.
     Opening(usize),
@@ -141,7 +141,7 @@ impl XmlScanner {
         (text, self.reading)
     }
 
-    /// What is pending, without a closing tag that it ends with: one that was begun and cut, or one that closes nothing.
+    /// Returns the pending text without a closing tag at its end: one that was begun and cut, or one that closes nothing.
     fn without_fragment(&self, close: &str) -> &str {
         let pending = self.pending.as_str();
         let Some((payload, _)) = pending.rsplit_once(LEAST_FRAGMENT) else {
@@ -331,7 +331,7 @@ impl XmlScanner {
     }
 }
 
-/// What the model wrote of a report itself: nothing where it repeats what the notice has in its place.
+/// Returns what the model itself wrote of a report: nothing if it repeats the notice's placeholder for it.
 fn written<'p>(payload: &'p str, format: Option<&str>) -> &'p str {
     let is_repeated = format.is_some_and(|format| payload.trim() == placeholder(format));
     if is_repeated { "" } else { payload }

@@ -8,7 +8,7 @@ use crate::message::Digest;
 pub(super) const FINAL: &str = "FINAL";
 pub(super) const PROGRESS: &str = "PROGRESS";
 
-/// What the tags of one session share and nothing else has: 8 lower-case hex digits, the same in every turn.
+/// The value that only the tags of one session share: 8 lower-case hex digits, the same in every turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nonce(String);
 
@@ -46,7 +46,7 @@ pub(super) fn numbered(number: u32) -> String {
 /// The numbered slots that one turn offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotRange {
-    /// How many there are.
+    /// Number of slots.
     pub count: u32,
     /// The number of the first one.
     pub first: u32,
@@ -75,12 +75,12 @@ impl SlotRange {
     }
 }
 
-/// Which tags a turn reads.
+/// The tags that a turn reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XmlTerms {
     /// The session's nonce.
     pub nonce: Nonce,
-    /// Whether progress has a tag: in mode `xml`, not in `xml-final`.
+    /// True if progress has a tag: in mode `xml`, not in `xml-final`.
     pub progress: bool,
     /// The slots of calls; none in mode `xml-final` and in a closing turn.
     pub slots: SlotRange,
@@ -92,12 +92,12 @@ pub(super) const MAX_TAG_BYTES: usize = 1024;
 /// An opening tag after the nonce: its slot and its attributes.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// None if they are not `name="value"`.
+    /// Attributes; none if not `name="value"`.
     pub attributes: Option<BTreeMap<String, String>>,
     pub slot: String,
 }
 
-/// Where a tag with a known beginning ends.
+/// The end of a tag with a known beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// It ends before this byte of `text`.
@@ -108,7 +108,7 @@ pub(super) enum Extent {
     None,
 }
 
-/// Where the tag ends that `text` begins with: at the first `>` outside of quotes.
+/// Finds the end of the tag that `text` begins with: the first `>` outside of quotes.
 pub(super) fn extent(text: &str) -> Extent {
     let mut quoted = false;
     for (at, byte) in text.bytes().enumerate().take(MAX_TAG_BYTES) {

@@ -23,7 +23,7 @@ use crate::message::{
     StopReason, ToolInvocation, estimate_tokens,
 };
 
-/// A payload between tags has no pointers of its own.
+/// A payload between tags has no separate pointers.
 const FIELDS: CallFields = CallFields {
     arguments: "",
     id: "",
@@ -36,7 +36,7 @@ const FIELDS: CallFields = CallFields {
 pub(crate) struct XmlTransport {
     /// The format of the final report, where there is to be one.
     format: Option<&'static str>,
-    /// What was rendered, and how many of `plain` there were after it.
+    /// The rendered messages, each with the length of `plain` after it.
     rendered_messages: Vec<(Arc<AgentMessage>, usize)>,
     plain: Vec<Arc<AgentMessage>>,
     progress: bool,
@@ -134,7 +134,7 @@ impl XmlTransport {
         &self.plain
     }
 
-    /// Whether tags carry that call.
+    /// True if tags carry that call.
     fn carries(&self, call: &ToolInvocation) -> bool {
         match self.transport {
             ToolTransport::Native => false,
@@ -162,7 +162,7 @@ impl XmlTransport {
         Arc::new(rendered_as_text)
     }
 
-    /// What came of a message's calls: those of the provider's own form as they are, then the others in one message.
+    /// Adds the results of a message's calls: those in the provider's own form unchanged, then the others in one message.
     fn results(&mut self, calls: &[ToolInvocation], results: &[Arc<AgentMessage>]) {
         let call_of = |message: &AgentMessage| {
             let id = message.tool_call_id.as_deref();
@@ -201,14 +201,14 @@ fn role(conversation: &[Arc<AgentMessage>], at: usize) -> Option<Role> {
     conversation.get(at).map(|message| message.role)
 }
 
-/// How many results follow each other from `at` on.
+/// Returns the number of consecutive results from `at` on.
 fn results_from(conversation: &[Arc<AgentMessage>], at: usize) -> usize {
     conversation.get(at..).map_or(0, |rest| {
         rest.iter().take_while(|m| m.role == Role::Tool).count()
     })
 }
 
-/// Whether a progress report has a tag.
+/// True if a progress report has a tag.
 fn has_progress(terms: &Terms) -> bool {
     terms.tool_transport == ToolTransport::Xml
         && terms.session_tool(PROGRESS_REPORT) == Some(SessionTool::ProgressReport)
@@ -329,7 +329,7 @@ pub(crate) fn transported(
     result
 }
 
-/// Whether a call in the provider's own form should have been a tag: nothing of that form was offered.
+/// True if a call in the provider's own form should have been a tag: nothing of that form was offered.
 fn travels_as_a_tag(call: &ToolInvocation, transport: ToolTransport) -> bool {
     match transport {
         ToolTransport::Native => false,
@@ -361,7 +361,7 @@ fn rejected(result: ProtocolAdapterResult, failure: Failure) -> ProtocolAdapterR
 /// The result of one call, as the model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XmlPast<'a> {
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     pub duration_ms: u64,
     /// The arguments, as the model wrote them.
     pub request: &'a str,

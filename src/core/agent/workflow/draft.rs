@@ -9,7 +9,7 @@ use super::{
 use crate::contract::WorkflowCode;
 use crate::message::Digest;
 
-/// What an entry says beside its state.
+/// The parts of an entry besides its state.
 #[derive(Default)]
 pub(super) struct EntryParts {
     pub(super) begun: Vec<BegunStep>,
@@ -56,7 +56,7 @@ impl Workflow {
         }
     }
 
-    /// What an entry states of the checkpoint; none before a step has completed.
+    /// Returns the entry's record of the checkpoint; none before a step has completed.
     fn record(&self, memory: Digest) -> Option<CheckpointRecord> {
         let (at_ms, entries) = (self.at_ms, self.entries);
         Some(CheckpointRecord {
@@ -68,7 +68,7 @@ impl Workflow {
         })
     }
 
-    /// Why nothing more is begun, where the event says that.
+    /// Returns why no more steps begin, if the event says that.
     fn note(&self, event: &WorkflowEvent) -> Option<String> {
         match &event.event {
             WorkflowEventKind::TimerFired => {
@@ -93,7 +93,7 @@ impl Workflow {
         u64::try_from(before).ok()
     }
 
-    /// Why nothing more is begun, with how far the workflow has come.
+    /// States why no more steps begin, with the progress of the workflow.
     fn under_way_text(&self, why: &str) -> String {
         let (begun, most) = (self.memory.counters.steps, self.definition.max_steps);
         let under_way = self.memory.in_flight.values();
@@ -114,7 +114,7 @@ pub(super) struct EndedStep {
     pub(super) result: Result<(), WorkflowCode>,
 }
 
-/// What failed with an event by its run, at its place and with its reason; `None` if nothing did.
+/// Describes the failure of a run in an event, with its place and its reason; `None` if nothing failed.
 ///
 /// A step whose end was requested has not failed, however its run ended. What fails without a run is noted where it does.
 pub(super) fn note(
@@ -137,7 +137,7 @@ pub(super) fn note(
     Some(format!("{what}{} failed: {reason}", own.place))
 }
 
-/// Why the step of this event failed, in its own words.
+/// Returns why the step of this event failed, in its own words.
 fn reason(event: &WorkflowEventKind) -> Option<String> {
     let WorkflowEventKind::StepEnded { result, .. } = event else {
         return None;

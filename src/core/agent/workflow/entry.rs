@@ -1,4 +1,4 @@
-//! What the machine writes down of a step: the decision, what it set going, and the checkpoint.
+//! The machine's record of a step: the decision, the effects that it started, and the checkpoint.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::transcript::{Flaw, SealedWorkflowEntry};
 /// An entry as the machine decided it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowDraft {
-    /// What the machine did.
+    /// The machine's action.
     pub action: WorkflowAction,
     /// The event that began the step; the first entry of a step carries it.
     pub event: Option<WorkflowEvent>,
@@ -21,7 +21,7 @@ pub struct WorkflowDraft {
 /// An entry of a transcript, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowEntry {
-    /// What the machine did.
+    /// The machine's action.
     pub action: WorkflowAction,
     /// The event that began the step; `None` if the entry carries none.
     pub event: Option<WorkflowEvent>,
@@ -43,21 +43,21 @@ impl WorkflowEntry {
     }
 }
 
-/// Where a workflow stands.
+/// The state of a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum WorkflowState {
     /// Steps are begun.
     Running,
-    /// Nothing more is begun; what is under way comes to its end.
+    /// No more steps begin; those under way come to their end.
     Stopping,
-    /// What has completed is compensated.
+    /// Completed steps are compensated.
     Compensating,
     /// It has ended.
     Terminate,
 }
 
-/// Which kind of entry this is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowEntryKind {
@@ -73,7 +73,7 @@ pub enum WorkflowEntryKind {
     Seal,
 }
 
-/// What the machine did.
+/// The machine's action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowAction {
@@ -90,12 +90,12 @@ pub struct WorkflowAction {
     pub ending: Vec<u64>,
     /// The state before.
     pub from: WorkflowState,
-    /// Which kind of entry this is.
+    /// The kind of this entry.
     pub kind: WorkflowEntryKind,
     /// Number of entries, this one included; only on the seal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// What is worth a person's eye: a machine-made sentence, never matched.
+    /// A sentence for people: made by the machine, never matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The outcome, from the entry that decides it on.
@@ -123,7 +123,7 @@ pub struct BegunStep {
     pub labels: BTreeSet<Label>,
     /// Its number: its run is called `<workflow>.<number>`.
     pub number: u64,
-    /// Where it stands: the steps around it with their iterations from 1, such as `each.2/both/fetch`.
+    /// Its place: the steps around it with their iterations from 1, such as `each.2/both/fetch`.
     pub place: String,
     /// The step.
     pub step: StepId,
@@ -177,7 +177,7 @@ impl WorkflowStarted {
     }
 }
 
-/// What has happened so far.
+/// The counts of events so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowCounters {
@@ -195,25 +195,25 @@ pub struct WorkflowCounters {
     pub steps: u64,
 }
 
-/// What follows from an event. Entries come first: no other effect starts before they are durable.
+/// The effects of an event. Entries come first: no other effect starts before they are durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkflowEffect {
     /// The entries of the step.
     Append(Vec<WorkflowDraft>),
-    /// A step run begins; where it has begun before, it goes on, and where it has ended, its end is read.
+    /// A step run begins. If it has begun before, it resumes; if it has ended, its end is read.
     Begin(Box<StepOrder>),
     /// The end of a step run under way is requested.
     End {
         /// Its number.
         number: u64,
-        /// How.
+        /// Mode.
         how: EndStep,
     },
     /// The workflow is over.
     Finish(WorkflowOutcome),
 }
 
-/// How the end of a step run is requested, the stronger request last.
+/// The request to end a step run, the stronger request last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndStep {
@@ -228,13 +228,13 @@ pub enum EndStep {
 pub struct StepOrder {
     /// The number of the step that it undoes, where it is a compensation.
     pub compensates: Option<u64>,
-    /// What it is given.
+    /// Its input.
     pub input: StepInput,
     /// The labels of the outputs in its input.
     pub labels: BTreeSet<Label>,
     /// Its number, from 1: its run is called `<workflow>.<number>`.
     pub number: u64,
-    /// Where it stands.
+    /// Its place.
     pub place: String,
     /// The step.
     pub step: StepId,
@@ -242,7 +242,7 @@ pub struct StepOrder {
 
 static INPUT: DigestContext = DigestContext::new("monolith workflow v1 step input");
 
-/// What a step is given, its placeholders filled.
+/// The input of a step, its placeholders filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepInput {
     /// The prompt.

@@ -1,4 +1,4 @@
-//! What can happen to a workflow: the machine's only input.
+//! The events of a workflow: the machine's only input.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::message::{Digest, RunId};
 pub struct WorkflowEvent {
     /// Milliseconds since the workflow began, never decreasing, not counting time in which no process drove it.
     pub at_ms: u64,
-    /// What happened.
+    /// The event.
     pub event: WorkflowEventKind,
 }
 
-/// What happened. Each variant says who raises it and what follows.
+/// An event. Each variant says who raises it and what follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -33,7 +33,7 @@ pub enum WorkflowEventKind {
     StepEnded {
         /// Its number.
         number: u64,
-        /// How.
+        /// End.
         result: Box<StepResult>,
     },
     /// The moment of `next_deadline` has come.
@@ -44,17 +44,17 @@ pub enum WorkflowEventKind {
     Interrupted,
     /// Its process is about to leave it: nothing is begun until it is resumed.
     Suspended,
-    /// Another process goes on with it: what was under way is begun again under the same numbers.
+    /// Another process resumes it: step runs under way begin again under the same numbers.
     Resumed,
 }
 
-/// What a workflow is begun with, beside its definition.
+/// The start data of a workflow, besides its definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowStarted {
     /// The definition it is bound to.
     pub definition_hash: Digest,
-    /// What it is given.
+    /// Its input.
     pub input: String,
     /// The workflow that this one was forked from, and its last entry that both have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub struct WorkflowStarted {
     pub started_unix_ms: u64,
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -84,7 +84,7 @@ pub enum StepResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepRun {
-    /// Why the step has failed; `None` if it has completed.
+    /// Reason for the step's failure; `None` if it has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<StepFailure>,
     /// The hash of the last entry of the run.
@@ -93,18 +93,18 @@ pub struct StepRun {
     /// are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeSet<Label>>,
-    /// How the run ended.
+    /// The run's outcome.
     pub outcome: Outcome,
-    /// What it came to: its report, or the result of its tool.
+    /// Its output: its report, or the result of its tool.
     pub output: String,
-    /// What went wrong where the step has failed, for people; at most [`MAX_REASON_BYTES`](super::MAX_REASON_BYTES).
+    /// The error of a failed step, for people; at most [`MAX_REASON_BYTES`](super::MAX_REASON_BYTES).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Its name.
     pub run_id: RunId,
 }
 
-/// Why a step whose run is sealed has failed.
+/// The reason that a step with a sealed run has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepFailure {

@@ -11,7 +11,7 @@ use crate::contract::WorkflowDefinition;
 #[derive(Clone, Debug)]
 pub struct WorkflowFold {
     definition: Arc<WorkflowDefinition>,
-    /// What the machine decided that was not compared yet, the next one last.
+    /// The machine's decisions that were not compared yet, the next one last.
     expected: Vec<WorkflowDraft>,
     seq: u64,
     workflow: Option<Workflow>,
@@ -23,11 +23,11 @@ pub struct WorkflowFold {
 pub struct FoldFault {
     /// The entry.
     pub seq: u64,
-    /// What differs.
+    /// The field.
     pub field: String,
-    /// What the machine decides.
+    /// The machine's decision.
     pub expected: String,
-    /// What is recorded.
+    /// The recorded value.
     pub actual: String,
 }
 

@@ -5,7 +5,7 @@ use super::memory::{Group, Member, Phase, Stop, Value};
 use crate::contract::{FailureStrategy, Parallel, Step};
 
 impl Interpreter<'_> {
-    /// Goes on with a group, as far as it comes.
+    /// Advances a group as far as possible.
     pub(super) fn group(
         &mut self,
         step: &Step,
@@ -28,7 +28,8 @@ impl Interpreter<'_> {
         Progress::Ended(self.end_of_failed())
     }
 
-    /// What a group that has failed of itself ends with: it has failed, also where what is around it halts, unless a person has stopped it.
+    /// Returns the end of a group that has failed by itself: it has failed, even if the surrounding step halts, unless a person
+    /// has stopped the workflow.
     fn end_of_failed(&self) -> StepEnd {
         if self.is_stopped() {
             StepEnd::Halted
@@ -37,7 +38,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Whether a person has requested the end of the workflow.
+    /// True if a person has requested the end of the workflow.
     fn is_stopped(&self) -> bool {
         self.memory.stop >= Some(Stop::Requested)
     }
@@ -125,7 +126,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// What the group comes to, once nothing of it is under way; `None` if it is to be undone.
+    /// Returns the group's progress, ended once none of its steps is under way; `None` if it must be undone.
     fn over(
         &mut self,
         held: &Parallel,

@@ -27,24 +27,24 @@ pub(super) struct Interpreter<'w> {
     pub(super) input: &'w str,
     pub(super) inputs: &'w mut BTreeMap<u64, StepInput>,
     pub(super) memory: &'w mut Memory,
-    /// What failed without a run, with limit and figure, for people.
+    /// Failures without a run, with limit and figure, for people.
     pub(super) notes: Vec<String>,
     pub(super) orders: Vec<StepOrder>,
     pub(super) outputs: &'w Outputs,
 }
 
-/// What is around a step.
+/// The surroundings of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
-    /// Nothing more is begun, and the end of what is under way was requested.
+    /// True if no more steps begin, and the end of those under way was requested.
     pub(super) halting: bool,
     /// The items of the innermost `for_each`, and the index of the one that it is at.
     pub(super) item: Option<(&'a Items, u32)>,
-    /// Where the steps stand, with a slash at its end; empty outside.
+    /// The place of the steps, with a slash at its end; empty outside.
     pub(super) place: &'a str,
 }
 
-/// How far a step came.
+/// The progress of a step.
 pub(super) enum Progress {
     /// It waits for runs.
     Pending,
@@ -52,7 +52,7 @@ pub(super) enum Progress {
     Ended(StepEnd),
 }
 
-/// How a step ended.
+/// The end of a step.
 pub(super) enum StepEnd {
     /// It completed; `ok` says whether without errors in it.
     Completed { ok: bool, value: Value },
@@ -147,7 +147,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Goes on with a step that is under way; where it ends, what it came to is known from then on.
+    /// Advances a step that is under way; once it ends, its result is known.
     pub(super) fn advance(
         &mut self,
         step: &Step,
@@ -287,7 +287,7 @@ impl Interpreter<'_> {
         number
     }
 
-    /// Requests the immediate end of the steps under way at that place, once each; what compensates goes on.
+    /// Requests the immediate end of the steps under way at that place, once each; compensations continue.
     pub(super) fn end_all(&mut self, place: &str) {
         for (number, run) in &mut self.memory.in_flight {
             if run.place.starts_with(place) && run.compensates.is_none() {

@@ -10,7 +10,7 @@ use crate::contract::{ForEach, Step, Work, WorkflowCode};
 const MOST_ITERATIONS: u64 = 10_000;
 
 impl Interpreter<'_> {
-    /// Goes on with a loop, one iteration after the other.
+    /// Advances a loop, one iteration after the other.
     pub(super) fn iterate(
         &mut self,
         step: &Step,
@@ -78,7 +78,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Whether one more iteration begins, or why there is none more to be had.
+    /// Returns whether one more iteration begins, or why no more may begin.
     fn has_next_iteration(&self, step: &Step, at: &Loop) -> Result<bool, String> {
         let more = match (&step.work, at.count) {
             (_, Some(count)) => at.iteration < count,

@@ -30,7 +30,7 @@ pub struct Workflow {
     pub(super) at_ms: u64,
     pub(super) definition: Arc<WorkflowDefinition>,
     pub(super) entries: u64,
-    /// What the runs under way are given.
+    /// The inputs of the runs under way.
     pub(super) inputs: BTreeMap<u64, StepInput>,
     pub(super) memory: Memory,
     pub(super) outcome: Option<WorkflowOutcome>,
@@ -123,7 +123,7 @@ impl Workflow {
         self.apply(event, (kind, from), ended.as_ref(), ending)
     }
 
-    /// What the step run of that number is given, while it is under way.
+    /// Returns the input of the step run of that number, while it is under way.
     #[must_use]
     pub fn input(&self, number: u64) -> Option<&StepInput> {
         self.inputs.get(&number)
@@ -136,7 +136,7 @@ impl Workflow {
         timed.then_some(self.definition.total_timeout_ms)
     }
 
-    /// Where it stands.
+    /// Returns its state.
     #[must_use]
     pub(crate) fn state(&self) -> WorkflowState {
         if self.outcome.is_some() {
@@ -150,19 +150,19 @@ impl Workflow {
         }
     }
 
-    /// How it ended; none before.
+    /// Returns its outcome; none before.
     #[must_use]
     pub const fn outcome(&self) -> Option<WorkflowOutcome> {
         self.outcome
     }
 
-    /// What it was begun with.
+    /// Returns its start data.
     #[must_use]
     pub const fn started(&self) -> &WorkflowStarted {
         &self.started
     }
 
-    /// How long it was driven.
+    /// Returns its driving time.
     #[must_use]
     pub const fn at_ms(&self) -> u64 {
         self.at_ms
@@ -174,21 +174,21 @@ impl Workflow {
         self.memory.numbers
     }
 
-    /// How many step runs are under way.
+    /// Returns the number of step runs under way.
     #[cfg(test)]
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.memory.in_flight.len()
     }
 
-    /// What the last step came to, in the order of the definition.
+    /// Returns the last step's output, in the order of the definition.
     #[must_use]
     pub fn output(&self) -> String {
         let (steps, sequence) = (&self.definition.steps, &self.memory.root.sequence);
         self.memory.last_of(steps, sequence).text(&self.outputs)
     }
 
-    /// Whether two machines stand alike, so that they react alike.
+    /// True if two machines have equal states, so that they react alike.
     #[cfg(test)]
     pub(super) fn stands_as(&self, other: &Self) -> bool {
         (&self.memory, &self.inputs, &self.outputs)
@@ -248,7 +248,8 @@ impl Workflow {
             && self.outputs.bytes().saturating_add(length) <= MAX_OUTPUTS_BYTES
     }
 
-    /// Notes that nothing more is begun; returns which ends are requested of what is under way. A rollback goes on until an immediate end is requested.
+    /// Notes that no more steps begin. Returns the ends that are requested of step runs under way. A rollback continues until
+    /// an immediate end is requested.
     fn stop(&mut self, why: Stop) -> Vec<(u64, EndStep)> {
         self.memory.stop = self.memory.stop.max(Some(why));
         let how = match why {
@@ -322,7 +323,7 @@ impl Workflow {
         effects
     }
 
-    /// The orders of what is under way, for a process that begins anew.
+    /// Returns the orders of the step runs under way, for a new process.
     fn reissue(&self) -> (Vec<BegunStep>, Vec<StepOrder>) {
         let again = self.memory.in_flight.iter().filter_map(|(number, run)| {
             let input = self.inputs.get(number)?.clone();

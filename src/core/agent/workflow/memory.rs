@@ -1,4 +1,4 @@
-//! What the machine remembers: the tree of what is under way, and what has ended. Decides nothing.
+//! The memory of the machine: the tree of what is under way, and what has ended. Decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,21 +17,21 @@ static MEMORY: DigestContext = DigestContext::new("monolith workflow v1 books");
 /// way, and not what has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// What each step came to that a later one can name.
+    /// The result of each step that a later one can name.
     bindings: BTreeMap<StepId, Binding>,
     /// Step runs that completed, in the order in which they did.
     completed: Vec<CompletedRun>,
     pub(super) counters: WorkflowCounters,
-    /// What failed, in the order in which it did.
+    /// The failures, in the order in which they occurred.
     errors: Vec<StepError>,
     /// Rolling digest over the changes of what grows.
     history_digest: Digest,
     pub(super) in_flight: BTreeMap<u64, InFlight>,
-    /// What the iterations of each loop under way came to, by the place of the loop.
+    /// The results of the iterations of each loop under way, by the place of the loop.
     iterations: BTreeMap<String, Vec<Value>>,
     /// The step that completed last.
     pub(super) last_completed: Option<StepId>,
-    /// How many step runs were begun, compensations included.
+    /// Number of step runs that were begun, including compensations.
     pub(super) numbers: u64,
     pub(super) root: Root,
     pub(super) stop: Option<Stop>,
@@ -45,7 +45,7 @@ pub(crate) struct Root {
     pub(super) sequence: Sequence,
 }
 
-/// Whether steps are done or undone.
+/// The direction: steps are done or undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(super) enum Phase {
@@ -55,7 +55,7 @@ pub(super) enum Phase {
     RollingBack(Rollback),
 }
 
-/// What is compensated, one after the other.
+/// The compensations, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Rollback {
     /// The number of the run that compensates, and of the one that it undoes.
@@ -70,7 +70,7 @@ pub(super) struct Sequence {
     /// The index of the step that is under way, or comes next.
     pub(super) at: usize,
     pub(super) under_way: Option<Box<Active>>,
-    /// Whether one of its steps has completed with errors in it.
+    /// True if one of its steps has completed with errors in it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
 }
@@ -91,17 +91,17 @@ pub(super) enum Active {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Loop {
-    /// How many items there are, where it goes over a list.
+    /// Number of items, if it goes over a list.
     pub(super) count: Option<u32>,
     pub(super) inside: Sequence,
     /// The items, where it goes over a list. They follow from what has ended, so that no digest needs them.
     #[serde(skip)]
     pub(super) items: Arc<Items>,
-    /// How many iterations were begun.
+    /// Number of iterations begun.
     pub(super) iteration: u32,
-    /// Whether one is under way.
+    /// True if one is under way.
     pub(super) open: bool,
-    /// Whether one has completed with errors in it.
+    /// True if one has completed with errors in it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
 }
@@ -116,14 +116,14 @@ pub(super) struct Items {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Group {
-    /// What its steps wait for. It follows from the definition, so that no digest needs it.
+    /// The dependencies of its steps. They follow from the definition, so that no digest needs them.
     #[serde(skip)]
     pub(super) dependencies: Option<Arc<Dependencies>>,
-    /// Whether one of its steps has failed.
+    /// True if one of its steps has failed.
     pub(super) failed: bool,
     pub(super) members: Vec<Member>,
     pub(super) phase: Phase,
-    /// Whether one has completed with errors in it.
+    /// True if one has completed with errors in it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
 }
@@ -142,7 +142,7 @@ pub(super) enum Member {
     Skipped,
 }
 
-/// What a step came to.
+/// A step's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Binding {
     pub(super) ok: bool,
@@ -152,11 +152,11 @@ pub(super) struct Binding {
 /// A step run that completed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct CompletedRun {
-    /// What undoes it.
+    /// Its compensation.
     pub(super) compensate: Option<StepId>,
-    /// Whether that worked, once it was tried.
+    /// Success of that, once it was tried.
     pub(super) compensated: Option<bool>,
-    /// What the compensation is given, as it was when the step completed: an iteration later it is another's.
+    /// The compensation's input, as it was when the step completed: an iteration later it is another's.
     #[serde(rename = "given")]
     pub(super) captured: BTreeMap<StepId, Binding>,
     pub(super) number: u64,
@@ -167,7 +167,7 @@ pub(super) struct CompletedRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct InFlight {
     pub(super) compensates: Option<u64>,
-    /// How its end was requested, where it was.
+    /// The request to end it, if any.
     pub(super) ending: Option<EndStep>,
     pub(super) input_hash: Digest,
     /// The labels of what it is given.
@@ -177,18 +177,18 @@ pub(super) struct InFlight {
     pub(super) step: StepId,
 }
 
-/// What failed.
+/// A failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct StepError {
-    /// Why.
+    /// Cause.
     pub code: WorkflowCode,
-    /// Whether it is the failure of a compensation.
+    /// True if a compensation failed.
     pub(crate) compensation: bool,
-    /// Where.
+    /// Place.
     pub place: String,
 }
 
-/// Why nothing more is begun.
+/// The reason that no more begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stop {
@@ -241,14 +241,14 @@ impl Memory {
         Digest::of(&serde_json::to_vec(&under_way).unwrap_or_default())
     }
 
-    /// What the last step of a sequence came to that has completed.
+    /// Returns the result of the last completed step of a sequence.
     pub(super) fn last_of(&self, steps: &[Step], sequence: &Sequence) -> Value {
         let last = sequence.at.checked_sub(1).and_then(|at| steps.get(at));
         let binding = last.and_then(|step| self.binding(&step.id));
         binding.map_or(Value::Empty, |binding| binding.value.clone())
     }
 
-    /// What a step came to, where a later one can name it.
+    /// Returns a step's result, if a later one can name it.
     pub(super) fn binding(&self, step: &StepId) -> Option<&Binding> {
         self.bindings.get(step)
     }
@@ -258,7 +258,7 @@ impl Memory {
         &self.completed
     }
 
-    /// What failed, in the order in which it did.
+    /// Returns the failures, in the order of occurrence.
     pub(super) fn errors(&self) -> &[StepError] {
         &self.errors
     }
@@ -300,7 +300,7 @@ impl Memory {
         ends.or_default().push(value);
     }
 
-    /// What the iterations of the loop at that place came to; it is over.
+    /// Takes the results of the iterations of the loop at that place, which is over.
     pub(super) fn take_iterations(&mut self, place: &str) -> Vec<Value> {
         let ends = self.iterations.remove(place);
         self.changed(&HistoryEvent::Gathered(place));
@@ -323,7 +323,7 @@ impl Memory {
 }
 
 impl Phase {
-    /// Whether what has completed is being undone.
+    /// True if completed steps are being undone.
     pub(super) const fn is_rolling_back(&self) -> bool {
         matches!(self, Self::RollingBack(_))
     }
@@ -363,18 +363,18 @@ pub(crate) struct Outputs {
     texts: BTreeMap<u64, String>,
 }
 
-/// What a step came to, by the runs in it.
+/// The result of a step, by the runs in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(crate) enum Value {
-    /// Nothing was run.
+    /// No run.
     #[default]
     Empty,
-    /// What the run of that number came to.
+    /// The result of the run of that number.
     Run(u64),
-    /// What each iteration came to.
+    /// The result of each iteration.
     List(Vec<Value>),
-    /// What each step of a group came to that has completed.
+    /// The result of each completed step of a group.
     Members(Vec<(StepId, Value)>),
 }
 
@@ -391,7 +391,7 @@ impl Outputs {
         self.texts.insert(number, text.to_owned());
     }
 
-    /// How many bytes they have.
+    /// Returns their size in bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -401,7 +401,7 @@ impl Outputs {
         self.digest
     }
 
-    /// What the run of that number came to.
+    /// Returns the result of the run of that number.
     pub(crate) fn text(&self, number: u64) -> &str {
         self.texts.get(&number).map_or("", String::as_str)
     }

@@ -9,7 +9,7 @@ use super::step_input::input_of;
 use crate::contract::{Label, Part, StepId, WorkflowCode};
 
 impl Interpreter<'_> {
-    /// What has completed below a place and has a compensation that was not tried yet.
+    /// Plans to undo the runs that completed below a place and have a compensation that was not tried yet.
     pub(super) fn plan_rollback(&self, place: &str) -> Rollback {
         let completed = self.memory.completed().iter();
         let waiting = completed
@@ -23,8 +23,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Goes on with a rollback; true once there is nothing more to undo. A compensation that fails does not keep the others from
-    /// being tried.
+    /// Advances a rollback; true once there is nothing more to undo. If a compensation fails, the others are still tried.
     pub(super) fn roll_back(&mut self, rollback: &mut Rollback) -> bool {
         loop {
             if let Some((run, of)) = rollback.current {

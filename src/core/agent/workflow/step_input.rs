@@ -1,4 +1,4 @@
-//! What a step run is given: its templates, filled. Knows nothing of where a walk is.
+//! The input of a step run: its templates, filled. Does not know the position of a walk.
 
 use super::StepInput;
 use crate::contract::{Part, Template, Work};
@@ -6,7 +6,7 @@ use crate::contract::{Part, Template, Work};
 /// The most bytes that a step is given.
 pub(super) const MAX_INPUT_BYTES: usize = 4 << 20;
 
-/// What a step run is given; `None` if that has too many bytes.
+/// Returns the input of a step run; `None` if it has too many bytes.
 pub(super) fn input_of(work: &Work, fill: &dyn Fn(&Part) -> String) -> Option<StepInput> {
     let text = |text: &str| Template::parse(text).ok()?.filled(MAX_INPUT_BYTES, fill);
     match work {
@@ -84,7 +84,7 @@ pub(super) fn parts_of(work: &Work) -> Vec<Part> {
 mod tests {
     use super::*;
 
-    /// What a model wrote becomes no member of the input of an agent, and no fault of its form.
+    /// Text from a model becomes no member of the input of an agent, and no error of its form.
     #[test]
     fn an_output_stays_a_text_in_a_task_that_is_json() {
         let check = |task: &str, output: &str, expect: &str| {

@@ -153,7 +153,7 @@ pub(super) struct Driven {
 }
 
 impl Driven {
-    /// What its entries tell.
+    /// Returns its entries' view.
     pub(super) fn view(&self) -> WorkflowView {
         let mut view = WorkflowView::default();
         for draft in &self.drafts {
@@ -214,7 +214,7 @@ impl Driven {
         self.take(ended(number, result(number, "", failure)))
     }
 
-    /// What the last event began: number and place.
+    /// Returns what the last event began: number and place.
     pub(super) fn begun(&self) -> Vec<(u64, String)> {
         let begun = self.last.iter().filter_map(|effect| match effect {
             WorkflowEffect::Begin(order) => Some((order.number, order.place.clone())),
@@ -223,7 +223,7 @@ impl Driven {
         begun.collect()
     }
 
-    /// What the last event gave to the step runs that it began.
+    /// Returns the inputs of the step runs that the last event began.
     pub(super) fn given(&self) -> Vec<StepInput> {
         let begun = self.last.iter().filter_map(|effect| match effect {
             WorkflowEffect::Begin(order) => Some(order.input.clone()),
@@ -241,7 +241,7 @@ impl Driven {
         end_requests.collect()
     }
 
-    /// What the last event sets going, its entries left out.
+    /// Returns the effects of the last event, without its entries.
     pub(super) fn effects(&self) -> Vec<WorkflowEffect> {
         let effects = self.last.iter();
         let effects = effects.filter(|effect| !matches!(effect, WorkflowEffect::Append(_)));
@@ -253,7 +253,7 @@ impl Driven {
     }
 }
 
-/// What a test expects to have been begun.
+/// Returns the steps that a test expects to begin.
 pub(super) fn places(expected: &[(u64, &str)]) -> Vec<(u64, String)> {
     let owned = expected.iter().map(|(n, place)| (*n, (*place).to_owned()));
     owned.collect()

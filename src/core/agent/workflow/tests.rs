@@ -260,7 +260,7 @@ fn a_stop_asks_what_is_under_way_and_the_second_ends_it() {
     assert_eq!(driven.outcome().as_deref(), Some("STOPPED (abort)"));
 }
 
-/// What has completed is undone though a stop comes; the second one ends that, too.
+/// Completed steps are undone even if a stop comes; the second one ends that, too.
 #[test]
 fn a_rollback_goes_on_through_a_stop_and_the_second_one_ends_it() {
     let mut driven = rolled_back();
@@ -372,7 +372,7 @@ fn a_changed_entry_is_named_by_its_number_and_member() {
     assert_eq!((fault.seq, fault.field.as_str()), (1, "counters"));
 }
 
-/// What can stand around a step, each so that the step is done once.
+/// The kinds of steps that can enclose a step, each so that it is done once.
 const AROUND: [&str; 7] = [
     "if",
     "else",

@@ -1,4 +1,4 @@
-//! What an entry costs: its own bytes and what is under way, whatever has ended before it.
+//! The cost of an entry: its own bytes and the state under way, whatever has ended before it.
 
 use super::testing::*;
 use super::*;
@@ -7,8 +7,8 @@ use crate::contract::FailureStrategy::FailFast;
 use crate::contract::{ForEach, Step, Work};
 use crate::message::hashed;
 
-/// How many bytes are hashed and allocated for the end of a step of 10,000 bytes: the least of eight, so that a list that grows in
-/// that moment does not count.
+/// Measures the bytes hashed and allocated for the end of a step of 10,000 bytes: the minimum of eight, so that a list that
+/// grows at that moment does not count.
 fn cost(driven: &mut Driven, first: u64) -> (u64, u64) {
     let output = "x".repeat(10_000);
     let costs = (first..first + 8).map(|number| {

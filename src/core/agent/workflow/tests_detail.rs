@@ -1,4 +1,4 @@
-//! What a workflow says of its end where no step run says it: which limit, at which step, with which figure.
+//! The detail of a workflow's end that no step run gives: the limit, the step, and the figure.
 
 use super::testing::*;
 use super::*;
@@ -82,7 +82,7 @@ fn every_end_by_a_limit_or_a_person_names_limit_step_and_figure() {
     }
 }
 
-/// What failed is why a workflow ended, and not how its compensation did.
+/// The failure itself is why a workflow ended, and not how its compensation ended.
 #[test]
 fn the_failure_of_a_compensation_is_not_why_a_workflow_ended() {
     let mut definition = workflow(

@@ -14,7 +14,7 @@ use monolith_testkit::depth::bound;
 /// Letters that a path may hold of those that stop, suspend, resume, or do not begin a step, in the quick and in the deep form.
 const RATION: (u8, u8) = (1, 2);
 
-/// What can happen.
+/// A possible event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Letter {
     Completes(u64),
@@ -60,7 +60,7 @@ impl Letter {
         WorkflowEvent { at_ms, event }
     }
 
-    /// Whether a path may hold only so many of them.
+    /// True if a path may hold only a limited number of them.
     const fn is_rationed(self) -> bool {
         matches!(
             self,
@@ -71,11 +71,11 @@ impl Letter {
 
 #[derive(Clone)]
 struct Watched {
-    /// What another process makes of the entries so far.
+    /// The entries so far, folded as another process does.
     fold: WorkflowFold,
     machine: Workflow,
     monitor: Monitor,
-    /// How many rationed letters are left.
+    /// Number of rationed letters left.
     ration: u8,
 }
 
@@ -105,8 +105,8 @@ impl Watched {
         runs.chain(others).filter(fits).collect()
     }
 
-    /// Folds the entries among these effects, as they are stored: they give the machine that never stopped, so that it goes on as that
-    /// one does (INV-CP-001).
+    /// Folds the entries among these effects, as they are stored. They give the machine that never stopped, so that the folded
+    /// one continues as that one does (INV-CP-001).
     fn fold(&mut self, effects: &[WorkflowEffect]) -> Result<(), String> {
         for effect in effects {
             let WorkflowEffect::Append(drafts) = effect else {
@@ -144,7 +144,7 @@ impl Watched {
     }
 }
 
-/// How many states there are, and the first property that does not hold, with the way there.
+/// Returns the number of states, or the first property that does not hold, with the path to it.
 fn explored(definition: &WorkflowDefinition, ration: u8) -> Result<usize, String> {
     let (map, shared) = (Map { definition }, Arc::new(definition.clone()));
     let (machine, effects) = Workflow::start(Arc::clone(&shared), started(definition, "[1, 2]"));

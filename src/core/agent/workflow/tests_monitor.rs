@@ -9,7 +9,7 @@ use crate::contract::{Label, Step, Work, WorkflowClass, WorkflowDefinition, Work
 /// The words of a stranger in the outputs of untrusted runs.
 pub(super) const STRANGER: &str = "mallory";
 
-/// What a monitor knows of one step run.
+/// The monitor's knowledge of one step run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seen {
     compensates: Option<u64>,
@@ -32,7 +32,7 @@ pub(super) struct Monitor {
     failed_groups: BTreeSet<String>,
     failed_places: Vec<String>,
     finished: bool,
-    /// Whether a person stopped it.
+    /// True if a person stopped it.
     person: bool,
     /// The groups that are to be rolled back: one of their steps has failed of itself.
     rolls: BTreeSet<String>,
@@ -221,7 +221,7 @@ impl Monitor {
         }
     }
 
-    /// What has completed in a group that has failed, and no compensation of it was tried.
+    /// Finds a completed step in a failed group whose compensation was not tried.
     fn left_as_it_is(&self, map: &Map<'_>) -> Option<&str> {
         let is_left = |number: &&u64| {
             let place = &self.runs[*number].place;
@@ -231,7 +231,7 @@ impl Monitor {
         left.map(|number| self.runs[number].place.as_str())
     }
 
-    /// Whether what has completed names a compensation, which was not tried.
+    /// True if a completed step names a compensation that was not tried.
     fn is_owed(&self, map: &Map<'_>, number: u64) -> bool {
         let path = map.path(&self.runs[&number].place);
         let step = path.last();
@@ -285,7 +285,7 @@ impl Monitor {
         Ok(())
     }
 
-    /// Whether everything at that place or below it is over, and something of it completed.
+    /// True if every run at that place or below it is over and, with `completed`, has completed.
     fn over(&self, place: &str, completed: bool) -> bool {
         let below = format!("{place}/");
         let loops = format!("{place}.");
@@ -340,7 +340,7 @@ impl Monitor {
         Ok(())
     }
 
-    /// Whether each failure below a place stands in a group further inside that gathers errors.
+    /// True if each failure below a place is in a group further inside that gathers errors.
     fn gathered(&self, map: &Map<'_>, around: &str) -> bool {
         let failed = self
             .failed_places

@@ -13,14 +13,15 @@ use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 use crate::view::TreeUsage;
 
-/// How a workflow stands, as its entries tell it.
+/// The state of a workflow, as its entries show it.
 #[derive(Clone, Debug, Default)]
 pub struct WorkflowView {
-    /// How long it was driven.
+    /// The time that it was driven.
     pub at_ms: u64,
     /// Counters of its steps and calls.
     pub counters: WorkflowCounters,
-    /// What failed last, or why nothing more was begun: limit, step and figure, for people. Failures of compensations are not it.
+    /// The last failure, or the reason that no more steps began: limit, step and figure, for people. Failures of compensations
+    /// do not count.
     pub detail: Option<String>,
     /// Number of entries.
     pub entries: u64,
@@ -32,7 +33,7 @@ pub struct WorkflowView {
     pub state: Option<WorkflowState>,
     /// Every step run, in the order in which they were begun.
     pub steps: Vec<StepView>,
-    /// Whether the last process suspended it.
+    /// True if the last process suspended it.
     pub suspended: bool,
     /// The numbers of those whose end was requested.
     end_requested: BTreeSet<u64>,
@@ -58,16 +59,16 @@ pub struct StepView {
     /// The hash of the last entry of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<Digest>,
-    /// How that ended.
+    /// Its outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Why it failed, or could not begin.
+    /// Reason for its failure, or for not beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What keeps it from being a run, or what it came to.
+    /// The reason that it is no run, or its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What its run used, and the runs below that, where it is at hand: no entry of the workflow says it.
+    /// The usage of its run and of the child runs, if it is available: no entry of the workflow states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used: Option<TreeUsage>,
 }
@@ -93,7 +94,7 @@ impl StepView {
     }
 }
 
-/// Where a step run stands.
+/// The state of a step run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
@@ -133,13 +134,13 @@ impl WorkflowView {
         }
     }
 
-    /// What all step runs used; `None` if it is not known of any.
+    /// Returns the usage of all step runs; `None` if it is unknown for all of them.
     pub fn used(&self) -> Option<TreeUsage> {
         let used = self.steps.iter().filter_map(|step| step.used);
         used.reduce(TreeUsage::and)
     }
 
-    /// How many step runs of its own have ended of which it is not known what they used.
+    /// Returns how many step runs of this workflow have ended with unknown usage.
     pub fn unknown_uses(&self) -> usize {
         let Some(started) = &self.started else {
             return 0;
@@ -190,7 +191,7 @@ impl WorkflowView {
         }
     }
 
-    /// Whether the end of the step was requested that the run of that name is.
+    /// True if the end was requested of the step whose run has that name.
     pub fn is_end_requested(&self, run: &str) -> bool {
         let step = self.step_of(run);
         step.is_some_and(|step| self.end_requested.contains(&step.number))
@@ -212,7 +213,7 @@ impl WorkflowView {
         self.steps.get_mut(index_of(number)?)
     }
 
-    /// Whether that is the end of a run that compensates.
+    /// True if that is the end of a compensating run.
     fn is_compensation(&self, event: &WorkflowEventKind) -> bool {
         let WorkflowEventKind::StepEnded { number, .. } = event else {
             return false;
@@ -269,7 +270,7 @@ impl WorkflowView {
     }
 }
 
-/// Where a step run stands in the list of them.
+/// Returns the index of a step run in their list.
 fn index_of(number: u64) -> Option<usize> {
     usize::try_from(number).ok()?.checked_sub(1)
 }

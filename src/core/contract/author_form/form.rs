@@ -65,7 +65,7 @@ impl<'r> AuthorForm<'r> {
         })
     }
 
-    /// What is known of each target's model: nothing of one that is not the recorded target's.
+    /// Returns what is known of each target's model; nothing for a model that is not the recorded target's.
     fn found_for(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
         let known = self.recorded.targets.iter().zip(&self.found);
         let same = spec

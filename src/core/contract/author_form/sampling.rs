@@ -56,7 +56,7 @@ pub(super) fn settle_sampling(file: &mut Document, made: &Terms, recorded: &Exec
                 continue;
             }
             if target.summarizer {
-                // It has no entry of its own; its model has.
+                // It has no separate entry; its model has.
                 let providers = FILE.providers.name;
                 let (models, overrides) = (PROVIDER.models.name, MODEL.overrides.name);
                 let (provider, model) = (&target.provider, &target.model);

@@ -1,4 +1,4 @@
-//! What of a contract does not follow from the rest of it, found by having the factory make it.
+//! The parts of a contract that do not follow from the rest, found by letting the factory make it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +95,7 @@ impl Builder<'_> {
             return;
         }
         let mut targets = self.recorded.targets.iter().zip(&was);
-        // A target that only makes summaries has no entry of its own.
+        // A target that only makes summaries has no separate entry.
         let summarizer = targets.rfind(|(target, _)| target.summarizer);
         let all_alike = was.windows(2).all(|pair| pair.first() == pair.last());
         let of_file = match summarizer {
@@ -144,7 +144,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a target's calls are encoded with, where it is not what its provider and its profile lead to.
+    /// States the encoding of a target's calls if it differs from the one that its provider and its profile lead to.
     fn adapters(&mut self, made: &Terms) {
         let targets = self.recorded.targets.iter().zip(&made.targets);
         for (index, (was, made)) in targets.enumerate() {
@@ -290,7 +290,8 @@ fn agents_of(recorded: &ExecutionContract) -> Vec<AgentSpec> {
     agents.collect()
 }
 
-/// What a recorded contract knows of the servers of another one: what each offered that both reach in the same way.
+/// The knowledge of a recorded contract about the servers of another one: the offer of each server that both reach in the same
+/// way.
 #[derive(Debug, Default)]
 pub(super) struct RecordedOffers {
     pub(super) offered: BTreeMap<String, ServerCapability>,
@@ -322,7 +323,7 @@ impl RecordedOffers {
     }
 }
 
-/// Why there is no contract with those changes.
+/// The reason that no contract has those changes.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangedError {
     /// The author of a change: no file may hold it.

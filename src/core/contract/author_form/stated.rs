@@ -1,4 +1,4 @@
-//! What a contract holds as its author wrote it, in the file's own form.
+//! The terms of a contract as its author wrote them, in the file's own form.
 
 use std::collections::BTreeMap;
 

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::keywords::{STRUCTURE, is, types_of};
 
-/// How many references may lead to one another.
+/// Maximum length of a chain of references.
 const MAX_STEPS: usize = 8;
-/// How deeply two schemas are compared.
+/// Maximum depth of a comparison.
 const MAX_DEPTH: usize = 4;
 /// Keywords about the members of an object: those of one schema bind the members that another one adds.
 const MEMBERS: [&str; 4] = [
@@ -24,7 +24,7 @@ pub(super) fn resolve<'v, 'r>(root: &'v Value, target: &'r str) -> Option<(&'v V
     root.pointer(pointer).map(|found| (found, pointer))
 }
 
-/// Follows references without other keywords beside them.
+/// Follows references that have no other keywords.
 fn followed<'v>(root: &'v Value, mut schema: &'v Value) -> &'v Value {
     for _ in 0..MAX_STEPS {
         let Some(map) = schema.as_object() else { break };
@@ -78,7 +78,7 @@ pub(super) fn merge(
     Ok(merged)
 }
 
-/// Whether a keyword does not constrain the value.
+/// True if a keyword does not constrain the value.
 fn is_annotation(key: &str) -> bool {
     matches!(
         key,
@@ -98,7 +98,7 @@ fn is_annotation(key: &str) -> bool {
     )
 }
 
-/// Whether no value can fit both; only what is plain to see counts.
+/// True if no value can fit both; only obvious cases count.
 pub(super) fn disjoint(root: &Value, one: &Value, other: &Value, depth: usize) -> bool {
     let (one, other) = (followed(root, one), followed(root, other));
     if one == &Value::Bool(false) || other == &Value::Bool(false) {
@@ -171,7 +171,7 @@ fn values_of(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
     }
 }
 
-/// Whether two values may be equal as JSON Schema counts: 1 and 1.0 are the same number at any depth.
+/// True if two values may be equal by the rules of JSON Schema: 1 and 1.0 are the same number at any depth.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -180,7 +180,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether none of the values has a type that the schema names.
+/// True if the schema names types, and none of the values has one.
 fn excluded(values: &[&Value], schema: &Map<String, Value>) -> bool {
     types_named(schema).is_some_and(|types| {
         !values

@@ -13,12 +13,12 @@ use crate::contract::schema_bounds::{SchemaFault, join};
 const MAX_PARTS: usize = 20_000;
 /// The most schemas that are looked at, each as often as it is reached.
 const MAX_STEPS: usize = 20_000;
-/// How deeply schemas may lie in one another once references are followed.
+/// Maximum nesting of schemas once references are followed.
 const MAX_DEPTH: usize = 96;
-/// How often a reference may occur inside itself; deeper, only values without it are offered.
+/// Maximum nesting of a reference in itself; deeper, only values without it are offered.
 const MAX_RECURSION: usize = 2;
 
-/// What holds where the schema itself is wider.
+/// The limits that apply if the schema itself is wider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Items of an array.

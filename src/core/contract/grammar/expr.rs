@@ -23,7 +23,7 @@ pub(super) enum Expr {
 
 /// A character of a JSON string that is not escaped.
 pub(super) const PLAIN: &str = r#"^"\\\x00-\x1F\x7F"#;
-/// What may follow a backslash; `\u` is left out: every character but the controls can be written as it is.
+/// The characters allowed after a backslash; `\u` is omitted: every character except the controls can be written as it is.
 const ESCAPED: &str = r#""\\bfnrt"#;
 
 /// The most bytes of one character of a class.
@@ -96,7 +96,7 @@ impl Expr {
         }
     }
 
-    /// How many parts there are, for the bound on the grammar's size.
+    /// Returns the number of parts, for the limit on the grammar's size.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Class(_) | Self::Literal(_) | Self::Rule(_) => 1,
@@ -105,7 +105,7 @@ impl Expr {
         }
     }
 
-    /// What closing costs, given the costs of the rules before.
+    /// Returns the closing cost, given the costs of the rules before.
     pub(super) fn closing(&self, rules: &[ClosingCost]) -> ClosingCost {
         match self {
             Self::Literal(text) => ClosingCost::both(text.len() as u64),
@@ -171,7 +171,7 @@ impl Expr {
     }
 }
 
-/// What finishing a part costs at most, where every choice that can end something does.
+/// Maximum cost of finishing a part, if every choice that can end something does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClosingCost {
     /// Bytes from the worst place inside it, or from its beginning.

@@ -11,14 +11,14 @@ use super::print::{self, prose};
 use crate::contract::schema_bounds::SchemaFault;
 use crate::contract::{FINAL_REPORT, TermFault, Terms};
 
-/// What begins a call in the model's text.
+/// The start of a call in the model's text.
 pub const CALL_OPEN: &str = "<tool_call>";
-/// What ends a call in the model's text.
+/// The end of a call in the model's text.
 pub const CALL_CLOSE: &str = "</tool_call>";
 
 /// The longest grammar in bytes.
 const MAX_TEXT_BYTES: usize = 512 * 1024;
-/// What a report may have and a closing turn does without: a model that has to end shall report what it found.
+/// The optional report members that a closing turn omits: a model that has to end should report what it found.
 const OPTIONAL_OF_REPORT: [&str; 2] = ["encoding", "metadata"];
 /// The most calls of one message behind a closed gate.
 const MAX_CALLS: u64 = 8;
@@ -33,12 +33,12 @@ pub struct GateGrammar {
     pub text: String,
 }
 
-/// Why no grammar can be made of a tool's schema.
+/// The reason that no grammar can be made of a tool's schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrammarFault {
     /// RFC 6901, into the tool's input schema.
     pub pointer: String,
-    /// What cannot be expressed.
+    /// The unsupported rule.
     pub rule: String,
     /// The exposed name.
     pub tool: String,
@@ -184,13 +184,13 @@ impl GateGrammar {
     }
 }
 
-/// Why no grammar can be made where no tool is exposed.
+/// Returns the error of a grammar without any exposed tool.
 fn no_tool() -> GrammarFault {
     whole("no tool is exposed")
 }
 
-/// Whether the profile check of these terms cannot be made while tools are missing that a server may offer: the gate's grammar is
-/// made of them, and nothing but their absence speaks against it. `fault` is what the check found, if anything.
+/// True if the profile check of these terms must wait for missing tools that a server may offer: the gate's grammar is made of
+/// them, and only their absence speaks against it. `fault` is the check's finding, if any.
 pub fn gate_awaits_tools(terms: &Terms, fault: Option<&str>) -> bool {
     let language = terms.grammar_profile.as_deref();
     let is_made = language.and_then(GrammarLanguage::by_profile).is_some();
@@ -215,7 +215,7 @@ fn calls_at_once(terms: &Terms) -> u32 {
     }
 }
 
-/// What keeps the grammar of a contract's closed gate from being made or from ending in time; empty is good.
+/// Returns the errors that keep the grammar of a contract's closed gate from being made or from ending in time; empty is good.
 pub(in crate::contract) fn grammar_faults(terms: &Terms) -> Vec<TermFault> {
     let Some(language) = terms
         .grammar_profile

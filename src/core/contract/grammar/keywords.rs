@@ -48,7 +48,7 @@ pub(super) const STRUCTURE: [&str; 19] = [
 ];
 pub(super) const COMBINING: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
 
-/// Whether a keyword that cannot be expressed allows every value.
+/// True if a keyword that cannot be expressed allows every value.
 pub(super) fn is_vacuous(key: &str, schema: &Map<String, Value>) -> bool {
     match (key, schema.get(key)) {
         ("patternProperties", Some(Value::Object(patterns))) => patterns.is_empty(),
@@ -84,7 +84,7 @@ pub(super) fn types_of(schema: &Map<String, Value>) -> Option<Vec<&str>> {
     }
 }
 
-/// Whether a value has a type.
+/// True if a value has that type.
 pub(super) fn is(value: &Value, kind: &str) -> bool {
     match kind {
         "array" => value.is_array(),

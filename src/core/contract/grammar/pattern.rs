@@ -2,17 +2,17 @@
 
 use super::expr::Expr;
 
-/// How often what may come without end is offered.
+/// Offered count of an unbounded repetition.
 const ENDLESS: u32 = 32;
 /// The largest count of a repetition.
 const MAX_COUNT: u32 = 2048;
 /// The most bytes of a text: all of them may still have to come when a message has to end.
 const MAX_BYTES: u64 = 2048;
-/// How deeply groups may nest.
+/// Maximum nesting of groups.
 const MAX_DEPTH: usize = 16;
 const LAST: u32 = 0x0010_FFFF;
 
-/// Why an expression cannot be expressed.
+/// The reason that an expression is unsupported.
 type Refusal = &'static str;
 
 /// A part of an expression, with the fewest and the most characters of its texts.
@@ -44,7 +44,7 @@ pub(super) fn pattern(text: &str) -> Result<(Expr, u32, u32), Refusal> {
 
 struct Reader {
     depth: usize,
-    /// What is left, the next sign last.
+    /// The rest, the next sign last.
     signs: Vec<char>,
 }
 
@@ -227,7 +227,7 @@ impl Reader {
         })
     }
 
-    /// What follows a backslash: its characters, and the single one if it is one.
+    /// Reads the escape after a backslash: its characters, and the single one if it is one.
     fn escape(&mut self) -> Result<(Set, Option<char>), Refusal> {
         let digits: &[(u32, u32)] = &[(48, 57)];
         let words: &[(u32, u32)] = &[(48, 57), (65, 90), (95, 95), (97, 122)];

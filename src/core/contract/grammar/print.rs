@@ -29,8 +29,8 @@ pub(super) fn prose(language: GrammarLanguage, marker: &str) -> String {
     }
 }
 
-/// One rule for each beginning of the marker that the text may have ended with so far. Only the marker's first character
-/// begins it anew: none of its other characters is the same.
+/// Returns one rule for each prefix of the marker that the text may have ended with so far. Only the marker's first character
+/// starts it again: none of its other characters is the same.
 fn automaton(marker: &str) -> String {
     let signs: Vec<char> = marker.chars().collect();
     let Some(first) = signs.first().copied() else {
@@ -181,9 +181,9 @@ fn quoted(language: GrammarLanguage, text: &str) -> String {
 /// A language that grammars are written in; each has its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrammarLanguage {
-    /// What the embedded engine, llguidance, reads.
+    /// The language of the embedded engine, llguidance.
     Lark,
-    /// What a llama-server reads in its `grammar` field.
+    /// The language of a llama-server's `grammar` field.
     Gbnf,
 }
 

@@ -31,7 +31,7 @@ impl Recogniser {
         Self(text.lines().map(rule).collect())
     }
 
-    /// Whether the whole text is a sentence.
+    /// True if the whole text is a sentence.
     pub(super) fn accepts(&self, text: &str) -> bool {
         let signs: Vec<char> = text.chars().collect();
         let ends = self.ends(&self.0["root"], &signs, 0);
@@ -127,7 +127,7 @@ impl Recogniser {
     }
 }
 
-/// What writes a sentence.
+/// A writer of sentences.
 struct SentenceWriter<C> {
     choices: C,
     chosen: Option<usize>,

@@ -25,7 +25,7 @@ pub struct RequestBody {
     pub media_type: String,
 }
 
-/// Why a call's arguments make no request. The model is to blame, unless the variant says otherwise.
+/// The reasons why a call's arguments make no valid request. The model is to blame unless the variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestFault {
     /// An argument is missing that the address needs.
@@ -94,7 +94,7 @@ impl HttpMethod {
         Self::Delete,
     ];
 
-    /// How a request names it.
+    /// Returns its name in requests.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -115,18 +115,18 @@ impl HttpMethod {
         all.find(|method| method.as_str().eq_ignore_ascii_case(word))
     }
 
-    /// Whether it changes nothing (RFC 9110 §9.2.1).
+    /// True if it is a safe method (RFC 9110 §9.2.1).
     #[must_use]
     pub(crate) const fn is_safe(self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options)
     }
 
-    /// Whether arguments that have no place of their own become its body.
+    /// True if arguments that nothing else places become the request body.
     pub(super) const fn has_body(self) -> bool {
         matches!(self, Self::Patch | Self::Post | Self::Put)
     }
 
-    /// What a tool of this method declares, in the terms of the built-in tools.
+    /// Returns the annotations of a tool with this method, in the terms of the built-in tools.
     #[must_use]
     pub fn annotations(self) -> Value {
         json!({

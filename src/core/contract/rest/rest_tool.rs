@@ -28,7 +28,7 @@ pub struct RestTool {
     pub method: HttpMethod,
     /// JSON Schema of its arguments.
     pub parameters_schema: Value,
-    /// How its answer is read where it comes as a stream.
+    /// The reading of a streamed response.
     pub streaming: Option<StreamTerms>,
     /// Its address with places for arguments.
     pub url: String,
@@ -43,7 +43,7 @@ pub(crate) enum DefinitionFault {
 }
 
 impl RestTool {
-    /// What can be judged of it before a call.
+    /// Validates the definition before any call.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -109,8 +109,9 @@ impl RestTool {
         }
     }
 
-    /// The request of a call. Arguments without a place of their own go into the query, and of a POST, PUT or PATCH into a body of JSON. Beside
-    /// a template of the body they go nowhere: the author said what is sent. `stated` is the type of the body that the author sends it with.
+    /// Builds the request of a call. Arguments not placed by the URL go into the query; for POST, PUT or PATCH they form a JSON
+    /// body. With a body template they are dropped: the author defined what is sent. `stated` is the author's content type for
+    /// the body.
     pub fn request(
         &self,
         arguments: &Map<String, Value>,
@@ -160,14 +161,14 @@ impl RestTool {
         self.parameters_schema.get("properties")?.as_object()
     }
 
-    /// Whether the schema has that argument. One that lists no properties has any.
+    /// True if the schema declares that argument. A schema without properties declares every argument.
     fn declares(&self, name: &str) -> bool {
         let first = name.split('.').next().unwrap_or(name);
         self.properties()
             .is_none_or(|known| known.contains_key(name) || known.contains_key(first))
     }
 
-    /// Whether there may be arguments beside those of the address.
+    /// True if arguments other than those in the address are possible.
     fn has_arguments_left(&self, placed: &BTreeSet<&str>) -> bool {
         let is_placed = |name: &str| {
             placed
@@ -179,11 +180,11 @@ impl RestTool {
     }
 }
 
-/// What bounds the requests of a tool, whatever it asks.
+/// Limits on every request of a tool, whatever the arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebLimits {
-    /// Whether the service may be on this machine.
+    /// True if the service may be on this machine.
     pub loopback: bool,
     /// Bytes of a body that are returned; the rest is left out.
     pub max_bytes: u64,
@@ -201,11 +202,11 @@ pub struct RestTerms {
     /// The body with places for arguments; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_template: Option<Value>,
-    /// What bounds its requests.
+    /// Limits on its requests.
     pub limits: WebLimits,
     /// Its method.
     pub method: HttpMethod,
-    /// How its answer is read where it comes as a stream of events; left out where it does not.
+    /// The reading of a response that is a stream of events; omitted otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming: Option<StreamTerms>,
 }
@@ -218,7 +219,7 @@ pub struct OpenapiTerms {
     pub base_url: Option<String>,
     /// The methods that are taken; empty: all.
     pub include_methods: Vec<HttpMethod>,
-    /// What bounds requests.
+    /// Limits on requests.
     pub limits: WebLimits,
     /// The file or the address of the description, as its author wrote it.
     pub spec: String,
@@ -227,13 +228,13 @@ pub struct OpenapiTerms {
 }
 
 impl OpenapiTerms {
-    /// Whether the description is at an address.
+    /// True if `spec` is a URL, not a file.
     #[must_use]
     pub fn is_at_address(&self) -> bool {
         self.spec.contains("://")
     }
 
-    /// Where the description is, as a contract or a message may say it.
+    /// Returns the location of the description in a form safe to record or to show.
     #[must_use]
     pub fn recorded_spec(&self) -> String {
         if self.is_at_address() {
@@ -244,7 +245,7 @@ impl OpenapiTerms {
     }
 }
 
-/// How the events of a stream lead to an answer: each is a line with a JSON object.
+/// The extraction of an answer from a stream of events. Each event is a line with a JSON object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamTerms {
@@ -254,7 +255,7 @@ pub struct StreamTerms {
     pub discriminator_field: String,
     /// The kind of the last event.
     pub done_value: String,
-    /// What lines with events begin with; other lines are passed over.
+    /// Prefix of lines with events; other lines are skipped.
     pub line_prefix: String,
     /// The member of an event that is a piece of the answer.
     pub token_field: String,

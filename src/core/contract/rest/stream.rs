@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::StreamTerms;
 
-/// What some services send in place of a last event.
+/// Text that some services send instead of a last event.
 const END: &str = "[DONE]";
 
 /// The answer of a stream as it grows.

@@ -77,12 +77,12 @@ impl<'t> UrlTemplate<'t> {
         parts.into_iter().flat_map(arguments_in).collect()
     }
 
-    /// Those that its path names: no request is made without them.
+    /// Returns the arguments in its path: a request requires all of them.
     pub(super) fn arguments_of_path(&self) -> BTreeSet<&'t str> {
         arguments_in(self.path).collect()
     }
 
-    /// The address with arguments, and pairs of a query after those of its own.
+    /// Returns the address with arguments filled in; `more` follows its own query pairs.
     pub(super) fn fill(
         &self,
         arguments: &Map<String, Value>,
@@ -142,7 +142,7 @@ pub(super) fn pair_of(name: &str, value: &str) -> String {
     format!("{}={}", escaped(name), escaped(value))
 }
 
-/// The pairs that an argument without a place of its own becomes: a list is its items, each by the same name.
+/// Returns the query pairs of an argument that nothing else places: a list gives one pair per item, all with the same name.
 pub(super) fn pairs_of(name: &str, value: &Value) -> Vec<(String, String)> {
     match value {
         Value::Null => Vec::new(),
@@ -303,7 +303,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// What begins as a placeholder and is no argument.
+/// Returns a text that only begins like a placeholder.
 fn unknown(piece: Piece<'_>) -> Option<&str> {
     match piece {
         Piece::Text(text) if text.starts_with(OPEN) => {

@@ -22,14 +22,14 @@ use crate::message::{Digest, estimate_tokens};
 
 /// The rule that an agent breaks which names no model.
 pub const NO_MODEL: &str = "no model is named";
-/// Where the providers of an agent are defined.
+/// Help on where to define an agent's providers.
 pub const OF_PROVIDERS: &str = "define it under `providers` in .ai-agent.json, beside the agent or where you stand: {\"providers\": {\"NAME\": {\"type\": \"openai\", \"baseUrl\": \"http://HOST/v1\"}}}";
-/// What an override begins with that gives a value to a placeholder of the prompt: `prompt.DAY=Friday`.
+/// Prefix of an override that sets a placeholder of the prompt: `prompt.DAY=Friday`.
 pub const PROMPT_SET: &str = "prompt.";
-/// What an override begins with that changes a key of front matter: `agent.maxToolTurns=3`.
+/// Prefix of an override that changes a front matter key: `agent.maxToolTurns=3`.
 pub const AGENT_SET: &str = "agent.";
 
-/// What an override begins with that says how an agent is run: nothing of the contract file.
+/// Prefix of an override that says how an agent is run: it changes nothing in the contract file.
 pub const PROFILE_SET: &str = "profile.";
 
 /// The placeholder of the turns that there are.
@@ -38,19 +38,19 @@ pub(super) const MAX_TURNS: &str = "MAX_TURNS";
 /// The placeholder of the form that the report must have; as an override, that form where neither file nor caller say another.
 pub const FORMAT: &str = "FORMAT";
 
-/// An agent's file, and what its reader needs beside it.
+/// An agent's file with the inputs of its reader.
 pub struct AgentSource<'a> {
     /// The files that it refers to.
     pub beside: &'a dyn AgentFiles,
     /// As messages call it.
     pub file: &'a str,
-    /// In which form it stands there.
+    /// Form of the file.
     pub form: AgentForm,
     /// The form of the report where neither file nor layer ask for another.
     pub format: ReportFormat,
-    /// Which part of that is from where.
+    /// Source of each part of the text.
     pub parts: &'a [IncludedPart],
-    /// What it holds, everything included.
+    /// Content with all includes.
     pub text: &'a str,
     /// Values of placeholders.
     pub variables: &'a BTreeMap<String, String>,
@@ -415,7 +415,7 @@ fn values_of_prompt(sets: &[String]) -> BTreeMap<&str, &str> {
     values.collect()
 }
 
-/// Every name is a tool server's, but for that of the web service that this path leads to.
+/// Accepts every name as a tool server's, but of web services only the one this path leads to.
 struct AnyServer<'p>(&'p str);
 
 impl Definitions for AnyServer<'_> {

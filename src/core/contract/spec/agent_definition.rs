@@ -1,4 +1,4 @@
-//! What a file says of itself to agents that may call it. Reads none.
+//! A file's description of itself for agents that may call it. Reads no file.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,8 @@ impl AgentDefinition {
 }
 
 impl ContractSpec {
-    /// What the agents offer that it may delegate to; `None` if it has none. Those whose files were not read are left out.
+    /// Returns the tools of the agents it may delegate to; `None` if it has no agents. Agents whose files were not read are
+    /// left out.
     #[must_use]
     pub(crate) fn agents_offer(&self) -> Option<ServerCapability> {
         let defined = self

@@ -43,7 +43,7 @@ pub(super) fn refuse_unused_terms(section: &Section<'_, '_>, names: &[String]) {
     }
 }
 
-/// The word in the place of the mapping where nothing is confined.
+/// The word that replaces the mapping to disable confinement.
 const OFF: &str = "off";
 /// The most that a limit may be: what is counted in bytes still fits.
 const MOST: u64 = 1 << 32;

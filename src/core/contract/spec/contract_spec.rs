@@ -66,7 +66,7 @@ impl ContractSpec {
     }
 }
 
-/// What no tool of an agent is called: those names are of the session's own tools.
+/// Names that no tool of an agent may have: they belong to the session's own tools.
 const TAKEN: [&str; 3] = ["batch", "final_report", "progress_report"];
 /// The longest name: with its prefix it is the name of a tool.
 pub(super) const MOST_NAME_CHARS: usize = 64 - AGENT_PREFIX.len();
@@ -74,20 +74,20 @@ pub(super) const MOST_NAME_CHARS: usize = 64 - AGENT_PREFIX.len();
 /// An agent that a file names under `agents`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentSpec {
-    /// What its own file states; `None` if that was not read.
+    /// Content of its file; `None` if that was not read.
     pub defined: Option<AgentDefinition>,
     /// Its file, as the author names it: from the folder of the naming file, or absolute.
     pub file: String,
-    /// Which tools its runs may have, as patterns of exposed names; `None` if its own file names them.
+    /// Tools that its runs may have, as patterns of exposed names; `None` if its own file names them.
     pub grant: Option<Vec<String>>,
 }
 
-/// What an agent's own file says of it to one that may delegate to it.
+/// An agent's own description for an agent that may delegate to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentDefinition {
     /// The agents below it: the digests of their texts, by their files as they are found from its folder.
     pub below: BTreeMap<String, Digest>,
-    /// What the tool says of itself.
+    /// Description of the tool.
     pub description: String,
     /// BLAKE3 over the text of its file, everything included.
     pub digest: Digest,
@@ -114,7 +114,7 @@ pub struct InputSpec {
     pub schema: Option<Value>,
 }
 
-/// How an agent's file is offered as a tool, as far as it says so itself.
+/// The tool that an agent's file is offered as, if the file says so itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfferedAs {
     /// Tokens of the prompt as it is written.
@@ -150,7 +150,7 @@ impl AgentDefinition {
     }
 }
 
-/// Why a text is no name of an agent's tool, and what to write.
+/// Returns why a text cannot name an agent's tool, and the fix.
 pub(super) fn tool_name_fault(name: &str) -> Option<(String, String)> {
     if TAKEN.contains(&name) {
         let rule = format!("`{AGENT_PREFIX}{name}` is a tool of monolith's own");

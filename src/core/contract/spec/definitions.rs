@@ -1,4 +1,5 @@
-//! What a file may name without defining it, and who is asked for it. Does not know where definitions come from.
+//! Names that a file may use without defining them, and the source that resolves them. Does not know where definitions come
+//! from.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub enum DefinitionKind {
     RestTool,
     /// A tool server.
     Server,
-    /// What a model costs, by `provider/model`.
+    /// Price of a model, by `provider/model`.
     Price,
     /// A queue of calls.
     Queue,
@@ -33,7 +34,7 @@ pub struct Definition {
     pub files: Vec<String>,
     /// The definition: keys of the file's form.
     pub members: Map<String, Value>,
-    /// Where each value is from, by its dotted path in the definition.
+    /// Origin of each value, by its dotted path in the definition.
     pub origins: BTreeMap<String, ValueOrigin>,
 }
 
@@ -49,19 +50,19 @@ pub trait Definitions {
     /// here; none if nothing is to be filled in.
     ///
     /// # Errors
-    /// Why what there is cannot be used: where, and which rule.
+    /// The place and the rule that make the defaults unusable.
     fn defaults(&self, uses_layers: bool) -> Result<Option<Definition>, String>;
 
     /// The form of an agent's report where the agent asks for none.
     ///
     /// # Errors
-    /// Why what there is cannot be used: where, and which rule.
+    /// The place and the rule that make the format unusable.
     fn report_format(&self) -> Result<Option<String>, String> {
         Ok(None)
     }
 
-    /// What binds a tool to a queue that is nowhere, of all that the file does not name itself: a rule each. `queues` are those of the file,
-    /// `is_named` what it names.
+    /// Returns a rule for each tool bound to an undefined queue, except for tools that the file itself names. `queues` are the
+    /// file's; `is_named` tests the names in the file.
     fn unbound_queues(
         &self,
         _queues: &[&str],
@@ -70,17 +71,17 @@ pub trait Definitions {
         Vec::new()
     }
 
-    /// What is hardly meant as it is written there, in words.
+    /// Describes settings that are hardly meant as written.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether models come from elsewhere where the file names none: an agent that is called has those of the caller.
+    /// True if a file without models takes them from elsewhere: a called agent uses those of its caller.
     fn models_elsewhere(&self) -> bool {
         false
     }
 
-    /// What the agent of that file says of itself, as the file under `agents` names it; `None` if files of agents are not read.
+    /// Returns the definition of the agent in that file, named as under `agents`; `None` if agent files are not read.
     ///
     /// # Errors
     /// Everything that is wrong with it, each with its place in that file.

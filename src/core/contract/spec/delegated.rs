@@ -1,4 +1,4 @@
-//! What an agent's file comes to where another agent delegates to it: what it inherits, and what it is given (001 §5, §8). Runs nothing.
+//! The contract of an agent that another agent delegates to: its inherited values and its inputs (001 §5, §8). Runs nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct Delegator<'p> {
     pub contract: &'p ExecutionContract,
     /// The folder of its contract file.
     pub folder: &'p Path,
-    /// What its contract was made of.
+    /// Source of its contract.
     pub spec: &'p ContractSpec,
 }
 
@@ -148,7 +148,7 @@ impl Visit for Inherit<'_> {
     }
 }
 
-/// What must not be recorded of the one must not be recorded of the other.
+/// Adds the delegating run's redaction terms to the agent's own.
 fn inherit_redaction(own: &mut RedactionTerms, theirs: &RedactionTerms) {
     for (own, theirs) in [
         (&mut own.env, &theirs.env),

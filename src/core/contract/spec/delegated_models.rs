@@ -119,7 +119,7 @@ fn is_called(target: &TargetSpec, named: &str) -> bool {
 /// Prices of the delegating run and of those above it, for the agent's providers and for models that it has no price of. Under a limit from
 /// above its own prices make nothing cheaper: of two, the higher one counts. All of them are handed on, whatever providers the agent has.
 ///
-/// Each run above has a limit of its own: what one limits raises nothing to the prices of another one.
+/// Each parent run has a separate limit: the limit of one raises nothing to the prices of another.
 fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
     let mut above = by.line_prices.clone();
     match above.first_mut() {

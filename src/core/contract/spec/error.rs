@@ -35,15 +35,16 @@ pub struct SpecError {
     pub path: String,
     /// The rule that is broken.
     pub rule: String,
-    /// What to write instead, if that is known.
+    /// Suggested fix, if known.
     pub help: Option<String>,
-    /// Where it stands, where that is in no line of the text by itself: an agent's file is read with what it includes.
+    /// Position in the included or the agent's own file, if no line of the text gives it: an agent's file is read with its
+    /// includes.
     pub included: Option<IncludedPlace>,
     /// The override with the fault, `key=value`; the position is then in this text, not in the file.
     pub set: Option<String>,
 }
 
-/// Where a part of an agent's file is from.
+/// The source of a part of an agent's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IncludedPlace {
     /// The included file; none for the agent's own.
@@ -76,13 +77,13 @@ impl SpecErrors {
         })
     }
 
-    /// The option of a change that was typed as one of its own: `--llm-timeout` of `--llm-timeout 10s`; none of `--set` and `--override`.
+    /// Returns the dedicated option of a change: `--llm-timeout` for `--llm-timeout 10s`; `None` for `--set` and `--override`.
     pub fn option_of(typed: &str) -> Option<&str> {
         let option = typed.split(' ').next()?;
         (!["--set", "--override"].contains(&option)).then_some(option)
     }
 
-    /// Whether it is the path of a key of a tool's definition, `tools.rest.NAME.queue`: an option may name several.
+    /// True for the path of a key in a tool's definition, `tools.rest.NAME.queue`: one option may name several.
     pub fn is_of_definition(path: &str) -> bool {
         let below = path.strip_prefix("tools.");
         below.is_some_and(|below| below.split('.').count() > 2)
@@ -126,7 +127,7 @@ pub(super) enum Origin {
 /// A range of bytes in the file or in an override.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SourceRange {
-    /// None for the file, else the index of the override.
+    /// Index of the override; `None` for the file.
     set: Option<usize>,
     pub(super) offset: usize,
     pub(super) len: usize,
@@ -147,7 +148,7 @@ impl Origin {
 }
 
 impl SourceRange {
-    /// Whether it lies in an override of the command line.
+    /// True if it lies in a command-line override.
     pub(super) const fn is_override(&self) -> bool {
         self.set.is_some()
     }
@@ -165,15 +166,15 @@ impl SourceRange {
     }
 }
 
-/// Whether a path is `known`, or leads below it.
+/// True if a path is `known` or lies below it.
 fn is_at(known: &str, path: &str) -> bool {
     let below = path.strip_prefix(known);
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// How the rule begins that a file of configuration breaks as a whole.
+/// Prefix of a rule about a configuration file as a whole.
 const CONFIGURATION: &str = "configuration ";
-/// How many errors are reported; a file with more is not helped by the rest.
+/// Maximum number of reported errors; a file with more gains nothing from the rest.
 const MAX_ERRORS: usize = 100;
 
 /// Place, path, rule, help.
@@ -184,7 +185,7 @@ pub(super) struct Findings<'a> {
     text: &'a str,
     sets: &'a [String],
     list: RefCell<Vec<Finding>>,
-    /// What is taken otherwise than it is written, in words.
+    /// Warnings about values that are not taken as written.
     clamped: RefCell<Vec<String>>,
     /// Paths of values that are not the file's own, and where they are from.
     outside: RefCell<Vec<(String, String)>>,
@@ -237,7 +238,7 @@ impl<'a> Findings<'a> {
         self.clamped.borrow_mut().push(text);
     }
 
-    /// What is taken otherwise than it is written.
+    /// Takes the warnings about such values.
     pub(super) fn take_clamped(&self) -> Vec<String> {
         self.clamped.take()
     }
@@ -248,7 +249,7 @@ impl<'a> Findings<'a> {
         outside.push((path.to_owned(), origin.to_owned()));
     }
 
-    /// Whether the value at that path is defined outside the file.
+    /// True if the value at that path is defined outside the file.
     pub(super) fn is_outside(&self, path: &str) -> bool {
         let outside = self.outside.borrow();
         outside.iter().any(|(known, _)| is_at(known, path))
@@ -264,7 +265,7 @@ impl<'a> Findings<'a> {
         self.hidden.borrow_mut().push(path.to_owned());
     }
 
-    /// Whether the value at that path is never shown.
+    /// True if the value at that path is never shown.
     pub(super) fn is_hidden(&self, path: &str) -> bool {
         self.hidden.borrow().iter().any(|known| is_at(known, path))
     }
@@ -277,7 +278,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Whether a finding is about the value at that path.
+    /// True if a finding is about the value at that path.
     pub(super) fn has_at(&self, path: &str) -> bool {
         self.list
             .borrow()
@@ -285,7 +286,7 @@ impl<'a> Findings<'a> {
             .any(|(_, known, ..)| known == path)
     }
 
-    /// Whether one more finding can still be shown. The others may be reported briefly.
+    /// True if one more finding can be shown. Further ones may be reported briefly.
     pub(super) fn matter(&self) -> bool {
         self.list.borrow().len() < MAX_ERRORS
     }

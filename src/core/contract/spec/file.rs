@@ -68,7 +68,7 @@ fn refuse_unknown_prices(file: &Section<'_, '_>, providers: &[String]) {
     }
 }
 
-/// How the rule begins that a provider breaks which is nowhere.
+/// Prefix of the rule about an undefined provider.
 pub(super) const NO_PROVIDER: &str = "no provider `";
 
 fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>) {

@@ -76,7 +76,7 @@ pub(super) fn no_targets() -> String {
 /// The name of a table of prices that is not the file's own.
 const OF_LAYERS: &str = "layers";
 
-/// Whether a key that the file lacks is reported where nothing defines what it names.
+/// True if an undefined name of that kind is reported by the keys that the file lacks.
 const fn is_reported_whole(wanted: DefinitionKind) -> bool {
     matches!(
         wanted,
@@ -151,7 +151,7 @@ impl Filler<'_> {
         }
     }
 
-    /// Whether the definition of a provider, or a part of it, is not the file's own.
+    /// True if any part of a provider's definition comes from outside the file.
     fn is_from_outside(&self, provider: &str) -> bool {
         let below = format!("{}.{provider}.", FILE.providers.name);
         self.origins.keys().any(|path| path.starts_with(&below))
@@ -308,7 +308,7 @@ fn lay_under(over: &mut Node, under: Node) {
     if let (Kind::Map(over), Kind::Map(under)) = (&mut over.kind, under.kind) {
         for (key, value) in under {
             match over.iter_mut().find(|(known, _)| known.text == key.text) {
-                // Its null is a value of its own: no tokenizer.
+                // Its null is a value: no tokenizer.
                 Some((known, _)) if known.text == FILE.tokenizer.name => {}
                 Some((_, known)) => lay_under(known, value),
                 None => over.push((key, value)),
@@ -420,7 +420,7 @@ fn named_providers(root: &Node) -> Vec<(String, SourceRange)> {
     once(all.filter(|(name, _)| !is_whole(name)))
 }
 
-/// Whether the value there is missing or a mapping.
+/// True if the value is missing or a mapping.
 fn can_be_filled(node: &Node) -> bool {
     node.is_null() || matches!(node.kind, Kind::Map(_))
 }

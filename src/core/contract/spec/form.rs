@@ -27,14 +27,14 @@ pub(super) trait Choice: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
 }
 
-/// What null means at a key.
+/// The meaning of null at a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Null {
     /// It is refused.
     Refused,
     /// The same as leaving the key out.
     LeftOut,
-    /// That there shall be none.
+    /// Switches the value off.
     Off,
     /// The same, as do the words of 001 §2.
     OffAsWords,
@@ -60,7 +60,7 @@ pub enum FromLayer {
     Variable,
 }
 
-/// Whether a mapping means nothing without a key.
+/// The need for a key in its mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     No,
@@ -318,10 +318,10 @@ impl<T: Choice + PartialEq> DefaultValue for T {
 
 /// A mapping of the file: its keys.
 pub(super) trait Form: Sync {
-    /// What the schema calls it.
+    /// Returns its name in the schema.
     fn id(&self) -> &'static str;
 
-    /// What it is.
+    /// Its title.
     fn title(&self) -> &'static str;
 
     fn names(&self) -> &'static [&'static str];

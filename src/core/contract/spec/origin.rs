@@ -1,4 +1,4 @@
-//! Where a value comes from that a contract takes from outside its own file.
+//! The origin of a contract value that comes from outside the contract's own file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +37,7 @@ pub enum ValueOrigin {
 }
 
 impl ValueOrigin {
-    /// Whether the value of a variable is part of it.
+    /// True if a variable's value is part of it.
     pub const fn is_expanded(&self) -> bool {
         matches!(self, Self::Expanded { .. })
     }
@@ -107,7 +107,7 @@ impl fmt::Display for ValueOrigin {
     }
 }
 
-/// Names the variables beside it and never shows their values.
+/// Prints the names of its variables and never their values.
 impl fmt::Debug for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,8 +8,8 @@ use super::tree::{self, Key, Kind, Node};
 use crate::contract::REST_PREFIX;
 use crate::message::Digest;
 
-/// The text of a contract file with these pins of servers, each in place of the one that the server has or as its first key; `None` if
-/// a server has no place that this knows. The caller reads the text again: it is what it was but for the pins, or it is not used.
+/// Writes server pins into the text of a contract file: each replaces the server's pin or becomes its first key. Returns `None`
+/// if a server's place is unknown here. The caller parses the result again and uses it only if nothing except the pins changed.
 pub fn with_pins(text: &str, pins: &BTreeMap<String, Digest>) -> Option<String> {
     let (mark, text) = match text.strip_prefix('\u{feff}') {
         Some(rest) => ("\u{feff}", rest),
@@ -72,7 +72,7 @@ fn edit(text: &str, key: &Key, server: &Node, pin: Digest) -> Option<Edit> {
         let at = server.place.offset + 1;
         return Some(insert(at, format!("{quote}{name}{quote}: \"{pin}\", ")));
     }
-    // A line of its own below that of the server's name.
+    // A separate line below that of the server's name.
     let line_end = key.place.offset + text.get(key.place.offset..)?.find('\n')?;
     let line_start = text.get(..first.place.offset)?.rfind('\n')? + 1;
     let indent = text.get(line_start..first.place.offset)?;
@@ -82,7 +82,7 @@ fn edit(text: &str, key: &Key, server: &Node, pin: Digest) -> Option<Edit> {
     is_own_line.then(|| insert(line_end + 1, format!("{indent}{name}: \"{pin}\"{end}")))
 }
 
-/// Puts a text in the place of a key's value, which is a scalar; behind its colon where it has none.
+/// Replaces a key's scalar value with a text, or inserts it after the colon if there is no value.
 fn value_edit(text: &str, key: &Key, value: &Node, new: String) -> Option<Edit> {
     if !matches!(value.kind, Kind::Scalar { .. }) {
         return None;
@@ -107,7 +107,7 @@ fn value_edit(text: &str, key: &Key, value: &Node, new: String) -> Option<Edit> 
 mod tests {
     use super::*;
 
-    /// What becomes of a file, `P` being the pin.
+    /// Checks the edited file; `P` is the pin.
     #[track_caller]
     fn check(text: &str, servers: &[&str], expect: Option<&str>) {
         let pin = Digest::of(b"new");

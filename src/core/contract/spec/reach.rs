@@ -135,11 +135,11 @@ impl Judge for ToolsEntry {
         let servers = self.mcp.into_iter().filter(|(_, server)| server.enabled);
         let has_shell = builtin.iter().any(|name| name == ToolsSpec::SHELL);
         if self.sandbox.is_some() && !has_shell {
-            let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
+            let rule = "`sandbox` confines `shell`, which is not in `builtin`";
             section.refuse_key(TOOLS.sandbox.name, rule, None);
         }
         if !self.env.is_empty() && !has_shell {
-            let rule = "`env` is for `shell`, which is not one of `builtin`; a server has an `env` of its own";
+            let rule = "`env` is for `shell`, which is not in `builtin`; for a server, use the server's `env`";
             section.refuse_key(TOOLS.env.name, rule, None);
         }
         refuse_unused_terms(section, &builtin);
@@ -198,7 +198,7 @@ impl Judge for OAuthTerms {
 }
 
 impl OAuthTerms {
-    /// What a grant needs, and what belongs to another one.
+    /// Refuses a grant that lacks a key or has a key of another grant.
     fn refuse_what_does_not_fit(&self, section: &Section<'_, '_>) {
         let has_proof = self.client_secret_env.is_some() || self.private_key_env.is_some();
         if self.client_secret_env.is_some() && self.private_key_env.is_some() {

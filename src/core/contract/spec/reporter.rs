@@ -4,7 +4,7 @@ use super::error::Findings;
 use super::secrets::is_secret_key;
 use super::tree::{Kind, Node};
 
-/// Where findings go, and the path of the value that is being read.
+/// The collector of findings, and the path of the value that is being read.
 #[derive(Clone)]
 pub(super) struct Reporter<'f> {
     pub(super) findings: &'f Findings<'f>,
@@ -126,7 +126,7 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("workspace", "it belongs under `tools`"),
 ];
 
-/// Where a key belongs that is unknown at `path`.
+/// Returns the right place of a key unknown at `path`.
 pub(super) fn elsewhere(path: &str, key: &str) -> Option<String> {
     let top = path.is_empty() || key == "api_key";
     let found = ELSEWHERE.iter().find(|(word, _)| top && *word == key);

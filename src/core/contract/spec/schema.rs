@@ -139,7 +139,7 @@ fn without(names: &[&str]) -> Value {
     json!({"properties": names.collect::<Map<_, _>>()})
 }
 
-/// What holds of providers of these types.
+/// Returns the rule for providers of these types.
 fn of_types(types: &[&str], rule: &Value) -> Value {
     json!({
         "if": {"properties": {"type": {"enum": types}}, "required": ["type"]},

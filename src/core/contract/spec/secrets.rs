@@ -4,14 +4,14 @@ use super::error::SourceRange;
 use super::tree::{Kind, Node};
 use crate::contract::{masked_text, masked_words, names_a_secret};
 
-/// Keys of commands, templates and options: values below them are used as they are, so a name states what the value beside it is.
+/// Keys of commands, templates and options. Values below them are used literally, so a name describes the value next to it.
 const USED_AS_IT_IS: [&str; 4] = ["args", "body_template", "command", "provider_options"];
 
 /// The same, of which nothing is shown where a text has no tree.
 const MAY_HOLD_ONE: [&str; 3] = ["args", "body_template", "provider_options"];
 
-/// Where a tree holds values of headers and environment variables, or something else in place of the name of a key's
-/// variable.
+/// Returns the places of header values and environment variables in a tree, and of anything else in place of the name of a
+/// key's variable.
 pub(super) fn places(root: &Node) -> Vec<SourceRange> {
     let mut places = Vec::new();
     collect(root, Reading::Other, &mut places);
@@ -61,14 +61,14 @@ pub(super) fn masked_blindly(text: &str) -> String {
     out
 }
 
-/// Where the query of the first address of a line begins.
+/// Returns the start of the query of the first address in a line.
 fn query_from(line: &str) -> Option<usize> {
     let address = line.find("://")?;
     let query = line.get(address..)?.find('?')?;
     Some(address + query + 1)
 }
 
-/// Where the value of the first secret key of a line begins.
+/// Returns the start of the first secret key's value in a line.
 fn secret_from(line: &str) -> Option<usize> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let ends = line.match_indices(':').filter(|(at, _)| {
@@ -84,7 +84,7 @@ fn secret_from(line: &str) -> Option<usize> {
     ends.map(|(at, _)| at + 1).next()
 }
 
-/// How the value at a place is read.
+/// The way to read a value at a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// All of it is secret.

@@ -73,7 +73,7 @@ impl<'n, 'f> Section<'n, 'f> {
         found.map(|(_, node)| node)
     }
 
-    /// Whether the file has a key of that name.
+    /// True if the file has a key of that name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.peek(name).is_some()
     }

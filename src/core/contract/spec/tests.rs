@@ -41,7 +41,7 @@ pub(super) fn rules(result: Result<ContractSpec, SpecErrors>) -> Vec<String> {
         .collect()
 }
 
-/// A file that is whole but for `rest`.
+/// Returns a complete file followed by `rest`.
 pub(super) fn small(rest: &str) -> String {
     format!("targets: [{{provider: p, model: m}}]\nproviders: {{p: {{type: openai}}}}\n{rest}\n")
 }

@@ -94,7 +94,7 @@ fn contract(text: &str) -> ContractSpec {
     ContractSpec::parse_agent(&source, &[], &Layer).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-/// Whether the schema takes a file, typed as YAML's core schema types it.
+/// True if the schema accepts a file, typed by YAML's core schema.
 fn fits(text: &str) -> bool {
     let findings = Findings::new(text, &[]);
     let root = tree::parse(text, Origin::File, &findings).unwrap();
@@ -206,7 +206,7 @@ fn an_invalid_profile_is_refused_with_what_is_wrong() {
     assert_eq!(both.unwrap_err().errors.len(), 2);
 }
 
-/// What takes more than one key is the reader's alone.
+/// Only the reader checks rules across several keys.
 #[test]
 fn what_stands_at_two_places_of_a_profile_is_refused() {
     let check = |extra: &str, expect: &str| {

@@ -73,7 +73,7 @@ fn every_contract_that_is_shipped_or_shown_fits_the_schema() {
             files.push((name, fs::read_to_string(path).unwrap()));
         }
     }
-    // Workflows have a schema of their own (`tests_workflow`).
+    // Workflows have a separate schema (`tests_workflow`).
     files.retain(|(_, text)| !WorkflowSpec::is_one(text));
     assert!(files.len() >= 4);
     let mut pages = vec![Path::new(ROOT).join("README.md")];
@@ -322,7 +322,7 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
     })
 }
 
-/// Whether an override is refused because the table has no such key.
+/// True if an override is refused because the table has no such key.
 fn is_unknown(set: String) -> bool {
     let read = ContractSpec::parse("contract.yaml", &small(""), &[set]);
     let errors = read.err().map(|errors| errors.errors).unwrap_or_default();

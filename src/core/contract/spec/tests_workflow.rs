@@ -54,7 +54,7 @@ fn faults(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether the schema takes a file, typed as YAML's core schema types it.
+/// True if the schema accepts a file, typed by YAML's core schema.
 fn fits(text: &str) -> bool {
     let findings = error::Findings::new(text, &[]);
     let root = tree::parse(text, error::Origin::File, &findings).unwrap();

@@ -27,11 +27,11 @@ fn the_oddities_of_yaml_are_reported_at_their_positions() {
     );
     check(
         "task: 'abc\n",
-        &["1:7 the quote is not closed, or its text goes on without indentation"],
+        &["1:7 the quote is not closed, or a line of its text is not indented"],
     );
     check(
         "task: \"abc\nsystem: x\n",
-        &["1:7 the quote is not closed, or its text goes on without indentation"],
+        &["1:7 the quote is not closed, or a line of its text is not indented"],
     );
     check("task: [1\n", &["1:7 unclosed bracket '['"]);
     check(

@@ -1,4 +1,4 @@
-//! Text and small values that have a form of their own.
+//! Text and small values with special forms.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -86,7 +86,7 @@ pub(in crate::contract) struct HeaderName;
 /// Headers that say where a request ends: an author's would cut it.
 const OF_CONNECTION: [&str; 2] = ["content-length", "transfer-encoding"];
 
-/// Whether no value of a header holds that (RFC 9110 §5.5).
+/// True if no header value may contain it (RFC 9110 §5.5).
 fn is_no_part(c: char) -> bool {
     c.is_control() && c != '\t'
 }
@@ -110,7 +110,7 @@ impl Read for Headers {
                 let reporter = reporter.below(&key.text);
                 let mut own = OF_CONNECTION.iter();
                 if own.any(|own| key.text.eq_ignore_ascii_case(own)) {
-                    let rule = "the connection has this header of its own: it says how long what is sent is";
+                    let rule = "monolith sets this header itself: it gives the length of the body";
                     reporter
                         .findings
                         .add(&key.place, &reporter.path, rule, None);

@@ -1,4 +1,4 @@
-//! What the author's file states of tool servers: how each is reached, and what of it is taken. Decides nothing.
+//! The tool servers in the author's file: the transport of each and the selection of its tools. Decides nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,26 +12,26 @@ use crate::message::Digest;
 /// One entry of `tools.mcp`, `tools.rest` or `tools.openapi`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSpec {
-    /// Whether it counts: a file's servers are those for which it is true.
+    /// True if it counts: only enabled servers are servers of the file.
     pub(super) enabled: bool,
     /// The server pin that the author demands.
     pub pin: Option<Digest>,
     /// The queue that its calls wait in, where the author names one.
     pub queue: Option<String>,
-    /// What confines it, where the author says.
+    /// Its sandbox, if the author states one.
     pub sandbox: Option<SandboxSpec>,
-    /// Whether the runs of one process share it.
+    /// True if the runs of one process share it.
     pub shared: bool,
-    /// What it is granted, and what is wanted of it.
+    /// Grants to it, and demands on it.
     pub terms: McpTerms,
-    /// Which of its tools the contract takes.
+    /// Selection of its tools.
     pub tools: ToolFilter,
-    /// How it is reached.
+    /// Its transport.
     pub transport: McpTransport,
 }
 
 impl McpSpec {
-    /// Where the file defines the server that has this name in the contract.
+    /// Returns the place in the file that defines the server with this contract name.
     #[must_use]
     pub fn place(&self, name: &str) -> String {
         self.transport.kind().place(name)
@@ -68,7 +68,7 @@ impl ToolsSpec {
     }
 }
 
-/// How a tool server is reached.
+/// The transport of a tool server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpTransport {
     /// A child process.
@@ -88,7 +88,7 @@ pub enum McpTransport {
         headers: BTreeMap<String, String>,
         /// As what monolith comes to its authorization server, where the author says.
         oauth: Option<Box<OAuthTerms>>,
-        /// What is spoken there.
+        /// Protocol of the server.
         remote: Remote,
         /// Its address.
         url: String,
@@ -97,22 +97,22 @@ pub enum McpTransport {
     Openapi {
         /// Headers with their values, unexpanded.
         headers: BTreeMap<String, String>,
-        /// What is taken, and from which description.
+        /// The description and the selection from it.
         terms: Box<OpenapiTerms>,
     },
     /// A tool that is one request to a web service.
     Rest {
         /// Headers with their values, unexpanded.
         headers: BTreeMap<String, String>,
-        /// What bounds its requests.
+        /// Limits on its requests.
         limits: WebLimits,
-        /// What is asked.
+        /// The request.
         tool: Box<RestTool>,
     },
 }
 
 impl McpTransport {
-    /// How the contract names it.
+    /// Returns its kind in the contract.
     #[must_use]
     pub const fn kind(&self) -> ServerKind {
         match self {

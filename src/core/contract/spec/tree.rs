@@ -7,7 +7,7 @@ use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
 use super::error::{Findings, Origin, SourceRange};
 
-/// How deeply a contract file may nest.
+/// Maximum nesting of a contract file.
 pub(super) const MAX_DEPTH: usize = 32;
 
 /// The most keys of one mapping.
@@ -61,13 +61,13 @@ impl Node {
         }
     }
 
-    /// Whether it is the YAML null: a plain `null`, `~` or nothing.
+    /// True for the YAML null: a plain `null`, `~` or nothing.
     pub(super) fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, plain: true }
             if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
-    /// What it is, for a message that says what was expected instead.
+    /// Describes it for a message about what was expected instead.
     pub(super) fn describe(&self) -> String {
         match &self.kind {
             Kind::List(_) => "a list".to_owned(),
@@ -95,7 +95,7 @@ struct Open {
     key: Option<Key>,
     /// The position of each key so far; mappings only.
     keys: HashMap<String, SourceRange>,
-    /// Whether it has as many as it may and more came.
+    /// Set once more entries arrive than it may have.
     full: bool,
 }
 
@@ -278,7 +278,7 @@ fn syntax_fault(error: &ScanError, text: &str, read: usize) -> (usize, String, O
         && info.contains("quoted scalar")
         && let Some(quote) = rest.find(['"', '\''])
     {
-        let rule = "the quote is not closed, or its text goes on without indentation";
+        let rule = "the quote is not closed, or a line of its text is not indented";
         let help = "close it with the same quote, or indent the lines that belong to it";
         return (from + quote, rule.to_owned(), Some(help.to_owned()));
     }

@@ -13,7 +13,7 @@ use crate::contract::{
     ToolFilter, WebLimits, check_address, placeholders,
 };
 
-/// What names of placeholders begin with that stand for arguments.
+/// Prefix of the placeholders that represent arguments.
 const ARGUMENTS: &str = "parameters.";
 
 impl Judge for RestEntry {

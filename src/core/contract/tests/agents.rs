@@ -360,7 +360,7 @@ fn a_recorded_contract_with_agents_is_made_again_from_itself() {
     let other = form.changed(&["agents=[other.ai]".to_owned()], &NoTokenizers);
     assert_eq!(
         other.unwrap_err().to_string(),
-        "agents: the agent other.ai was not read; only a contract file beside it can name it"
+        "agents: the agent other.ai was not read; only a contract that is itself a file can name it"
     );
 }
 

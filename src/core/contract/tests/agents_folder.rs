@@ -12,7 +12,7 @@ pub(super) struct Folder<'f> {
     /// `defaults` of a layer of configuration.
     pub(super) defaults: Value,
     pub(super) files: &'f [(&'f str, &'f str)],
-    /// Whether the file is an agent that is called.
+    /// True if the file is a called agent.
     pub(super) is_called: bool,
     /// Values of placeholders.
     pub(super) variables: BTreeMap<String, String>,
@@ -41,7 +41,7 @@ impl<'f> Folder<'f> {
         found.next().map(|(_, text)| *text)
     }
 
-    /// What a file says.
+    /// Reads a file.
     pub(super) fn read(&self, name: &str, sets: &[&str]) -> Result<ContractSpec, SpecErrors> {
         self.read_with(name, sets, self)
     }

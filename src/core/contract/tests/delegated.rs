@@ -1,4 +1,4 @@
-//! What an agent inherits from the one that calls it, and what it is given (001 §5, §8).
+//! The values that an agent inherits from its caller, and its inputs (001 §5, §8).
 
 use std::path::Path;
 
@@ -195,7 +195,7 @@ fn a_model_that_the_agent_names_elsewhere_is_there_beside_those_of_its_caller() 
     assert_eq!(spec.providers["p"].file.as_deref(), Some("lead.jsonl"));
 }
 
-/// What a run below costs counts against the limit of the one above: its own file makes nothing cheaper there.
+/// A child run's cost counts against the parent run's limit: the child's own file makes nothing cheaper there.
 #[test]
 fn under_a_limit_from_above_the_higher_price_counts() {
     let own = "\

@@ -231,7 +231,7 @@ fn every_single_change_of_the_file_changes_the_hash() {
         }
         seen.push((contract, change));
     }
-    // Every field of the terms is changed by one of them, but for those that are derived or constant.
+    // Each field of the terms is changed by one of them, except derived and constant ones.
     let fields = |contract: &ExecutionContract| match serde_json::to_value(&**contract) {
         Ok(Value::Object(map)) => map,
         other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-//! What a schema may cost, judged before anything is compiled from it.
+//! Limits on the cost of a schema, checked before anything is compiled from it.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::contract::{CapabilityManifest, ContractSpec};
 
-/// What the manifest's server `web` offers, and more.
+/// Returns the manifest with more tools on its server `web`.
 fn found() -> CapabilityManifest {
     let mut found = manifest();
     let web = found.servers.get_mut("web").unwrap();
@@ -122,7 +122,7 @@ fn a_contract_holds_as_what_it_comes_to_an_authorization_server() {
     assert!(!secret.canonical_text().contains("hunter2"));
 }
 
-/// What a recorded contract did not take of a server is not known of another one.
+/// Offers that a recorded contract did not take from a server remain unknown to another contract.
 #[test]
 fn an_offer_is_known_where_the_recorded_contract_took_all_of_it_or_the_same() {
     let check = |recorded: &str, now: &str, expect: bool| {

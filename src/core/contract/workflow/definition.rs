@@ -14,26 +14,26 @@ pub(crate) const WORKFLOW_FORMAT: &str = "monolith-workflow/1";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowDefinition {
-    /// Steps that undo others; each is a run of its own.
+    /// Steps that undo others; each is a separate run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compensations: Vec<Step>,
     /// BLAKE3 of the author's file, which says under which contract its prompts and tools run.
     pub file_digest: Digest,
     /// `WORKFLOW_FORMAT`.
     pub format: String,
-    /// What the workflow is called.
+    /// Name of the workflow.
     pub id: AgentId,
     /// The most step runs that it begins, compensations left out.
     pub max_steps: u64,
-    /// What the failure of a step outside of a group means.
+    /// Consequence of a failed step outside a group.
     pub on_failure: FailureStrategy,
     /// The steps, in the order in which they are done (INV-AGT-003).
     pub steps: Vec<Step>,
-    /// How long it may be driven.
+    /// Maximum driving time.
     pub total_timeout_ms: u64,
 }
 
-/// Why a text is no document of a workflow.
+/// The reason why a text is no workflow document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkflowDocumentFault {
     /// It is too large.
@@ -60,7 +60,7 @@ impl WorkflowDefinition {
     pub(crate) const MOST_RUNS: u64 = 1_000;
     /// The most iterations of a loop.
     pub(crate) const MOST_ITERATIONS: u32 = 1_000;
-    /// How long it may be driven where the file does not say: an hour.
+    /// Default of the maximum driving time: an hour.
     pub(crate) const TOTAL_TIMEOUT_MS: u64 = 3_600_000;
     /// The most steps of a group under way where the file does not say.
     pub(crate) const MAX_CONCURRENCY: u32 = 4;
@@ -122,11 +122,11 @@ pub struct Step {
     pub depends_on: Vec<StepId>,
     /// Its name, which no other step of the workflow has.
     pub id: StepId,
-    /// What it does.
+    /// The work.
     pub work: Work,
 }
 
-/// What a step does. The first three are runs of their own, the others hold steps.
+/// The work of a step. The first three kinds are separate runs; the others hold steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -177,7 +177,7 @@ pub struct Delegate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct If {
-    /// What decides.
+    /// The condition.
     pub condition: Condition,
     /// Taken where it does not hold.
     #[serde(default, rename = "else", skip_serializing_if = "Vec::is_empty")]
@@ -214,19 +214,19 @@ pub struct While {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parallel {
-    /// How many of its steps are under way at most.
+    /// Maximum number of its steps in progress.
     pub max_concurrency: u32,
-    /// What the failure of one means for the others.
+    /// Consequence of one failure for the others.
     pub on_failure: FailureStrategy,
     /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// What follows from a failure (INV-PE-003).
+/// The consequence of a failure (INV-PE-003).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureStrategy {
-    /// Nothing more is begun, and what is under way is ended.
+    /// Starts nothing more and ends the steps in progress.
     FailFast,
     /// The others go on; errors are gathered.
     ContinueOnError,
@@ -235,7 +235,7 @@ pub enum FailureStrategy {
 }
 
 impl Work {
-    /// Whether it is a run of its own.
+    /// True if it is a separate run.
     pub const fn is_run(&self) -> bool {
         matches!(self, Self::Prompt(_) | Self::Tool(_) | Self::Delegate(_))
     }

@@ -1,4 +1,4 @@
-//! What a definition can do wrong: the rule, and where. Does not find it.
+//! The faults of a definition: rule and place. Does not find them.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use super::{StepId, TemplateFault};
 /// A rule that a definition breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowFault {
-    /// Where: a dotted path of the file, such as `steps.2.parallel.0.depends_on.1`.
+    /// Place: a dotted path of the file, such as `steps.2.parallel.0.depends_on.1`.
     pub place: String,
-    /// Which.
+    /// Rule.
     pub rule: WorkflowRule,
 }
 
 /// The rules of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkflowRule {
-    /// Nothing to do.
+    /// No steps.
     #[error("at least one step is needed")]
     NoStep,
     /// Too many steps.
@@ -31,7 +31,7 @@ pub enum WorkflowRule {
     /// A limit that allows nothing, or too much.
     #[error("expected {least} to {most}, got {got}")]
     Limit {
-        /// What was written.
+        /// The written value.
         got: u64,
         /// The least.
         least: u64,
@@ -46,7 +46,7 @@ pub enum WorkflowRule {
     /// A dependency that is not there (INV-PE-002).
     #[error("it depends on `{0}`, which is no step of its group")]
     MissingDependency(StepId),
-    /// A dependency that stands there twice.
+    /// A repeated dependency.
     #[error("it depends on `{0}` twice")]
     DependencyTwice(StepId),
     /// Steps that wait for each other (INV-PE-002).
@@ -98,7 +98,7 @@ pub enum WorkflowRule {
 }
 
 impl WorkflowRule {
-    /// What to do about it, where that is known.
+    /// Returns the fix, if it is known.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
             Self::Template(TemplateFault::Open) => Some("a literal `${` is written `$${`"),
@@ -132,5 +132,5 @@ fn circle(steps: &[StepId]) -> String {
 
 /// The most steps that a definition holds, those in others and the compensations included.
 pub(super) const MOST_STEPS: usize = 256;
-/// How deeply steps may stand in steps.
+/// Maximum nesting of steps.
 pub(super) const MOST_LEVELS: usize = 8;

@@ -20,13 +20,13 @@ pub enum WorkflowClass {
     Stopped,
 }
 
-/// What refines the class.
+/// The code refining the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowCode {
-    /// Nothing failed.
+    /// No failures.
     AllSteps,
-    /// Something failed in a group that goes on.
+    /// A failure in a group that continues.
     WithErrors,
     /// The run of a step did not end well.
     StepFailed,
@@ -38,11 +38,11 @@ pub enum WorkflowCode {
     MaxSteps,
     /// One more iteration than a loop may have.
     MaxIterations,
-    /// What a `for_each` goes over is no JSON array.
+    /// The list of a `for_each` is no JSON array.
     NotAList,
-    /// What a step is given has too many bytes.
+    /// The input of a step has too many bytes.
     InputSize,
-    /// What a step came to has too many bytes.
+    /// The output of a step has too many bytes.
     OutputSize,
     /// `total_timeout_ms` is over.
     TotalTimeout,
@@ -52,7 +52,7 @@ pub enum WorkflowCode {
     Abort,
 }
 
-/// How a workflow ended: a class and the code that refines it.
+/// The end of a workflow: a class and the code that refines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowOutcome {

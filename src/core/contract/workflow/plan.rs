@@ -1,4 +1,4 @@
-//! What the steps of a parallel group wait for: a directed graph without circles (INV-PE-002). Does not begin anything.
+//! The dependencies between the steps of a parallel group: a directed acyclic graph (INV-PE-002). Starts nothing.
 
 use petgraph::algo::{kosaraju_scc, toposort};
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -12,7 +12,7 @@ pub(crate) struct Dependencies {
     needed: Vec<Vec<usize>>,
 }
 
-/// Why a group has no such order. A dependency that is missing is no circle.
+/// The reason why a group has no such order. A missing dependency is not a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GroupFault {
     /// A step waits for one that is not in the group.
@@ -22,7 +22,7 @@ pub(crate) enum GroupFault {
         /// The index in its `depends_on`.
         at: usize,
     },
-    /// A dependency stands there twice.
+    /// A repeated dependency.
     Twice {
         /// The index of the step.
         step: usize,

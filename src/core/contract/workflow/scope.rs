@@ -44,10 +44,10 @@ fn judge(definition: &WorkflowDefinition) -> Vec<WorkflowFault> {
     judge.faults
 }
 
-/// What a step can be given.
+/// The inputs available to a step.
 #[derive(Clone, Debug, Default)]
 struct Scope {
-    /// Whether a `for_each` is around it.
+    /// True if a `for_each` encloses it.
     item: bool,
     levels: usize,
     /// The steps that have ended.
@@ -302,7 +302,7 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a number of the arguments is the same in every reader of JSON. What has a fraction was never exact.
+/// True if every JSON reader reads the same number from the arguments. A fraction passes: it was never exact.
 fn is_exact(number: &serde_json::Number) -> bool {
     let most = crate::message::MAX_EXACT;
     match (number.as_u64(), number.as_i64(), number.as_f64()) {

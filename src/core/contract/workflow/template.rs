@@ -16,19 +16,19 @@ pub(crate) struct Template(Vec<Part>);
 pub(crate) enum Part {
     /// The text itself.
     Text(String),
-    /// What the workflow was given.
+    /// The input of the workflow.
     Input,
     /// The item of the innermost `for_each`.
     Item,
     /// Its number, from 0.
     Index,
-    /// What an earlier step came to.
+    /// The output of an earlier step.
     Output(StepId),
-    /// What the step came to that is compensated.
+    /// The output of the step being compensated.
     Compensated,
 }
 
-/// Why a text is no template.
+/// The reason a text is no template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateFault {
     /// `${` without its `}`.
@@ -119,7 +119,7 @@ pub struct Condition {
     pub test: Test,
 }
 
-/// What is asked of the step's output, white space at its ends left out, or of its end.
+/// A test of the step's output, without white space at its ends, or of its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -128,17 +128,17 @@ pub struct Condition {
     deny_unknown_fields
 )]
 pub enum Test {
-    /// Whether it is that text.
+    /// True if it equals that text.
     Equals(String),
-    /// Whether it is another.
+    /// True if it differs.
     NotEquals(String),
-    /// Whether the text is in it.
+    /// True if it contains the text.
     Contains(String),
-    /// Whether it is not.
+    /// True if it does not.
     NotContains(String),
-    /// Whether the regular expression finds something in it.
+    /// True if the regular expression matches somewhere in it.
     Matches(String),
-    /// Whether the step has completed, or else has not.
+    /// True if the step completed; with `false`, if it did not.
     Succeeded(bool),
 }
 
@@ -157,7 +157,7 @@ impl Test {
         }
     }
 
-    /// Why its pattern cannot be matched in linear time; `None` if it can, or there is none.
+    /// Returns why its pattern cannot be matched in linear time; `None` if it can, or if there is no pattern.
     pub(crate) fn fault(&self) -> Option<String> {
         let Self::Matches(pattern) = self else {
             return None;
@@ -171,5 +171,5 @@ impl Test {
     }
 }
 
-/// What a step is called: as an agent is.
+/// The name of a step, with the form of an agent's.
 pub type StepId = AgentId;

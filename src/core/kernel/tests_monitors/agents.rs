@@ -5,7 +5,7 @@ use super::*;
 use crate::contract::DelegationGrant;
 use crate::message::ToolEnvelope;
 
-/// What runs below have used, and what those may use that go on.
+/// The usage of child runs, and the grants of active ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Below {
     agents_ok: u64,
@@ -16,7 +16,7 @@ pub(super) struct Below {
 }
 
 impl Below {
-    /// A result came: whether it is of an agent whose run goes on. What that used counts, once.
+    /// Takes a result: true if it comes from an agent whose run is active. Its usage counts once.
     pub(super) fn ended(&mut self, returned: &ToolReturned) -> bool {
         let known = self.grants.remove(&returned.call).is_some();
         if let Some(child) = returned.child.as_deref().filter(|_| known) {
@@ -27,7 +27,7 @@ impl Below {
         known
     }
 
-    /// EXECUTE is left: what goes on all the same has no end that counts, and is charged with all that it might use.
+    /// Charges the runs still active when EXECUTE is left with all that they might use: none of their ends counts.
     pub(super) fn charge_grants(&mut self) {
         for grant in std::mem::take(&mut self.grants).into_values() {
             self.tokens += grant.max_tokens;
@@ -58,7 +58,7 @@ impl Below {
     }
 }
 
-/// Whether the result of a call counts as executed: of an agent, where its run has ended as the envelope says.
+/// True if the result of a call counts as executed: for an agent, if its run ended as the envelope says.
 pub(super) fn executes(of_agent: bool, returned: &ToolReturned, envelope: &ToolEnvelope) -> bool {
     let ok = envelope.status == EnvelopeStatus::Ok;
     let agrees = |child: &ChildEnd| child.outcome.class.is_success() == ok;
@@ -85,7 +85,7 @@ impl Ledger {
         })
     }
 
-    /// Judges what a run below may use; whether it is one that another process goes on with.
+    /// Judges the grant of a child run; true if another process resumes that run.
     pub(super) fn may_delegate(
         &mut self,
         terms: &ExecutionContract,

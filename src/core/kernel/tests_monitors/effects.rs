@@ -1,4 +1,4 @@
-//! What may be begun, and when.
+//! The rules for starting effects.
 
 use super::*;
 

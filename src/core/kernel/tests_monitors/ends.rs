@@ -1,4 +1,4 @@
-//! What must hold where a step ends, and where a run does.
+//! The invariants at the end of a step, and of a run.
 
 use super::super::InferRequest;
 use super::*;

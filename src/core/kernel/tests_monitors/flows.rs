@@ -110,7 +110,7 @@ impl Ledger {
         })
     }
 
-    /// Whether a deadline has passed.
+    /// True if a deadline has passed.
     pub(super) fn late(&self, terms: &ExecutionContract) -> bool {
         let now = self.run_ms();
         now > terms.total_timeout_ms

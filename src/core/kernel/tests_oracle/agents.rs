@@ -5,7 +5,7 @@ use super::*;
 use crate::contract::AgentLink;
 use crate::kernel::ChildEnd;
 
-/// How long the ends of runs below are waited for.
+/// Maximum wait for the ends of child runs.
 const ENDS_MS: u64 = 30_000;
 
 impl Oracle {
@@ -46,7 +46,7 @@ impl Oracle {
         self.terms.agents.contains_key(name)
     }
 
-    /// Why an agent is refused wherever it is called.
+    /// Returns why an agent is refused wherever it is called.
     pub(super) fn may_not_delegate(&self, name: &str) -> Option<String> {
         let agent = self.terms.agents.get(name)?;
         let stands = self.terms.delegation.as_ref()?;
@@ -79,7 +79,7 @@ impl Oracle {
         Some(max.saturating_sub(self.spent() + promised))
     }
 
-    /// What is left is divided among the agents of a message; one alone gets half.
+    /// Divides what is left among the agents of a message; a single one gets half.
     pub(super) fn divide(&mut self) {
         let waits = |c: &&Call| matches!(c.slot, Slot::Pending(_) | Slot::ToAsk(_));
         let agents = self.facts.batch.iter().filter(waits);
@@ -97,7 +97,7 @@ impl Oracle {
         };
     }
 
-    /// What the run of that call may use, or how much is needed and left.
+    /// Returns the grant of that call's run, or how much is needed and left.
     pub(super) fn grant(&self, name: &str, arguments: u64) -> Result<(u64, Option<u64>), String> {
         let agent = &self.terms.agents[name];
         let stated = agent.max_tokens_consumed.map(|max| max.0);
@@ -129,7 +129,7 @@ impl Oracle {
         }
     }
 
-    /// The runs below that go on with another process.
+    /// Returns the child runs that another process resumes.
     pub(super) fn gone_on_with(&self) -> Vec<u64> {
         let running = |c: &Call| match c.slot {
             Slot::Running(call) if self.facts.grants.contains_key(&call) => Some(call),
@@ -159,7 +159,7 @@ impl Oracle {
         self.end(class, code)
     }
 
-    /// Whether the end waits for those of runs below. Everything else is given up, and the time-outs do not go on.
+    /// True if the end waits for those of child runs. Everything else is given up, and the timeouts pause.
     pub(super) fn waits_to_end(&mut self, how: Ending) -> bool {
         let below = self.gone_on_with();
         if self.facts.place != Place::Tools || below.is_empty() {
@@ -200,7 +200,7 @@ impl Oracle {
         Reaction::Noted
     }
 
-    /// Those that have not ended by then are charged with all that they might use.
+    /// Charges runs that have not ended by then with all that they might use.
     pub(super) fn too_late_for_ends(&mut self) -> Reaction {
         let since = self.clock.parked_since.unwrap_or(self.clock.at);
         if self.clock.at - since <= ENDS_MS {
@@ -242,7 +242,7 @@ impl Oracle {
             .collect()
     }
 
-    /// What the rules of `flow` say of a call, and the labels that the rule names.
+    /// Returns the ruling of the `flow` rules on a call, and the labels that the rule names.
     pub(super) fn flow(&self, tool: &str) -> Option<(FlowAction, String)> {
         let rules = self.terms.flow.iter();
         let rules = rules.filter(|rule| {

@@ -328,7 +328,7 @@ impl Oracle {
         self.clock.at - self.clock.parked - now
     }
 
-    /// How many targets attempts go to.
+    /// Counts the targets for attempts.
     pub(super) fn targets(&self) -> usize {
         let attempted = self.terms.targets.iter().filter(|t| !t.summarizer);
         attempted.count()
@@ -429,7 +429,7 @@ impl Oracle {
         }
     }
 
-    /// Where attempt `attempt` of a turn goes that follows `invalid` invalid turns (§4).
+    /// Returns the target of attempt `attempt` in a turn that follows `invalid` invalid turns (§4).
     fn target(&self, invalid: u32, attempt: u32) -> usize {
         let len = self.targets();
         let mut at = (invalid + attempt - 1) as usize % len;

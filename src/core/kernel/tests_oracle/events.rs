@@ -1,4 +1,4 @@
-//! What each event does where it is awaited, and the calls of a message while they run (semantics §4, §6, §9).
+//! The reaction to each awaited event, and the calls of a message while they run (semantics §4, §6, §9).
 
 use super::*;
 use crate::kernel::ChildEnd;
@@ -94,7 +94,7 @@ impl Oracle {
         }
     }
 
-    /// What of the calls is due after a suspension: first the summaries, then the next calls.
+    /// Handles the calls that are due after a suspension: first the summaries, then the next calls.
     fn go_on_tools(&mut self) -> Reaction {
         let mut last = None;
         for at in 0..self.facts.batch.len() {
@@ -123,7 +123,7 @@ impl Oracle {
         self.facts.batch.iter().any(busy) || !self.facts.unwanted.is_empty()
     }
 
-    /// Whether that summary is waited for.
+    /// True if that summary is awaited.
     pub(super) fn awaits_summary(&self, n: u64) -> bool {
         let of_summary =
             |c: &Call| matches!(c.slot, Slot::Told { inference, .. } if inference == n);
@@ -303,7 +303,7 @@ impl Oracle {
         }
     }
 
-    /// What the results of the turn weigh so far.
+    /// Sums the tokens of the turn's results so far.
     pub(super) fn results(&self) -> u64 {
         let weigh = |c: &Call| match c.slot {
             Slot::Result(n) | Slot::Told { cut: n, .. } | Slot::Untold((_, _, n)) => n,

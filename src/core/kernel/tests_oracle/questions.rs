@@ -1,4 +1,4 @@
-//! What a person is asked (semantics §6): approvals, and the questions of servers; and the calls inside a container.
+//! The questions to a person (semantics §6): approvals and servers' questions; and the calls inside a container.
 
 use super::*;
 
@@ -45,7 +45,8 @@ impl Oracle {
         Reaction::Starts(vec![approval.call.0])
     }
 
-    /// A person answered the question of a server, or refused, or it was too late: the call goes on. `None` if no such question is open.
+    /// Handles a person's answer or refusal to a server's question, or its timeout: the call continues. `None` if no such
+    /// question is open.
     pub(super) fn answer_question(&mut self, approval: Option<&Approval>) -> Option<Reaction> {
         let overdrawn = self.overdrawn().is_some();
         let suspended = self.facts.suspended;
@@ -88,7 +89,7 @@ impl Oracle {
 }
 
 impl Call {
-    /// Whether a result of that call is waited for.
+    /// True if a result of that call is awaited.
     pub(super) fn is_under_way(&self, n: u64) -> bool {
         match self.slot {
             Slot::Running(call) => call == n,

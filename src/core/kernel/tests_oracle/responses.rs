@@ -1,4 +1,4 @@
-//! What a response amounts to (semantics §2, §6).
+//! The meaning of a response (semantics §2, §6).
 
 use super::questions::parts;
 use super::*;
@@ -316,7 +316,7 @@ impl Oracle {
         calls
     }
 
-    /// Puts the message's calls where they are waited for, and its report beside them.
+    /// Puts the message's calls into the awaited batch, and stores its report.
     fn fill(
         &mut self,
         message: &AgentMessage,

@@ -1,10 +1,10 @@
-//! What servers want models to be asked (semantics §6).
+//! The model requests of servers (semantics §6).
 
 use super::*;
 use crate::message::SamplingRequest;
 
 impl Oracle {
-    /// The server of a call wants a model to be asked; `None` if nothing goes on with an answer.
+    /// Handles a server's model request during a call; `None` if nothing continues with an answer.
     pub(super) fn sampling_required(
         &mut self,
         at: usize,
@@ -29,7 +29,7 @@ impl Oracle {
         Some(self.sample(at, call, bytes, live))
     }
 
-    /// The run is resumed: what its server wants asked is due, where the call can go on with the answer.
+    /// Issues the server's request that is due after a resume, if the call can continue with the answer.
     pub(super) fn sample_due(&mut self, at: usize) -> Option<Reaction> {
         let due = match self.facts.batch[at].slot {
             Slot::Unsampled { call, bytes } => (call, bytes),
@@ -42,8 +42,8 @@ impl Oracle {
         None
     }
 
-    /// The model is asked where the contract grants it and the next request keeps its place in every budget; else the server is refused,
-    /// and its call goes on.
+    /// Asks the model if the contract grants it and the next request still fits every budget; otherwise the server is refused,
+    /// and its call continues.
     pub(super) fn sample(&mut self, at: usize, call: u64, bytes: u64, live: bool) -> Reaction {
         let expected = bytes.div_ceil(4);
         let in_flight = self.prompts_in_flight();
@@ -81,7 +81,7 @@ impl Oracle {
         self.facts.batch.iter().map(waiting).sum::<u64>() + unwanted.sum::<u64>()
     }
 
-    /// A server goes on without the answer that it waited for in its call: the inference is waited for all the same.
+    /// Handles a server that continues without the answer it awaited in its call: the inference is still awaited.
     pub(super) fn leave_sampling(&mut self, n: u64) {
         for at in 0..self.facts.batch.len() {
             if let Slot::Sampled {
@@ -117,7 +117,7 @@ impl Oracle {
         self.sampler(&call.name)
     }
 
-    /// An answer came, or none will: the call goes on. `None` if no server waits for that inference.
+    /// Handles an answer, or its absence: the call continues. `None` if no server waits for that inference.
     pub(super) fn sample_ended(&mut self, n: u64) -> Option<Reaction> {
         let nothing_starts = self.nothing_starts().is_some();
         let (suspended, place) = (self.facts.suspended, self.facts.place);

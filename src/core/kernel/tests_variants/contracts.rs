@@ -186,7 +186,7 @@ fn lead() -> Option<AgentId> {
     AgentId::try_from("lead".to_owned()).ok()
 }
 
-/// Where the first run of a tree stands.
+/// Returns the terms of a tree's first run.
 fn below_none(max_depth: u32) -> DelegationTerms {
     DelegationTerms {
         chain: vec![AgentLink {
@@ -405,7 +405,7 @@ pub(super) const DELEGATING: Variant = Variant {
     letters: &[BASE, super::AGENTS, SUSPENSIONS, &[Letter::ResumedOther]],
 };
 
-/// What the agents have executed proves the answer.
+/// Calls executed by the agents prove the answer.
 pub(super) const PROVING: Variant = Variant {
     name: "required, proof of lineage: agents",
     terms: delegating_beside_a_tool,

@@ -1,4 +1,4 @@
-//! What exploration walks through: a contract, sealed once, and the letters that are tried under it.
+//! The input of exploration: a contract, sealed once, and the letters that are tried under it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

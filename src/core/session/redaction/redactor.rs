@@ -11,10 +11,10 @@ use super::view::{Escaping, UnescapedView, View};
 use crate::contract::{ExecutionContract, RedactionTerms, SECRET_MARKER};
 use crate::message::{Digest, DigestContext, RunId, Scrubber};
 
-/// How often a text is gone through: what a replacement brings together is looked at again. One that still holds a known value
-/// then goes as a whole.
+/// Maximum number of passes over a text: text that a replacement joins is searched again. A text that then still holds a known
+/// value is removed as a whole.
 const MAX_ROUNDS: usize = 8;
-/// How a marker begins; 32 hex digits and `]` follow.
+/// Prefix of a marker; 32 hex digits and `]` follow.
 pub(super) const MARKER_HEAD: &[u8] = b"[REDACTED:";
 /// Length of a marker.
 pub(super) const MARKER_BYTES: usize = 43;
@@ -26,7 +26,7 @@ pub struct Redactor {
     marking: MarkerKind,
 }
 
-/// What is secret: known values, and what credentials look like.
+/// The secrets to find: known values, and the shapes of credentials.
 #[derive(Clone, Debug)]
 pub struct KnownSecrets {
     pub(super) values: Arc<KnownValues>,
@@ -56,8 +56,9 @@ enum SecretSource {
 }
 
 impl RedactionKey {
-    /// What takes secrets out of a run as monolith does (docs/redaction.md): `values` in every form, the contract's `redact`, and
-    /// credentials by their shape. A host hands it to its [`Session`](crate::session::Session), and scrubs with it what it words itself.
+    /// Returns the scrubber that takes secrets out of a run as monolith does (docs/redaction.md): `values` in every form, the
+    /// contract's `redact`, and credentials by their shape. A host hands it to its [`Session`](crate::session::Session), and
+    /// scrubs its own texts with it.
     ///
     /// ```
     /// use monolith_core::message::RunId;
@@ -422,7 +423,7 @@ impl Scrubber for Redactor {
     }
 }
 
-/// What a run's salt is derived under.
+/// The derivation context of a run's salt.
 static SALT_CONTEXT: DigestContext = DigestContext::new("monolith redaction v1 salt");
 /// Bytes of a commitment.
 const COMMITMENT_BYTES: usize = 16;
@@ -430,7 +431,7 @@ const COMMITMENT_BYTES: usize = 16;
 /// The secret that the salts of all runs of this machine are derived from. It is kept outside every store.
 ///
 /// ```
-/// use super::super::RedactionKey;
+/// use monolith_core::session::RedactionKey;
 ///
 /// let random = [7; 32]; // 32 bytes of a good random source, kept for as long as the runs
 /// let key = RedactionKey::new(random);

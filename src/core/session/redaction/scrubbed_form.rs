@@ -1,12 +1,12 @@
-//! Whether a text is another one without some secrets. Knows none of them.
+//! A comparison of a text with another one without some secrets. Knows no secret.
 
 use serde_json::Value;
 
 use super::redactor::{MARKER_BYTES, MARKER_HEAD};
 use crate::contract::SECRET_MARKER;
 
-/// Whether `recorded` is `whole` with markers in the place of parts of it, or `whole` itself. What a marker stands for is not known: it may
-/// stand for anything.
+/// True if `recorded` is `whole` with markers instead of some of its parts, or `whole` itself. The text behind a marker is
+/// unknown: it may be anything.
 pub fn is_scrubbed_form(recorded: &str, whole: &str) -> bool {
     let pieces = between_markers(recorded);
     let [first, middle @ .., last] = pieces.as_slice() else {
@@ -72,7 +72,7 @@ fn between_markers(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// How many bytes the marker has that a text begins with.
+/// Returns the length in bytes of the marker at the start of a text.
 fn marker_length(text: &str) -> Option<usize> {
     if text.starts_with(SECRET_MARKER) {
         return Some(SECRET_MARKER.len());

@@ -1,4 +1,4 @@
-//! How much of a text that still grows can be scrubbed now: what a later byte could make a part of a secret is held back.
+//! The part of a growing text that can be scrubbed now: text that a later byte could make part of a secret is withheld.
 
 use super::redactor::Redactor;
 use super::view::{Escaping, UnescapedView, View};
@@ -37,7 +37,7 @@ impl Redactor {
         }
     }
 
-    /// Where a known value may have begun that is not whole yet, in any of its forms.
+    /// Returns where an incomplete known value may have begun, in any of its forms.
     fn value_may_grow(&self, text: &str) -> usize {
         let Some(from) = self.reach(text.as_bytes()) else {
             return text.len();
@@ -54,7 +54,7 @@ impl Redactor {
         from + held
     }
 
-    /// Where in a text a form of a value begins at the earliest that the text ends within; `None` if no value is known.
+    /// Returns the earliest place where a form that the text ends within can begin; `None` if no value is known.
     fn reach(&self, text: &[u8]) -> Option<usize> {
         let longest = self.secrets.values.beginnings.longest()?;
         // White space between the lines of a form takes any number of bytes.
@@ -66,8 +66,8 @@ impl Redactor {
         Some(from.unwrap_or(0))
     }
 
-    /// Where the beginning of a value stands behind escapes at the end of a text that was cut, perhaps within an escape; and of which
-    /// value.
+    /// Finds the beginning of a value behind escapes at the end of a cut text, perhaps within an escape; returns its place and
+    /// its value.
     pub(super) fn cut_off_behind_escapes(&self, text: &[u8]) -> Option<(usize, usize)> {
         let from = self.reach(text)?;
         let tail = text.get(from..)?;

@@ -55,10 +55,10 @@ static CREDENTIAL_SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
         .into()
 });
 
-/// The words that every run looks for, and what each belongs to: most contracts name no header of their own.
+/// The words that every run looks for, with their owners: most contracts add no header.
 static FIXED_WORDS: LazyLock<Words> = LazyLock::new(|| Words::of([].into_iter()));
 
-/// What gives a secret away without its value being known: headers and shapes.
+/// The signs of a secret whose value is unknown: headers and shapes.
 ///
 /// A text is first looked through for the names and the words that they begin with, and only for those found is an expression
 /// compiled and tried: few texts hold any.
@@ -76,11 +76,11 @@ pub(super) struct Shapes {
 struct Words {
     /// Finds them, whatever their case. Without it, every text counts as one that holds them all.
     automaton: Option<AhoCorasick>,
-    /// What each word belongs to.
+    /// Owner of each word.
     owners: Vec<Owner>,
 }
 
-/// What a word belongs to.
+/// The owner of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     Header,
@@ -140,7 +140,7 @@ impl HeaderShapes {
         }
     }
 
-    /// Those that a text may hold.
+    /// Returns the expressions to try.
     fn of_text(&self, is_json: bool) -> impl Iterator<Item = &Regex> {
         let line = if is_json {
             &self.line_in_json
@@ -152,7 +152,7 @@ impl HeaderShapes {
 }
 
 impl Words {
-    /// Those of the headers and shapes that are always looked for, and of headers of the author's.
+    /// Collects the words of the built-in headers and shapes, and of the author's headers.
     fn of<'n>(own: impl Iterator<Item = &'n str>) -> Self {
         let names = HEADERS.map(|name| (name, Owner::Header));
         let own = own.map(|name| (name, Owner::OwnHeader));
@@ -172,7 +172,7 @@ impl Words {
         }
     }
 
-    /// What the words of a text belong to.
+    /// Returns the owners of a text's words.
     fn owners_in(&self, text: &[u8]) -> BTreeSet<Owner> {
         let Some(words) = &self.automaton else {
             return self.owners.iter().copied().collect();
@@ -204,7 +204,7 @@ impl Shapes {
         }
     }
 
-    /// Whether a text may hold a header or a credential. Few do, and the rest are gone through once.
+    /// True if a text may hold a header or a credential. Few do, and the rest are scanned once.
     pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
         let Words { automaton, owners } = &self.words;
         let words = || match automaton {
@@ -279,7 +279,7 @@ impl Shapes {
     }
 }
 
-/// What of a text has the shape of a well-known credential.
+/// Returns the parts of a text shaped like a well-known credential.
 pub fn credentials_in(text: &str) -> Vec<&str> {
     let shapes = Shapes::new(&RedactionTerms::default());
     if !shapes.may_be_in(text.as_bytes()) {
@@ -301,14 +301,14 @@ pub(super) fn secret_of(found: &Captures<'_>) -> Option<std::ops::Range<usize>> 
     (start < end).then_some(start..end)
 }
 
-/// Whether nothing of a header's value is secret any more: words for its scheme, and what `is_marker` takes away.
+/// True if a header's value holds no secret any more: only words for its scheme, and what `is_marker` takes away.
 pub(super) fn is_spent(value_without_markers: &[u8]) -> bool {
     let text = String::from_utf8_lossy(value_without_markers).to_ascii_lowercase();
     text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';'))
         .all(|word| word.is_empty() || SCHEMES.contains(&word))
 }
 
-/// Whether a text is a JSON document, a list of them, or an event stream, so that its strings must stay closed.
+/// True if a text is a JSON document, a list of them, or an event stream, so that its strings must stay closed.
 fn is_json(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
     let streams: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];

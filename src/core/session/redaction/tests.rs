@@ -1,4 +1,4 @@
-//! What is found, in which disguise, and what stays as it was.
+//! Secrets that are found in disguises, and texts that stay unchanged.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::session::Scrub;
 
 const SECRET: &str = r#"pa55/wo"rd\n+x? é"#;
 
-/// A redactor that knows these values, but for those that cannot be distinguished from ordinary text.
+/// Returns a redactor that knows these values, except those that cannot be distinguished from ordinary text.
 pub(super) fn knowing(values: &[&str], terms: &RedactionTerms) -> Redactor {
     let run_id = RunId::try_from("r1".to_owned()).unwrap();
     let salt = RedactionKey::new([7; 32]).salt(&run_id);
@@ -420,7 +420,7 @@ proptest! {
     }
 }
 
-/// What is released of a text that arrives in pieces of so many bytes, as a stream of responses releases it.
+/// Returns the released part of a text that arrives in pieces of `every` bytes, as a stream of responses releases it.
 fn released(redactor: &Redactor, text: &str, every: usize) -> String {
     let (mut done, mut out) = (0, String::new());
     for end in (0..text.len()).filter(|at| at % every == 0 && text.is_char_boundary(*at)) {

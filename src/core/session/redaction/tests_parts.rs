@@ -7,7 +7,7 @@ use crate::contract::RedactionTerms;
 use crate::message::Scrubber as _;
 use crate::session::Scrub;
 
-/// What a server says is cut to 256 bytes, so a secret may end in the middle.
+/// A server's statement is cut to 256 bytes, so a secret may end in the middle.
 #[test]
 fn a_part_of_a_secret_at_the_cut_of_a_servers_words_is_taken_out() {
     use crate::adapter::{Adapter, Decoded, ResponseMeta};

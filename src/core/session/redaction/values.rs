@@ -26,7 +26,7 @@ pub struct KnownValues {
 #[derive(Debug)]
 pub(super) struct Finder {
     automaton: Option<AhoCorasick>,
-    /// Which value each form is one of.
+    /// Index of each form's value.
     owners: Vec<usize>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Beginnings {
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) bytes: Vec<u8>,
-    /// How much of it is enough.
+    /// Length of it that is enough.
     least: usize,
     /// Its place among all forms.
     pub(super) number: usize,
@@ -148,8 +148,8 @@ impl Beginnings {
     }
 }
 
-/// What finds those texts; `None` if there are none. One that cannot be built has nothing to find: it grows with the values, which are
-/// few and short.
+/// Builds the finder of those texts; `None` if there are none. One that cannot be built has nothing to find: it grows with the
+/// values, which are few and short.
 fn automaton<T: AsRef<[u8]>>(texts: &[T]) -> Option<AhoCorasick> {
     let builder = (!texts.is_empty()).then(AhoCorasickBuilder::new);
     let mut builder = builder?;
@@ -161,21 +161,21 @@ fn automaton<T: AsRef<[u8]>>(texts: &[T]) -> Option<AhoCorasick> {
 const MIN_BYTES: usize = 6;
 /// The most lines of values that are looked for by themselves.
 const MAX_LINES: usize = 1_024;
-/// The shortest line of a value of several lines that is a secret of its own.
+/// Minimum length of a line that is a separate secret in a multi-line value.
 const MIN_LINE_BYTES: usize = 16;
-/// What the first and the last line of PEM begin and end with.
+/// Start and end of the first and the last line of PEM.
 const PEM_BOUNDARY: &str = "-----";
 /// The fewest characters of base64 that are looked for.
 const MIN_BASE64: usize = 7;
 /// Words of the marker itself, which must not be looked for in it.
 const MARKERS: [&str; 2] = ["[REDACTED:", "[SECRET]"];
 
-/// Whether a marker stands in a text: something was taken out of it.
+/// True if a text contains a marker: something was taken out of it.
 pub fn is_marked(text: &str) -> bool {
     MARKERS.iter().any(|marker| text.contains(marker))
 }
 
-/// Whether a value can be distinguished from ordinary text.
+/// True if a value can be distinguished from ordinary text.
 pub fn can_be_matched(value: &str) -> bool {
     let first = value.chars().next();
     value.len() >= MIN_BYTES
@@ -199,9 +199,9 @@ pub(super) fn with_lines<'v>(values: impl IntoIterator<Item = &'v str>) -> Vec<S
     all
 }
 
-/// The lines of a value of several that are secrets of their own, without the white space around them: long ones, but for the
-/// first and the last line of PEM, which every key has. Of a line with quotes, as JSON has, the texts between them: their quotes stand in
-/// texts that hold no secret.
+/// Returns the lines of a multi-line value that are secrets themselves, trimmed: long ones, except PEM's first and last line,
+/// which every key has. From a line with quotes, as in JSON, it takes the texts between them: the quotes occur in texts that
+/// hold no secret.
 fn lines_of(value: &str) -> impl Iterator<Item = &str> {
     let has_several = value.trim().contains(['\n', '\r']);
     let lines = value.split(['\n', '\r']).flat_map(|line| line.split('"'));
@@ -213,8 +213,8 @@ fn lines_of(value: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The literal forms of a value, itself first. Escapes of JSON and of addresses are undone before a text is searched, so they
-/// are no forms of their own.
+/// Returns the literal forms of a value, itself first. Escapes of JSON and of addresses are undone before a text is searched,
+/// so they are not separate forms.
 pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![value.as_bytes().to_vec()];
     let mut add = |form: Vec<u8>| {
@@ -251,7 +251,7 @@ pub(super) fn base64_forms(value: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// How the bytes of a key are written: in hex of both cases, and in base64 wherever they begin.
+/// Returns the written forms of a key's bytes: hex in both cases, and base64 at every alignment.
 #[must_use]
 pub fn key_texts(key: &[u8]) -> Vec<String> {
     let digits = |upper: bool| {

@@ -5,13 +5,13 @@ use std::ops::Range;
 
 /// A text with its escapes undone, which knows where in the text each byte came from.
 ///
-/// It keeps its offset at every [`MARK_EVERY`] bytes and goes on from there. So a text of nothing but escapes costs little
+/// It keeps its offset at every [`MARK_EVERY`] bytes and continues from there. A text of only escapes therefore costs little
 /// more memory than one without any.
 #[derive(Debug)]
 pub(super) struct View<'t> {
     source: &'t [u8],
     bytes: Cow<'t, [u8]>,
-    /// None if this is the text as it is.
+    /// Encoding; `None` for the text as it is.
     escaping: Option<Escaping>,
     /// In order.
     marks: Vec<Mark>,
@@ -27,7 +27,7 @@ struct Mark {
 /// Bytes of the text between two marks, at least.
 const MARK_EVERY: usize = 64;
 
-/// How many escapings deep a text is looked into, in any order of the two: JSON within JSON within JSON, and an address in it.
+/// Maximum depth of escapings to look into, in any order of the two: JSON within JSON within JSON, and an address in it.
 pub(super) const DEPTH: usize = 3;
 
 /// A view of a text behind up to [`DEPTH`] escapings.
@@ -71,7 +71,7 @@ impl UnescapedView<'_> {
         }
     }
 
-    /// Where in the text these bytes of the view came from.
+    /// Returns the place in the text of these bytes of the view.
     pub(super) fn origin(&self, range: &Range<usize>) -> Range<usize> {
         let at = self.view.origin(range);
         self.outer.map_or(at.clone(), |outer| outer.origin(&at))
@@ -207,7 +207,7 @@ impl<'t> View<'t> {
         })
     }
 
-    /// Whether this is the text as it is.
+    /// True if this is the text as it is.
     pub(super) const fn is_plain(&self) -> bool {
         self.escaping.is_none()
     }
@@ -216,7 +216,7 @@ impl<'t> View<'t> {
         &self.bytes
     }
 
-    /// Where in the text these bytes of the view came from, whole escapes included.
+    /// Returns the place in the text where these bytes of the view came from, whole escapes included.
     pub(super) fn origin(&self, range: &Range<usize>) -> Range<usize> {
         self.raw(range.start, false)..self.raw(range.end, true)
     }

@@ -1,4 +1,4 @@
-//! What a turn hashes: its new bytes, however long the run is.
+//! The hashing of a turn: its new bytes, however long the run is.
 
 use super::*;
 use crate::message::hashed;

@@ -151,7 +151,7 @@ fn exchange() -> Vec<Value> {
     exchange.hand_in(110, began(7));
     exchange.hand_in(111, bytes(7, stream("It is noon.").into_bytes()));
 
-    // Another process goes on from where the call was approved.
+    // Another process continues from where the call was approved.
     exchange.lines.push(json!({"session": "recorded"}));
     exchange.session = Session::recorded(Arc::clone(&contract), counter());
     for event in events {
@@ -224,7 +224,7 @@ fn the_tables_of_the_document_and_the_shipped_exchange_have_the_same_kinds() {
     }
 }
 
-/// A host that embeds a session knows no scrubber's words: the session scrubs what servers say, at the start and when a run goes on.
+/// A host that embeds a session knows no scrubber's words: the session scrubs servers' statements, at the start and on resume.
 #[test]
 fn what_tool_servers_say_is_scrubbed_by_the_session() {
     let secret = "correct horse battery";

@@ -1,4 +1,4 @@
-//! Checks of single entries against the header, the chain and their neighbours. Keeps no state of its own.
+//! Checks of single entries against the header, the chain and their neighbours. Stateless.
 
 use std::collections::BTreeMap;
 
@@ -197,11 +197,11 @@ pub(super) struct Header {
     pub(super) faulty: Option<String>,
     pub(super) location: Location,
     pub(super) run_id: RunId,
-    /// Whether it is that of a workflow.
+    /// True if it is the header of a workflow.
     pub(super) workflow: bool,
 }
 
-/// What is known so far of the entries.
+/// The state kept about the entries so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EntryBook {
     pub(super) ended: bool,
@@ -211,14 +211,14 @@ pub(super) struct EntryBook {
     /// The outcome that the last entry states.
     pub(super) outcome: Option<SealedOutcome>,
     pub(super) location: Option<Location>,
-    /// How many answers had a secret taken out, so that their bytes were not kept.
+    /// Number of answers with a secret removed, whose bytes were therefore not kept.
     pub(super) redacted: usize,
     pub(super) sealed: bool,
     /// When the run began, as entry 0 states.
     pub(super) started_unix_ms: Option<u64>,
 }
 
-/// What blobs were named and seen so far.
+/// The blobs named and seen so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlobBook {
     pub(super) last: Option<Digest>,

@@ -7,15 +7,15 @@ use super::signed::signers;
 use crate::message::Digest;
 use crate::transcript::{Flaw, FlawKind, Note, Tombstone, TombstoneRecord};
 
-/// What is known so far of tombstones.
+/// The state kept about tombstones so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ErasedBook {
-    /// How many there were.
+    /// Number of tombstones.
     pub(super) count: u64,
     pub(super) last: Option<Digest>,
     /// The known keys that signed them.
     pub(super) signers: Vec<String>,
-    /// How many no known key has signed.
+    /// Tombstones without a known signer.
     pub(super) by_unknown: usize,
 }
 
@@ -102,7 +102,7 @@ impl ErasedBook {
         )
     }
 
-    /// What no known key vouches for.
+    /// Describes the tombstones without a known signer.
     pub(super) fn lacking(&self) -> Option<String> {
         let count = self.by_unknown;
         (count > 0).then(|| {

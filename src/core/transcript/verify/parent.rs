@@ -4,7 +4,7 @@ use super::Verifier;
 use crate::kernel::{EventKind, ParentRun};
 use crate::transcript::{EntryRecord, Flaw, Location};
 
-/// What is known of the run that one was forked from.
+/// The result of looking up the parent of a forked run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParentFound {
     /// Its entry of this number has the hash that is named.

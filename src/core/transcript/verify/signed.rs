@@ -15,22 +15,22 @@ use crate::transcript::{
     LogLeaf, Note, Pin, PublicKey, TreeHash, TreeHead, merkle,
 };
 
-/// What is known so far of signatures, pins and the log.
+/// The state kept about signatures, pins and the log so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SignedBook {
     /// The head after each number of entries, `H_0` first.
     pub(super) heads: Vec<Digest>,
     pub(super) checkpoints: u64,
-    /// What the checkpoints so far amount to, as that of the seal states it.
+    /// The summary of the checkpoints so far, as the checkpoint of the seal states it.
     pub(super) earlier: EarlierCheckpoints,
     pub(super) last: Option<u64>,
-    /// How far known keys have signed, and which did so last.
+    /// The last entry count signed by known keys, and those keys.
     pub(super) signed_to: Option<(u64, Vec<String>)>,
-    /// How many signatures are by keys that are not known.
+    /// Number of signatures by unknown keys.
     pub(super) unknown: usize,
-    /// How many pins spoke of this run.
+    /// Number of pins for this run.
     pub(super) pins: usize,
-    /// Whether a pin covers every entry.
+    /// True if a pin covers every entry.
     pub(super) pinned: bool,
     /// The result of the check of the log, if there is one.
     pub(super) log: Option<String>,
@@ -307,7 +307,7 @@ impl Verifier {
     }
 }
 
-/// Which of these keys have signed a note.
+/// Returns the names of the keys that signed a note.
 ///
 /// # Errors
 /// [`Flaw`] where a signature in the name of one of them does not hold.

@@ -4,7 +4,8 @@ use super::Verifier;
 use crate::message::amount;
 use crate::transcript::{Pin, Presence, VerifyCheck, VerifyReport};
 
-/// Why a transcript that holds is not yet a run that was: the note of every verification that decides nothing again.
+/// The note of every verification that does not derive the decisions again: such a transcript holds, but need not be a run that
+/// took place.
 pub const NOT_DECIDED: &str = "replay: the decisions of the machine were not derived again";
 
 impl Verifier {
@@ -186,7 +187,7 @@ impl Verifier {
                 (_, Some(_), false) => "entries after the last checkpoint are not signed",
             };
             lacking.push(format!(
-                "signature: {why}; anyone who can write it can write all of it anew"
+                "signature: {why}; anyone with write access can rewrite all of it"
             ));
         }
         if signed.unknown > 0 {

@@ -16,16 +16,16 @@ use crate::transcript::{
     Record, SealedOutcome, Trust, VerifyReport, blob_references, is_redacted,
 };
 
-/// What a verification accepts.
+/// The options of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyOptions {
-    /// Whether a run in progress, which has no seal yet, is accepted.
+    /// True if a run in progress, which has no seal yet, is accepted.
     pub open: bool,
-    /// Whether blobs that hold withheld text must be there.
+    /// The rule for blobs that hold withheld text.
     pub withheld: WithheldBlobs,
 }
 
-/// Whether blobs that hold text behind the token gate must be there (002 Invariant F).
+/// The presence required of blobs that hold text behind the token gate (002 Invariant F).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WithheldBlobs {
     /// They may have been left out of an export; the report counts those that are.
@@ -159,7 +159,7 @@ impl Verifier {
         false
     }
 
-    /// What was expected where a record could not be read.
+    /// Builds the finding for a record that cannot be read.
     fn unreadable(&self, flaw: Flaw) -> Box<Finding> {
         if self.header.is_none() {
             Finding::new("header", flaw)
@@ -398,13 +398,13 @@ impl Verifier {
         Ok(())
     }
 
-    /// Whether the header is that of a workflow; false before it.
+    /// Returns true if the header is that of a workflow; false before the header.
     #[must_use]
     pub fn is_workflow(&self) -> bool {
         self.header.as_ref().is_some_and(|header| header.workflow)
     }
 
-    /// Whether a known key has signed the checkpoint of the seal.
+    /// Returns true if a known key has signed the checkpoint of the seal.
     pub(super) fn seal_is_signed(&self) -> bool {
         let signed_to = self.signed.signed_to.as_ref();
         self.entries.sealed && signed_to.is_some_and(|(to, _)| *to == self.entries.next_seq)

@@ -1,4 +1,4 @@
-//! What can be read from a view.
+//! The facts readable from a view.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -69,12 +69,12 @@ impl RunView {
         self.activities.ended()
     }
 
-    /// What rules of `flow` decided about calls, each with the entry that says so, in the order of the entries.
+    /// Returns the decisions of `flow` rules about calls, each with its entry, in the order of the entries.
     pub fn flows(&self) -> &[(u64, FlowRecord)] {
         &self.flows
     }
 
-    /// Where the entries taken so far are not those that the machine makes of their events; `None` if all are.
+    /// Returns the first place where the entries differ from those that the machine makes of their events; `None` if all agree.
     #[must_use]
     pub const fn departure(&self) -> Option<&Departure> {
         self.agreement.departure()
@@ -91,17 +91,18 @@ impl RunView {
         self.agreement.state_text()
     }
 
-    /// Where providers were whose address was in a variable, in the order in which that was recorded: one each time that it changed.
+    /// Returns the addresses of providers whose address was in a variable, in the order of recording: one for each change.
     pub fn addresses(&self) -> &[AddressFrom] {
         &self.servers.addresses
     }
 
-    /// What the servers of models said of themselves in their answers, in the order of the entries: one each time that it changed.
+    /// Returns the statements of model servers about themselves in their answers, in the order of the entries: one for each
+    /// change.
     pub fn answers(&self) -> &[AnswerFrom] {
         &self.servers.answers
     }
 
-    /// What tool servers said of themselves, in the order of the entries: one each time that it changed.
+    /// Returns the statements of tool servers about themselves, in the order of the entries: one for each change.
     pub fn tool_servers(&self) -> &[ToolServerFrom] {
         &self.servers.statements
     }
@@ -121,12 +122,13 @@ impl RunView {
         last
     }
 
-    /// What tool servers offer otherwise than the contract holds it, in the order of the entries: one each time that it changed.
+    /// Returns the differences between the offers of tool servers and the contract, in the order of the entries: one for each
+    /// change.
     pub fn differing_servers(&self) -> &[ToolServerDiffers] {
         &self.servers.differing
     }
 
-    /// Whether a process left the run, to be gone on with, and no process has since.
+    /// Returns true if a process suspended the run and no process has resumed it since.
     pub const fn is_suspended(&self) -> bool {
         self.suspended
     }
@@ -151,17 +153,17 @@ impl RunView {
         &self.approvals
     }
 
-    /// How many calls the last message asked for, those in a batch one by one.
+    /// Returns the number of calls that the last message asked for, counting each call in a batch.
     pub fn last_requested(&self) -> u64 {
         self.requested.names().count() as u64
     }
 
-    /// Whether the last message asked for a tool.
+    /// Returns true if the last message asked for a tool.
     pub fn wants_a_tool(&self) -> bool {
         self.requested.want_a_tool(&self.contract)
     }
 
-    /// How many calls all messages asked for, started or not; a batch counts as one.
+    /// Returns the number of calls requested by all messages, started or not; a batch counts as one.
     pub const fn requested_calls(&self) -> u64 {
         self.requested.total()
     }
@@ -182,7 +184,7 @@ impl RunView {
         self.clock.parked_ms(self.at_ms)
     }
 
-    /// How many bytes of text of the model the token gate held back; what was blank is not counted.
+    /// Returns the bytes of model text that the token gate held back, without blank text.
     pub const fn held_back_bytes(&self) -> u64 {
         self.held_back
     }
@@ -197,7 +199,7 @@ impl RunView {
         self.calls.all()
     }
 
-    /// Why the closing turn was begun, once it was.
+    /// Returns the reason for the closing turn, if it has begun.
     pub const fn closing(&self) -> Option<ClosingReason> {
         self.closing
     }
@@ -227,22 +229,22 @@ impl RunView {
         self.counters
     }
 
-    /// What the runs below this one used; `None` if it called no agent that used anything.
+    /// Returns the usage of the child runs; `None` if the run called no agent that used anything.
     pub fn used_below(&self) -> Option<TreeUsage> {
         TreeUsage::below(&self.counters)
     }
 
-    /// What this run used, and the runs below it.
+    /// Returns the usage of this run and its child runs.
     pub const fn used_with_below(&self) -> TreeUsage {
         TreeUsage::of(&self.counters)
     }
 
-    /// What was decided last: in a run that has ended, its end.
+    /// Returns the last decision: in a run that has ended, its end.
     pub fn decision(&self) -> Option<&Decision> {
         self.decisions.last()
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[must_use]
     pub const fn entries(&self) -> u64 {
         self.entries
@@ -265,23 +267,24 @@ impl RunView {
         self.origin.as_ref().or_else(own)
     }
 
-    /// How the run ended, once it has.
+    /// Returns the outcome, once decided.
     #[must_use]
     pub const fn outcome(&self) -> Option<Outcome> {
         self.outcome
     }
 
-    /// What was found before the first request.
+    /// Returns the findings before the first request.
     pub const fn preflight(&self) -> &Preflight {
         &self.preflight
     }
 
-    /// What is wrong with the form of the last final report, be it a call or a tag.
+    /// Returns the error of form in the last final report, either a call or a tag.
     pub const fn report_fault(&self) -> Option<&ReportFault> {
         self.reports.last_fault()
     }
 
-    /// What is wrong with the final report that the entry, the last that was taken, refuses: its message runs no call.
+    /// Returns the error in the final report that the entry refuses. The entry is the last one taken, and its message runs no
+    /// call.
     pub fn refused_report(&self, action: &Action) -> Option<&ReportFault> {
         let refuses = action.from == State::ValidateCalls
             && action.to == State::Commit
@@ -289,7 +292,7 @@ impl RunView {
         self.reports.fault_of_last().filter(|_| refuses)
     }
 
-    /// Whether any response held a final report, be it a call or a tag.
+    /// Returns true if any response held a final report, either a call or a tag.
     pub const fn has_reports(&self) -> bool {
         self.reports.any()
     }
@@ -315,7 +318,7 @@ impl RunView {
         self.start.as_ref().map(|start| &start.run_id)
     }
 
-    /// What entry 0 states.
+    /// Returns the facts in entry 0.
     pub const fn start(&self) -> Option<&RunStart> {
         self.start.as_ref()
     }
@@ -336,7 +339,7 @@ impl RunView {
         self.started_unix_ms().saturating_add(at_ms)
     }
 
-    /// What all requests used.
+    /// Returns the total usage.
     pub const fn usage(&self) -> UsageTotals {
         self.usage
     }

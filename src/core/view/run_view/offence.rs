@@ -48,7 +48,7 @@ impl RunView {
         }
     }
 
-    /// Why the model that was asked may not call that tool of the contract.
+    /// Returns the reason why the model in use may not call that tool of the contract.
     fn outside<'v>(&self, name: &'v str) -> Option<Offence<'v>> {
         let tool = self.contract.tool(name)?;
         if !self.contract.allows(name) {

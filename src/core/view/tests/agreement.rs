@@ -95,7 +95,7 @@ fn entries_out_of_order_missing_or_twice_are_reported_whatever_numbers_they_have
             } else {
                 // Without its seal a run has not ended: the machine has written one.
                 let (_, why) = golden.departure(&without).expect(&name);
-                assert_eq!(why, format!("the run has gone on after entry {}", at - 1));
+                assert_eq!(why, format!("the run continued after entry {}", at - 1));
             }
             assert!(golden.departure(&twice).is_some(), "{name} twice");
             assert!(golden.departure(&numbered(twice)).is_some(), "{name} twice");
@@ -148,10 +148,10 @@ fn a_display_that_was_not_given_the_end_is_held_against_the_run_itself() {
         assert_eq!(why.as_deref(), expect, "{count} entries");
     };
     check(given.len(), None);
-    check(2, Some("the run has gone on after entry 1"));
+    check(2, Some("the run continued after entry 1"));
 }
 
-/// A random run's entries with numbers of their own.
+/// The entries of a random run, numbered.
 fn given(run: &RandomRun) -> Given {
     let drafts = run.entries.iter();
     drafts
@@ -159,7 +159,7 @@ fn given(run: &RandomRun) -> Given {
         .collect()
 }
 
-/// The view of these, held against the run's own machine or against one that is folded.
+/// Builds the view of these entries, checked against the run's own machine or a folded one.
 fn viewed(run: &RandomRun, given: &Given, follows: bool) -> RunView {
     let contract = Arc::clone(run.run.contract());
     let mut view = if follows {

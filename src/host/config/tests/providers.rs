@@ -8,7 +8,7 @@ use monolith_core::contract::{
     ServerKind, TargetCapability,
 };
 
-/// The contract of a file with those targets, beside that layer.
+/// The contract of a file with those targets, given that layer.
 fn contract(layer: &Value, targets: &str, more: &str) -> ExecutionContract {
     let fixture = Fixture::new();
     fixture.write("prompt/.ai-agent.json", layer);

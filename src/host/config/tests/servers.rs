@@ -291,8 +291,8 @@ fn a_provider_for_tests_is_a_scripted_one() {
     );
 }
 
-/// 001 §6: what the models of a provider of the layers cost. The file's own prices count, and those of its own providers stay as they are.
-/// 001/6.providers.4
+/// 001 §6: model prices of a provider of the layers. The file's own prices take precedence, and the file's own providers keep
+/// their prices. 001/6.providers.4
 #[test]
 fn prices_of_the_layers_are_those_of_the_targets_that_are_theirs() {
     let fixture = Fixture::new();
@@ -418,7 +418,7 @@ fn the_default_queue_of_the_layers_counts_for_what_is_taken_from_them() {
     assert_eq!(places("tools: {mcp: {t: {command: x, args: []}}}\n"), None);
 }
 
-/// What a layer calls `./file` is the file beside it; a sandbox may be stated there.
+/// The path `./file` in a layer is relative to the layer's folder; a layer may also state a sandbox.
 #[test]
 fn a_server_of_a_layer_finds_the_files_beside_its_layer_and_states_its_sandbox() {
     let fixture = Fixture::new();

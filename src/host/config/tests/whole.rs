@@ -168,7 +168,8 @@ fn the_folder_of_snapshots_of_a_layer_begins_in_the_folder_of_that() {
     assert_eq!(found(json!("low")), Ok(Some("/cwd/here".to_owned())));
 }
 
-/// What a definition lacks is in none of its values, and a section that is no mapping has none: the file is named all the same.
+/// A key missing from a definition is in none of its values, and a section that is no mapping has no values. The error names
+/// the file all the same.
 #[test]
 fn a_fault_of_a_definition_names_its_file_and_the_header() {
     let check = |sections: Value, contract: &str, expect: &str| {

@@ -1,4 +1,4 @@
-//! What answers requests: one backend for each provider that a target names, with keys where they are wanted.
+//! The backends that answer requests: one for each provider that a target names, with keys if wanted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,12 +60,12 @@ pub(super) fn backends(
         .collect())
 }
 
-/// Where keys come from, and where they go.
+/// The source of keys, and their destinations.
 #[derive(Clone, Copy)]
 pub(super) struct Keys<'k> {
     pub(super) addresses: &'k Addresses,
     pub(super) environment: &'k Environment,
-    /// Whether they are wanted.
+    /// True if keys are wanted.
     pub(super) wanted: bool,
 }
 
@@ -157,7 +157,7 @@ impl Addresses {
         self.0.get(provider).map(String::as_str)
     }
 
-    /// What is recorded of them: of a query the names alone.
+    /// Returns the addresses as recorded: of a query only the names.
     pub(super) fn recorded(&self, scrub: &dyn Scrubber) -> Vec<ProviderAddress> {
         let one = |(provider, address): (&String, &String)| ProviderAddress {
             address: scrub.owned_text(recorded_url(address)),
@@ -167,7 +167,7 @@ impl Addresses {
     }
 }
 
-/// What a provider's variable holds now; none if it names none, or one that is not set.
+/// Returns the current value of a provider's variable; none if it names none, or one that is not set.
 pub(super) fn address_of(
     provider: &str,
     given: &ProviderSpec,

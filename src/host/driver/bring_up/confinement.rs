@@ -126,7 +126,7 @@ impl<'c> Sandboxes<'c> {
         let mut writable: Vec<PathBuf> = granted.chain([self.workspace.clone()]).collect();
         writable.sort();
         writable.dedup();
-        // The folder of a file is the workspace of another file beside it that names none.
+        // The file's folder is the workspace of another contract file in it that names none.
         let own = fs::canonicalize(folder).ok();
         self.planted = self.earlier.and(writable.iter().cloned().chain(own));
         self.writable = writable;

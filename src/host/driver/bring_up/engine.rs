@@ -11,7 +11,7 @@ pub(super) use built::{TrialEnd, backend, identity, vocabulary};
 pub(super) const NO_ENGINE: &str =
     "this build has no embedded model; `cargo build --release --features local` makes one that has";
 
-/// How a model is run, beside the terms of its contract.
+/// The run settings of a model, apart from its contract.
 #[cfg_attr(
     not(feature = "local"),
     expect(dead_code, reason = "there is no engine to be told of it")
@@ -19,7 +19,7 @@ pub(super) const NO_ENGINE: &str =
 pub(super) struct Settings {
     pub(super) file: ModelFile,
     pub(super) hash: Digest,
-    /// Where it is noted which files could be loaded.
+    /// The folder that records which files could be loaded.
     pub(super) notes: Option<PathBuf>,
     /// The monolith that can be started again to load the file for the first time.
     pub(super) program: Option<PathBuf>,
@@ -110,7 +110,7 @@ mod built {
     use monolith_core::contract::Terms;
     use monolith_core::message::TokenCounter;
 
-    /// Nothing is tried here.
+    /// No trial runs here.
     #[derive(Clone, Debug, Default)]
     pub(in crate::driver::bring_up) struct TrialEnd;
 

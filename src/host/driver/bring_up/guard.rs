@@ -13,10 +13,10 @@ use monolith_core::contract::{ContractDraft, ContractSpec, ExecutionContract};
 use monolith_core::message::{RunId, Scrubber as _};
 use monolith_core::session::{RedactionKey, Redactor};
 
-/// What keeps the secrets of a request out of its contract and its run.
+/// The guard that keeps the secrets of a request out of its contract and its run.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// Where tool servers are started: their offers, which become part of the contract, are scrubbed there.
+    /// The host that starts tool servers. It scrubs their offers, which become part of the contract.
     pub(super) servers: ServerHost,
     secrets: Secrets,
     shared: Shared,
@@ -59,7 +59,7 @@ impl Guard {
         secrets.held_against(contract, &self.shared).map(drop)
     }
 
-    /// What goes over everything that is recorded of that run.
+    /// Returns the redactor for everything recorded of that run.
     pub(super) fn redactor(
         &self,
         spec: &ContractSpec,
@@ -90,8 +90,8 @@ pub fn redactor_of(
     Ok(guard.redactor(spec, key, run_id))
 }
 
-/// How a run was asked for, as it may be recorded: a change of the file's values that holds a secret is left out, and all of it where a
-/// path does.
+/// Returns the invocation as it may be recorded. Leaves out a change of the file's values that holds a secret, and the whole
+/// invocation if a path does.
 pub(super) fn recorded(invocation: Invocation, redactor: &Redactor) -> Option<Invocation> {
     let shows = |text: &str| redactor.text(text) != text;
     let named = |path: &PathBuf| shows(&path.to_string_lossy());

@@ -14,11 +14,11 @@ use crate::driver::{DriverError, Environment, MCP_ROOT};
 pub struct HandedRoot {
     /// As the file or the variable writes it.
     pub folder: String,
-    /// Whether the server is confined to the files that it is handed, where the system can.
+    /// True if the server is confined to its given files, where the system can do so.
     pub is_confined: bool,
-    /// Whether it is the value of `MCP_ROOT`.
+    /// True if it is the value of `MCP_ROOT`.
     pub is_mcp_root: bool,
-    /// Where the file names the server.
+    /// The server's place in the file.
     pub place: String,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn mcp_roots(
         .collect()
 }
 
-/// Whether that is the root of all files. No tool server may write there: it would be confined to nothing.
+/// Returns true for the root of all files. No tool server may write there: it would be confined to nothing.
 pub fn is_root_of_all(folder: &Path) -> bool {
     folder.is_absolute() && folder.parent().is_none()
 }
@@ -99,7 +99,7 @@ impl Workspace {
         }
     }
 
-    /// What a run commits to of it.
+    /// Returns the digest a run commits to.
     pub(super) fn digest(&self) -> Digest {
         Digest::of(self.0.as_os_str().as_encoded_bytes())
     }

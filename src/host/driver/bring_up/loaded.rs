@@ -39,7 +39,8 @@ impl Opening {
     }
 }
 
-/// What the intent rules judge: all that the user says, or the task alone where nothing was saved; none without a task.
+/// Returns the text that the intent rules judge: all that the user says, or only the task if nothing was saved; none without a
+/// task.
 pub(super) fn intent_of(saved: &[AgentMessage], task: &str) -> Option<String> {
     if task.trim().is_empty() {
         return None;
@@ -68,7 +69,7 @@ pub(super) fn opening_of(
     messages
 }
 
-/// How the call ended that a loaded message answers, where results are rendered as text.
+/// Returns the status of the call that a loaded message answers, if results are rendered as text.
 fn observed(message: &AgentMessage, transport: ToolTransport) -> Option<Observed> {
     let status = if is_failure(&message.content) {
         ObservedStatus::Failed

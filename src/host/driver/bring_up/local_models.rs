@@ -17,7 +17,7 @@ const USUAL_WINDOW: u64 = 32_768;
 /// The longest template that is run.
 const MAX_TEMPLATE_BYTES: usize = 1 << 18;
 
-/// What bring-up found out about the file of an embedded model.
+/// The facts that bring-up found about the file of an embedded model.
 #[derive(Clone, Debug)]
 pub(super) struct LocalModel {
     /// The window to use by default.
@@ -26,7 +26,7 @@ pub(super) struct LocalModel {
     made_for: Option<u64>,
     /// Tokens of its vocabulary.
     pub(super) vocabulary: Option<u64>,
-    /// The file by its hash, with what the text depends on beside it.
+    /// The file by its hash, with the other inputs that the text depends on.
     pub(super) fingerprint: Option<String>,
     /// The file, open since it was looked at, and its hash: what is run is what was hashed.
     file: Option<(ModelFile, Digest)>,
@@ -34,7 +34,7 @@ pub(super) struct LocalModel {
     pub(super) prompt_layout: Option<PromptLayout>,
     /// The template of its file and the program that renders it, where it lays out prompts.
     template: Option<(String, PathBuf)>,
-    /// Why the model cannot be used, where it cannot.
+    /// The reason why the model cannot be used, if it cannot.
     fault: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl LocalModel {
         }
     }
 
-    /// What answers requests with this model.
+    /// Returns the backend for this model.
     pub(super) fn backend(
         &self,
         provider: &str,
@@ -118,7 +118,7 @@ impl LocalModel {
         })
     }
 
-    /// Why nothing could answer with this model, as far as that is known without loading it.
+    /// Returns the reason why this model could not answer, as far as that is known without loading it.
     pub(super) fn fault_under(
         &self,
         provider: &str,
@@ -142,7 +142,8 @@ impl LocalModel {
         }
     }
 
-    /// What counts with this model's own vocabulary, or why nothing does. Reads the file, after a trial that `end` ends.
+    /// Returns a token counter with this model's own vocabulary, or the reason for having none. Reads the file, after a trial
+    /// that `end` ends.
     pub(super) fn vocabulary(
         &self,
         window: u64,
@@ -208,7 +209,7 @@ impl LocalModel {
     }
 }
 
-/// Whether a caller waits; none does once it is dropped.
+/// True while a caller waits; false once the caller is dropped.
 struct Waiting(Arc<AtomicBool>);
 
 impl Default for Waiting {
@@ -232,7 +233,7 @@ pub(super) fn window_of(provider: &str, terms: &Terms) -> u64 {
         .unwrap_or_default()
 }
 
-/// What answers requests to the embedded models of a contract's targets, which are all one model: that of `path`.
+/// Returns the backend for the embedded models of a contract's targets, which are all one model: that of `path`.
 pub async fn embedded_model(path: PathBuf, terms: &Terms, environment: &Environment) -> Backend {
     let provider = terms.targets.first();
     let provider = provider.map_or("", |target| target.provider.as_str());
@@ -240,7 +241,7 @@ pub async fn embedded_model(path: PathBuf, terms: &Terms, environment: &Environm
     model.backend(provider, terms, environment)
 }
 
-/// Whether a template lays out tools and calls in the form that calls are read in: JSON between `<tool_call>` tags.
+/// Returns true if a template lays out tools and calls in the form that calls are read in: JSON between `<tool_call>` tags.
 fn knows_calls(template: &str) -> bool {
     let has = |word: &str| template.contains(word);
     template.len() <= MAX_TEMPLATE_BYTES
@@ -250,7 +251,7 @@ fn knows_calls(template: &str) -> bool {
         && !has("<function=")
 }
 
-/// Whether a provider is the embedded model.
+/// Returns true if a provider is the embedded model.
 pub(super) const fn is_local(provider_type: ProviderType) -> bool {
     matches!(provider_type, ProviderType::Local)
 }

@@ -98,8 +98,9 @@ pub async fn redacted_text(
     Ok(redactor.text(text).into_owned())
 }
 
-/// Brings up a run that begins with the conversation of another one. It has budgets of its own, its counters begin at zero, and
-/// no proof of the other counts for it. `task` is added to the conversation; scripts are played on.
+/// Brings up a run that begins with the conversation of another one. The new run has separate budgets, its counters begin at
+/// zero, and no proof of the other counts for it. `task` is added to the conversation; scripts resume after their last played
+/// record.
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made, and so no run.
@@ -114,8 +115,8 @@ pub async fn prepare_fork(
     Box::pin(begin(request, beginning, cancel)).await
 }
 
-/// Brings up a run that goes on from the end of another one with a new message: it has budgets and a proof of its own, and its
-/// contract names the other's. The intent rules judge the message alone.
+/// Brings up a run that continues from the end of another one with a new message. It has separate budgets and a separate proof,
+/// and its contract names the other's. The intent rules judge the message alone.
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made, and so no run; where the file is to be the one that the other run was begun with,
@@ -129,8 +130,8 @@ pub async fn prepare_continuation(
     Box::pin(begin(request, beginning, cancel)).await
 }
 
-/// Brings up the run of an agent's call, whose task has those labels. It has budgets and a proof of its own; its contract names that of
-/// the parent, whose hash comes first.
+/// Brings up the run of an agent's call, whose task has those labels. It has separate budgets and a separate proof. Its
+/// contract names that of the parent, whose hash comes first.
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made, and so no run.
@@ -172,7 +173,7 @@ pub struct Continuation {
     pub message: String,
     /// The end of the other run.
     pub point: ForkPoint,
-    /// Whether the file is to give the contract of the other run.
+    /// True if the file must give the contract of the other run.
     pub same_contract: bool,
     /// The request without what the caller changes of the contract now: where that gives the contract of the other run, the changes
     /// are what the caller wants.
@@ -211,7 +212,7 @@ enum Beginning {
 }
 
 impl Beginning {
-    /// What the run is to do; none if that is nothing.
+    /// Returns the task of the run; none if it is blank.
     fn intent(&self) -> Option<String> {
         let is_blank = |task: &String| task.trim().is_empty();
         let intent = match self {
@@ -226,7 +227,7 @@ impl Beginning {
         intent.filter(|task| !is_blank(task))
     }
 
-    /// How many requests of each target were answered before: a script is played on from there.
+    /// Returns the number of requests of each target answered before: a script resumes after them.
     fn answered(&self, targets: &[TargetSpec]) -> Vec<usize> {
         let point = match self {
             Self::Continuation(continuation) => &continuation.point,
@@ -248,12 +249,13 @@ impl Beginning {
         }
     }
 
-    /// Whether its task is said in a conversation that has begun: it is text then, whatever input the agent asks for.
+    /// Returns true if its task is said in a conversation that has begun. The task is then text, whatever input the agent asks
+    /// for.
     const fn is_within_conversation(&self) -> bool {
         matches!(self, Self::Continuation(_) | Self::Loaded { .. })
     }
 
-    /// Holds the file against the contract of the run that this one goes on from, before a server is started.
+    /// Compares the file with the contract of the run being continued, before a server is started.
     async fn check(
         &self,
         found: &ReadRequest<'_>,
@@ -327,7 +329,7 @@ impl Beginning {
 }
 
 impl Continuation {
-    /// Whether the file gives the contract of the other run.
+    /// Checks that the file gives the contract of the other run.
     async fn check(
         &self,
         found: &ReadRequest<'_>,
@@ -344,7 +346,7 @@ impl Continuation {
     }
 }
 
-/// What keeps a run from going on from another one.
+/// Returns the error for a run that cannot continue another one.
 fn changed(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
     match mismatch {

@@ -1,4 +1,4 @@
-//! What bring-up gives to the loop: a run that can be begun, or gone on with.
+//! The result of bring-up for the loop: a run that can begin or resume.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use crate::inference::Backend;
 use crate::store::{Invocation, RunLock};
 use crate::tools::ToolServers;
 
-/// How long what is in flight may still end once a run is suspended, by default.
+/// Default time for work in flight to end once a run is suspended.
 pub(in crate::driver) const GRACE: Duration = Duration::from_secs(10);
 
-/// A run that can be begun, or gone on with: its contract is made, its tool servers are up or known to be down.
+/// A run that can begin or resume: its contract is made, its tool servers are up or known to be down.
 pub struct Prepared {
-    /// What runs below it are brought up with, where there may be some.
+    /// The context for bringing up its child runs, if it may have some.
     pub(in crate::driver) below: Option<Below>,
     pub(in crate::driver) backends: Vec<Arc<Backend>>,
     pub(in crate::driver) contract: Arc<ExecutionContract>,
-    /// What tokens are estimated with.
+    /// The counter for estimating tokens.
     pub(in crate::driver) counter: Arc<dyn TokenCounter>,
-    /// How long what is in flight may still end once the run is suspended.
+    /// Time for work in flight to end once the run is suspended.
     pub(in crate::driver) grace: Duration,
-    /// How many requests to models run at once, over all runs that share them; none if nothing limits them.
+    /// Maximum number of concurrent model requests, over all runs that share them; none if nothing limits them.
     pub(in crate::driver) max_inferences: Option<usize>,
     pub(in crate::driver) redactor: Arc<Redactor>,
     pub(in crate::driver) run_id: RunId,
     pub(in crate::driver) servers: ToolServers,
     pub(in crate::driver) shared: Shared,
     pub(in crate::driver) start: Start,
-    /// Where a run above it learns whether it waits for a person.
+    /// The report to the parent run when this run waits for a person.
     pub(in crate::driver) waiting: Option<WaitingReport>,
 }
 
@@ -97,14 +97,14 @@ impl Prepared {
     }
 }
 
-/// What the loop needs to go on where the transcript ends.
+/// The state that the loop needs to resume where the transcript ends.
 pub(in crate::driver) struct Resumption {
     pub(in crate::driver) at_ms: u64,
-    /// What this process begins with: where everything is now, and what differs.
+    /// The first input of this process: the present location of everything, and the differences.
     pub(in crate::driver) first: Input,
     pub(in crate::driver) head: Digest,
     pub(in crate::driver) lock: RunLock,
-    /// Whether the run that delegated to it has ended: then it ends, too.
+    /// True if the run that delegated to it has ended: then it ends, too.
     pub(in crate::driver) orphan: bool,
     /// The run, as far as it is recorded.
     pub(in crate::driver) session: Session,

@@ -25,30 +25,31 @@ use monolith_core::message::{AgentMessage, QuarterBytes, ServerConfinement, Toke
 /// The contract that a file gives, without a run.
 #[derive(Debug)]
 pub struct Preview {
-    /// Whether every server was started that could be.
+    /// True if every server that could start was started.
     pub are_started: bool,
     /// The confinement of each program that was started; sorted by server.
     pub confinement: Vec<ServerConfinement>,
     /// The contract; its servers count as unavailable if they were not started.
     pub contract: ExecutionContract,
-    /// What did not come up; sorted by server.
+    /// The failed servers; sorted by server.
     pub faults: Vec<BringUpFault>,
-    /// Why the embedded model of a provider cannot be used, where it cannot, by provider; it is not loaded to see.
+    /// The reason why a provider's embedded model cannot be used, by provider. It is not loaded to find out.
     pub model_faults: BTreeMap<String, String>,
     /// The conversation that a run of it begins with: what the file or the caller gives as the task stands last.
     pub opening: Vec<AgentMessage>,
-    /// What a run of it reaches.
+    /// The reach of a run under it.
     pub reach: Reach,
     /// Secrets that are too short to be distinguished from ordinary text, and so are not taken out.
     pub unmatched: Vec<Unmatched>,
-    /// What the file names and nothing gives, so that no run begins under it: servers of tools, variables of servers.
+    /// The things that the file names and nothing supplies, so that no run begins under it: servers of tools, variables of
+    /// servers.
     pub unmet: Vec<DriverError>,
     /// Origins of the values that the contract's own file does not hold, by dotted path.
     pub origins: BTreeMap<String, ValueOrigin>,
-    /// Why this build cannot count with the contract's tokenizer, where it cannot: the contract is then not the one that it would
-    /// be elsewhere.
+    /// The reason why this build cannot count with the contract's tokenizer, if so. The contract then differs from the one that
+    /// it would be elsewhere.
     pub tokenizer_fault: Option<String>,
-    /// What the contract's tokens are counted with.
+    /// The tokenizers that count the contract's tokens.
     pub tokenizers: Tokenizers,
     /// Numbers of the file that are taken at their limit, in words.
     pub clamped: Vec<String>,
@@ -192,7 +193,7 @@ async fn made(
     })
 }
 
-/// What counts the tokens of the conversation; where this build has no such tokenizer, what a run counts with then.
+/// Returns the token counter of the conversation; if this build lacks that tokenizer, the one that a run then uses.
 fn counter_of(tokenizers: &Tokenizers, contract: &ExecutionContract) -> Arc<dyn TokenCounter> {
     let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
     counter.unwrap_or_else(|_| QuarterBytes::counter())

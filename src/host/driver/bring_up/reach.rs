@@ -1,5 +1,5 @@
-//! What a run of a contract file reaches beyond itself: commands, hosts, variables and folders. A contract is a program; this is
-//! what it can touch.
+//! The reach of a contract file's run beyond itself: commands, hosts, variables and folders. A contract is a program; these are
+//! the things it can touch.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,16 +19,16 @@ use monolith_core::contract::{
 use monolith_core::message::Scrubber;
 use monolith_core::session::{KnownSecrets, Redactor};
 
-/// What a host is called that may be on this machine.
+/// The name for a host that may be on this machine.
 const THIS_MACHINE: &str = "this machine";
 
-/// Where a contract file names the built-in shell.
+/// The place where a contract file names the built-in shell.
 pub const SHELL_PLACE: &str = "tools.builtin";
 
-/// Where a layer names the folder that snapshots of runs are written into.
+/// The place where a layer names the folder for snapshots of runs.
 pub const SESSIONS_PLACE: &str = "persistence.sessionsDir";
 
-/// What a run reaches.
+/// The reach of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Reach {
     /// Programs that are started, each with what confines it.
@@ -49,7 +49,7 @@ pub struct Reach {
 pub struct ReachedAgent {
     /// The dotted path of the file that names it.
     pub place: String,
-    /// What the model calls it.
+    /// Its name for the model.
     pub tool: String,
     /// Its terms.
     pub terms: DelegateTerms,
@@ -64,7 +64,7 @@ pub struct ReachedCommand {
     pub command: Vec<String>,
     /// The author's word on whether it is confined.
     pub confined: StatedConfinement,
-    /// What confines it.
+    /// Its confinement.
     pub confinement: String,
     /// True if its memory is limited.
     #[serde(skip)]
@@ -90,7 +90,7 @@ pub struct ReachedHost {
     pub place: String,
     /// Its address, of a query the names alone; none if it is in a variable that is not set.
     pub address: Option<String>,
-    /// Where it may be that is not public: this machine, and private networks; empty where the contract has no word for that.
+    /// The non-public places where it may be: this machine, and private networks; empty if the contract cannot state them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_public: Vec<String>,
 }
@@ -104,9 +104,9 @@ pub struct ReachedVariable {
     pub place: String,
     /// The host that it is sent to, or the command that is started with it; none if it goes nowhere.
     pub goes_to: Option<String>,
-    /// Whether it is set now.
+    /// True if it is set now.
     pub is_set: bool,
-    /// Whether a run begins without it: it is read where it is set, and the file does not name it.
+    /// True if a run begins without it: it is read if set, and the file does not name it.
     #[serde(skip)]
     pub is_optional: bool,
 }
@@ -116,12 +116,12 @@ pub struct ReachedVariable {
 pub struct ReachedFolder {
     /// The dotted path of the file that names it.
     pub place: String,
-    /// Where it is.
+    /// Its location.
     pub path: PathBuf,
 }
 
 impl Reach {
-    /// What a file's run reaches; `files` are those behind providers.
+    /// Returns the reach of a file's run; `files` are those behind providers.
     pub(super) fn of(
         spec: &ContractSpec,
         contract: &ExecutionContract,
@@ -308,7 +308,7 @@ impl Reach {
         });
     }
 
-    /// Where a client of an authorization server is sent, and which variables go with it.
+    /// Adds the addresses that a client of an authorization server is sent to, and the variables that go with it.
     fn oauth(&mut self, environment: &Environment, oauth: &OAuthTerms, place: &str) {
         let addresses = [
             ("issuer", &oauth.issuer),

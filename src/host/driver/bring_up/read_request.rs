@@ -133,7 +133,7 @@ impl<'r> ReadRequest<'r> {
         decided(self.spec, servers, &self.environment).await
     }
 
-    /// What each server that is to be started is started with.
+    /// Returns the start specification of each server to start.
     pub(super) fn servers(
         &self,
         which: ServersToStart,
@@ -141,7 +141,7 @@ impl<'r> ReadRequest<'r> {
         server_specs(self.spec, self.folder, &self.environment, which)
     }
 
-    /// The same but for the servers that need a variable which is not set, and the names of those.
+    /// Like `servers`, but skips servers that need an unset variable, and returns their names.
     pub(super) fn possible_servers(
         &self,
     ) -> Result<(BTreeMap<String, ServerSpec>, Vec<String>), DriverError> {
@@ -154,7 +154,7 @@ impl<'r> ReadRequest<'r> {
         Ok((servers, without))
     }
 
-    /// What the file names or needs and nothing gives, as far as that is known without tool servers.
+    /// Returns the things that the file names or needs and nothing supplies, as far as known without tool servers.
     pub(super) fn unmet(&self, draft: Option<&ContractDraft>) -> Vec<DriverError> {
         let mut faults = unknown_servers(self.spec);
         faults.extend(unset_variables(self.spec, &self.environment));
@@ -172,12 +172,12 @@ impl<'r> ReadRequest<'r> {
         ContractFactory::draft(self.spec, &targets)
     }
 
-    /// What keeps secrets out of what is recorded.
+    /// Returns the guard that keeps secrets out of the record.
     pub(super) fn guard(&self, draft: Option<&ContractDraft>) -> Result<Guard, DriverError> {
         Guard::of(self.spec, &self.environment, draft)
     }
 
-    /// What counts tokens.
+    /// Returns the token counters.
     pub(super) async fn tokenizers(
         &self,
         name: Option<String>,
@@ -187,23 +187,23 @@ impl<'r> ReadRequest<'r> {
         Tokenizers::ready(name, &self.sources, draft, &self.environment, cancel).await
     }
 
-    /// Why the model of an embedded provider cannot be used, where it cannot, by provider.
+    /// Returns the reason why the model of an embedded provider cannot be used, by provider.
     pub(super) fn model_faults(&self, contract: &ExecutionContract) -> BTreeMap<String, String> {
         self.sources.model_faults(contract, &self.environment)
     }
 
-    /// Where each provider is whose address is in a variable.
+    /// Resolves the addresses of providers that are in variables.
     pub(super) fn addresses(&self) -> Result<Addresses, DriverError> {
         Addresses::resolve(self.spec, &self.environment)
     }
 
-    /// What the file's run reaches; tools see that folder.
+    /// Returns the reach of the file's run; tools see that folder.
     pub(super) fn reach(&self, contract: &ExecutionContract, workspace: &Path) -> Reach {
         let files = self.sources.files();
         Reach::of(self.spec, contract, &self.environment, workspace, files)
     }
 
-    /// What answers each target's requests.
+    /// Returns the backend of each target.
     pub(super) fn backends(
         self,
         contract: &ExecutionContract,

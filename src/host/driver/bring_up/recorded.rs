@@ -39,27 +39,27 @@ const MAX_DIFFERENCES: usize = 64;
 /// A recorded run, and what of it is to be brought up again.
 pub(in crate::driver) struct Recorded<'r> {
     pub(in crate::driver) contract: &'r ExecutionContract,
-    /// How its models are to answer; none if they are not asked.
+    /// The terms for its models to answer; none if they are not asked.
     pub(in crate::driver) models: Option<Models>,
     pub(in crate::driver) run_id: &'r RunId,
     pub(in crate::driver) started: &'r RunStarted,
-    /// Whether its tool servers are to be started.
+    /// True if its tool servers are to be started.
     pub(in crate::driver) tools: bool,
-    /// Whether the run may have no workspace recorded.
+    /// True if the run may lack a recorded workspace.
     pub(in crate::driver) unknown_workspace: bool,
 }
 
-/// How models are to answer again.
+/// The terms for models to answer again.
 pub(in crate::driver) struct Models {
-    /// How many requests of each target were answered before: a script is played on from there.
+    /// Number of earlier answered requests of each target: a script resumes after them.
     pub(in crate::driver) played: Vec<usize>,
-    /// Whether keys are looked up.
+    /// True if keys are looked up.
     pub(in crate::driver) with_keys: bool,
 }
 
-/// What bring-up made of a recorded run.
+/// The result of bringing up a recorded run.
 pub(in crate::driver) struct BroughtUp {
-    /// Where each provider is whose address is in a variable; none if no model is asked.
+    /// The address of each provider whose address is in a variable; none if no model is asked.
     pub(in crate::driver) addresses: Vec<ProviderAddress>,
     /// One for each target; none if no model is asked.
     pub(in crate::driver) backends: Vec<Arc<Backend>>,
@@ -68,23 +68,23 @@ pub(in crate::driver) struct BroughtUp {
     /// The confinement of each program that was started, sorted by server; empty if none was to be.
     pub(in crate::driver) confinement: Vec<ServerConfinement>,
     pub(in crate::driver) counter: Arc<dyn TokenCounter>,
-    /// What the servers of such tools offer otherwise, sorted by server.
+    /// The changed offers of the servers of such tools, sorted by server.
     pub(in crate::driver) differing: Vec<BringUpFault>,
     pub(in crate::driver) redactor: Arc<Redactor>,
-    /// None is running where none was to be started.
+    /// The tool servers; none runs if none was to start.
     pub(in crate::driver) servers: ToolServers,
-    /// What those servers said of themselves.
+    /// The statements of those servers about themselves.
     pub(in crate::driver) tool_servers: Vec<ToolServerStatement>,
     pub(in crate::driver) tokenizers: Tokenizers,
 }
 
-/// Why a recorded run cannot be brought up again.
+/// The reason why a recorded run cannot be brought up again.
 pub(in crate::driver) enum Mismatch {
     /// The file gives another contract.
     Contract {
         /// The agent that is another one, or cannot be read, in words; `None` if the difference is elsewhere.
         agent: Option<String>,
-        /// Where the two documents first differ.
+        /// The place where the two documents first differ.
         pointer: String,
         recorded: String,
         given: String,
@@ -97,7 +97,7 @@ pub(in crate::driver) enum Mismatch {
     Tokenizer(String),
     /// The folder is another one.
     Workspace(PathBuf),
-    /// What would keep any run from being brought up.
+    /// A fault that would keep any run from being brought up.
     Other(DriverError),
 }
 
@@ -235,7 +235,7 @@ pub(super) fn check_contract(
     })
 }
 
-/// Which agent has another file now, or cannot be read, where that is the difference there.
+/// Describes the agent whose file has changed or cannot be read, if that is the difference.
 fn other_agent(
     recorded: &ExecutionContract,
     given: &ExecutionContract,
@@ -268,7 +268,7 @@ fn other_agent(
     })
 }
 
-/// Whether what is there may come from other values of the contract.
+/// Returns true if the value there may come from other values of the contract.
 fn is_derived(pointer: &str) -> bool {
     let first = pointer.split('/').nth(1);
     first.is_some_and(|first| DERIVED.contains(&first))

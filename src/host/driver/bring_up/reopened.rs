@@ -15,14 +15,14 @@ use monolith_core::transcript::SealedEntry;
 
 /// An unfinished run of the store: locked for this process, and decided again up to where its transcript ends.
 pub struct Reopened {
-    /// How many requests each provider had answered where the run began.
+    /// Number of requests that each provider had answered before the run began.
     pub(super) answered_before: BTreeMap<String, usize>,
     /// The decisions that the last process recorded, of this run and of each open run below it.
     pub(super) confinement: RecordedConfinement,
     pub(super) contract: Arc<ExecutionContract>,
     entries: Vec<SealedEntry>,
     invocation: Option<Invocation>,
-    /// Whether the run that began it has ended, and no longer waits for it.
+    /// True if the run that began it has ended, and no longer waits for it.
     is_orphan: bool,
     pub(super) lock: RunLock,
     pub(super) started: RunStarted,
@@ -32,9 +32,9 @@ pub struct Reopened {
 /// Locks an unfinished run and folds what is stored of it through a fresh machine. Nothing is written.
 ///
 /// # Errors
-/// [`DriverError::Store`] where another process drives the run or it cannot be read, and by name where there is nothing to
-/// go on with or the transcript does not replay. A run below another one, and a step of a workflow, goes on with that, as long as it is open;
-/// whether it is must be known.
+/// [`DriverError::Store`] if another process drives the run or it cannot be read. Named errors if there is nothing to resume or
+/// the transcript does not replay. A child run or a workflow step resumes with its parent while that is open; whether it is
+/// must be known.
 pub fn reopen(
     store: &Store,
     run_id: &RunId,
@@ -142,13 +142,13 @@ impl Reopened {
         &self.contract
     }
 
-    /// What is recorded so far.
+    /// Returns the recorded entries.
     #[must_use]
     pub fn entries(&self) -> &[SealedEntry] {
         &self.entries
     }
 
-    /// How the run was asked for, where that was recorded.
+    /// Returns the invocation of the run, if recorded.
     #[must_use]
     pub const fn invocation(&self) -> Option<&Invocation> {
         self.invocation.as_ref()
@@ -166,20 +166,20 @@ impl Reopened {
         self.started.parent.as_ref()
     }
 
-    /// Whether the run that began it has ended, and no longer waits for it: then it ends, too.
+    /// Returns true if the run that began it has ended, and no longer waits for it: then it ends, too.
     #[must_use]
     pub const fn is_orphan(&self) -> bool {
         self.is_orphan
     }
 
-    /// Whether somebody has asked it to come to an end.
+    /// Returns true if somebody has asked it to stop.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         let run = self.unfinished.session.run();
         run.is_some_and(Run::is_stopping)
     }
 
-    /// Whether going on with it ends it, for it was resumed as often as it may be.
+    /// Returns true if a resume ends it, because it was resumed as often as allowed.
     #[must_use]
     pub fn ends_if_resumed(&self) -> bool {
         let run = self.unfinished.session.run();

@@ -1,4 +1,4 @@
-//! A run that goes on where its transcript ends.
+//! A run that resumes where its transcript ends.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ pub fn prepare_end(reopened: Reopened, environment: &Environment, key: &Redactio
 }
 
 impl Reopened {
-    /// What the loop needs to go on with it.
+    /// Returns the state for resuming the loop.
     fn start(self, first: Input, orphan: bool) -> Start {
         let unfinished = self.unfinished;
         Start::Resume(Box::new(Resumption {
@@ -135,7 +135,7 @@ impl Reopened {
     }
 }
 
-/// What keeps a run from being resumed.
+/// Returns the error of a failed resume.
 pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
     match mismatch {

@@ -19,19 +19,19 @@ use monolith_core::contract::{
 use monolith_core::kernel::BringUpFault;
 use monolith_core::message::ToolServerStatement;
 
-/// Which tool servers are started to see what they offer.
+/// The tool servers to start in order to see their offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServersToStart {
-    /// Those of the file and those inside monolith.
+    /// The servers of the file and those inside monolith.
     All,
-    /// The same but for those that need a variable which is not set.
+    /// All servers except those that need an unset variable.
     Possible,
     /// Only what is inside monolith, and what no tool may reach: no process is started, and nothing is asked.
     Builtin,
 }
 
-/// What each of a file's servers is started with, variables of its environment and headers replaced. A relative command with a
-/// separator begins in `folder`, the file's own.
+/// Returns the start specification of each of a file's servers, with variables of its environment and headers replaced. A
+/// relative command with a separator begins in `folder`, the file's own.
 pub(super) fn server_specs(
     spec: &ContractSpec,
     folder: &Path,
@@ -235,7 +235,7 @@ fn named_by_server(
     }
 }
 
-/// Whether it is known without asking it what a server offers: its author wrote it out, or no tool may reach it.
+/// Returns true if a server's offer is known without asking it: its author wrote it out, or no tool may reach it.
 fn is_known(server: &McpSpec) -> bool {
     let is_refused = match &server.transport {
         McpTransport::Openapi { terms, .. } => is_out_of_reach(terms),
@@ -285,16 +285,17 @@ pub(in crate::driver) fn client_terms(
     })
 }
 
-/// What servers offer, and what did not come up.
+/// The offers of servers, and the faults of bring-up.
 pub(super) struct Offer {
     pub(super) capabilities: BTreeMap<String, ServerCapability>,
     pub(super) faults: Vec<BringUpFault>,
-    /// What the servers that are up said of themselves.
+    /// The statements of the running servers about themselves.
     pub(super) statements: Vec<ToolServerStatement>,
 }
 
 impl Offer {
-    /// What did not come up, and what the servers of this contract offer otherwise than pinned; sorted by server.
+    /// Returns the servers that did not come up, and those of this contract whose offer differs from the pinned one; sorted by
+    /// server.
     pub(super) fn faults_under(
         &self,
         spec: &ContractSpec,

@@ -14,7 +14,7 @@ use super::local_models::{LocalModel, is_local, window_of};
 use crate::driver::{DriverError, Environment};
 use crate::inference::{KNOWN_MODELS, ModelStore, ModelStoreError, StoredModel};
 
-/// What the files of scripted and local providers hold, by provider.
+/// The contents of the files of scripted and local providers, by provider.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     pub(super) models: BTreeMap<String, LocalModel>,
@@ -101,7 +101,7 @@ impl Sources {
         scripts.chain(models).collect()
     }
 
-    /// What is known of each target's model. A script is its own fingerprint.
+    /// Returns the known facts about each target's model. A script is its own fingerprint.
     pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
         let one = |provider: &str| match (self.models.get(provider), self.scripts.get(provider)) {
             (Some(model), _) => TargetCapability {
@@ -126,7 +126,7 @@ impl Sources {
             .collect()
     }
 
-    /// Why the model of a local provider cannot be used, where it cannot, by provider. No model is loaded.
+    /// Returns the reason why the model of a local provider cannot be used, by provider. Loads no model.
     pub(super) fn model_faults(
         &self,
         terms: &Terms,
@@ -139,8 +139,8 @@ impl Sources {
         faults.collect()
     }
 
-    /// What reads the vocabulary of the first target that is an embedded model, run under these terms; none if there is no such
-    /// target. What tries the file first is ended by `end`.
+    /// Returns a reader of the vocabulary of the first target that is an embedded model, run under these terms; none if there
+    /// is no such target. `end` stops the trial of the file that comes first.
     pub(super) fn vocabulary(
         &self,
         terms: &Terms,
@@ -183,7 +183,7 @@ pub(super) fn used_providers(spec: &ContractSpec) -> impl Iterator<Item = (&str,
     })
 }
 
-/// How many stored models are named where another is asked for.
+/// Maximum number of stored models named when another is requested.
 const MOST_NAMED: usize = 8;
 
 /// The file of a local provider: its own, else the stored one of the model's name.
@@ -207,8 +207,8 @@ pub(super) fn file_of(
     }
 }
 
-/// What to do about a model that is not stored: a pull is advised only for known models, and of what is stored first what
-/// is called most alike.
+/// Returns advice about a model that is not stored. It suggests a pull only for known models, and lists the stored models with
+/// the most similar names first.
 fn not_stored(model: &str, stored: &[StoredModel]) -> String {
     let is_known = KNOWN_MODELS.iter().any(|known| known.name == model);
     if !cfg!(feature = "local") {

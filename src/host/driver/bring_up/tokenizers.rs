@@ -1,4 +1,4 @@
-//! What counts tokens, ready before a run begins.
+//! The token counters, ready before a run begins.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Tokenizers {
         Ok(Self(Some((name, found))))
     }
 
-    /// What counts under a contract that was made with these.
+    /// Returns the counter for a contract that was made with these.
     ///
     /// # Errors
     /// One line with the reason why no encoder here counts so.

@@ -1,5 +1,5 @@
-//! What a file names or needs and nothing gives, as far as that is known before a tool server starts: servers, variables, context
-//! windows. Starts nothing.
+//! The servers, variables and context windows that a file names or needs and nothing supplies, as far as known before a tool
+//! server starts. Starts nothing.
 
 use std::collections::BTreeMap;
 
@@ -175,7 +175,7 @@ pub fn unset_by_itself(spec: &ContractSpec, environment: &Environment) -> Vec<Dr
     unset_variables(spec, &environment.over(spec))
 }
 
-/// What keeps one server from being started or reached: variables that are not set.
+/// Returns the unset variables that keep one server from being started or reached.
 fn unset_of(name: &str, server: &McpSpec, environment: &Environment) -> Vec<DriverError> {
     let (key, values) = match &server.transport {
         McpTransport::Stdio { env, .. } => ("env", env),

@@ -18,7 +18,7 @@ use monolith_core::transcript::{FirstBad, Flaw};
 /// The most characters of a workflow's name: those of its step runs have a number behind it.
 const MOST_NAME: usize = 58;
 
-/// A workflow that can be begun, or gone on with.
+/// A workflow that can begin or resume.
 pub struct WorkflowBegin {
     pub(super) definition: Arc<WorkflowDefinition>,
     pub(super) lock: RunLock,
@@ -32,8 +32,8 @@ impl WorkflowBegin {
         &self.run_id
     }
 
-    /// The numbers of the steps that a process goes on with, or begins, whatever they wait for; none of one that is not in the store yet, and
-    /// of one that asks its steps to end.
+    /// Returns the numbers of the steps that a process resumes or begins, whatever they wait for. Empty for a workflow that is
+    /// not in the store yet, and for one that asks its steps to end.
     pub fn next_steps(&self) -> Vec<u64> {
         let Start::Resumed { workflow, .. } = &self.start else {
             return Vec::new();
@@ -161,8 +161,8 @@ fn changed_agent(begun: &WorkflowDefinition, now: &WorkflowDefinition) -> Option
     changed.next()
 }
 
-/// A workflow that begins as another one did, up to and with that entry: what had ended there is not done again, what was under way
-/// is begun anew under the new name. Nothing is written yet.
+/// Makes a workflow that begins as another one did, up to and including that entry. Steps that had ended there are not
+/// repeated; steps under way restart under the new name. Nothing is written yet.
 ///
 /// # Errors
 /// [`DriverError`] where the other one cannot be read, has no such entry, or has ended there.
@@ -239,7 +239,7 @@ pub struct ReopenedWorkflow {
 /// Locks an unfinished workflow, verifies it, and folds what is stored of it through a fresh machine. Nothing is written.
 ///
 /// # Errors
-/// [`DriverError`] where another process drives it, it cannot be read, or there is nothing to go on with.
+/// [`DriverError`] if another process drives it, it cannot be read, or there is nothing to resume.
 pub fn reopen_workflow(
     store: &Store,
     run_id: &RunId,
@@ -292,12 +292,12 @@ pub fn reopen_workflow(
 }
 
 impl ReopenedWorkflow {
-    /// How it was asked for, where that was recorded.
+    /// Returns its invocation, if recorded.
     pub const fn invocation(&self) -> Option<&Invocation> {
         self.invocation.as_ref()
     }
 
-    /// Goes on with it under the file as it is now.
+    /// Resumes it under the file as it is now.
     ///
     /// # Errors
     /// [`DriverError::WorkflowChanged`] where that is another workflow.

@@ -23,7 +23,7 @@ use monolith_core::kernel::ParentRun;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::session::Control;
 
-/// How many controls may wait for a step run.
+/// Maximum number of pending controls of a step run.
 const QUEUE: usize = 16;
 
 /// A workflow that was driven to its end, or left in good order.
@@ -39,8 +39,8 @@ pub struct WorkflowFinished {
 /// Must be called inside a tokio runtime. Where the returned future is dropped, the step runs under way are left as they are.
 ///
 /// # Errors
-/// [`DriverError`] where the store cannot be written, or a step run that has begun cannot be gone on with. What is in flight in the
-/// other step runs may still end, as where the process is asked to leave; the workflow is suspended where that can be recorded.
+/// [`DriverError`] if the store cannot be written, or a step run that has begun cannot be resumed. Work in flight in the other
+/// step runs may still end, as if the process were asked to leave. The workflow is suspended if that can be recorded.
 pub async fn drive_workflow<H: StepHost + Send>(
     begin: WorkflowBegin,
     store: &Store,
@@ -109,7 +109,7 @@ pub async fn drive_workflow<H: StepHost + Send>(
     if let Err(fault) = driving.until_done(first, &mut control).await {
         driving.abandon(&mut control).await;
         if begins && !driving.record.has_begun() {
-            // There is no workflow that another process could go on with.
+            // No workflow exists that another process could resume.
             lock.discard();
         }
         return Err(driving.fault.take().unwrap_or(fault));
@@ -129,7 +129,7 @@ pub async fn drive_workflow<H: StepHost + Send>(
     Ok(finished)
 }
 
-/// What a workflow begins with in this process.
+/// The first work of a workflow in this process.
 enum Initial {
     Effects(Vec<WorkflowEffect>),
     Fork(Vec<WorkflowDraft>),
@@ -142,15 +142,15 @@ type Running<'a> = BoxFuture<'a, (u64, Result<StepRunEnd, DriverError>)>;
 struct Driving<'a, H> {
     clock: RunClock,
     controls: BTreeMap<u64, mpsc::Sender<Control>>,
-    /// The first fault of a step run that cannot be gone on with.
+    /// The first fault of a step run that cannot be resumed.
     fault: Option<DriverError>,
     host: &'a Mutex<H>,
-    /// Whether nothing is begun any more, because another process goes on.
+    /// Set once nothing more is begun, because another process takes over.
     left: bool,
     record: WorkflowRecord<'a>,
     /// The number of the last step that an earlier process had begun.
     recorded: u64,
-    /// Where it reports whether all that is under way waits.
+    /// The report on whether all work under way waits.
     report: WaitingReport,
     run_id: RunId,
     steps: FuturesUnordered<Running<'a>>,

@@ -1,7 +1,7 @@
-//! Drives a workflow: its steps become runs of their own, and their ends become events. Decides nothing.
+//! Drives a workflow: its steps become separate runs, and their ends become events. Decides nothing.
 //!
-//! Knows the names of step runs, that one which has begun is gone on with and one which is sealed is read, and in which order
-//! entries become durable. It does not know what a step runs under: that is asked of a [`StepHost`].
+//! Knows the names of step runs and the order in which entries become durable. Resumes a step run that has begun, and reads one
+//! that is sealed. It does not know what a step runs under: a [`StepHost`] tells it.
 //!
 //! ```text
 //! WorkflowBegin ─▶ drive_workflow ─▶ Workflow::step ─▶ Append ─▶ store (durable)

@@ -49,7 +49,7 @@ impl<'s> WorkflowRecord<'s> {
         }
     }
 
-    /// Goes on at the head of a stored one.
+    /// Continues at the head of a stored one.
     pub(super) fn going_on(store: &'s Store, handle: RunHandle) -> Self {
         Self {
             chain: handle.chain(),
@@ -59,7 +59,7 @@ impl<'s> WorkflowRecord<'s> {
         }
     }
 
-    /// Whether something of it is durable.
+    /// Returns true if part of it is durable.
     pub(super) const fn has_begun(&self) -> bool {
         matches!(self.destination, Destination::Stored(_))
     }

@@ -1,4 +1,4 @@
-//! One step as a run of its own: begun, gone on with, or read where it is sealed. Does not know what follows from its end.
+//! One step as a separate run: begun, resumed, or read if sealed. Does not know what follows from its end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,18 +17,18 @@ use crate::driver::waiting::WaitingReport;
 use crate::driver::{DriverError, Environment, Observer, Prepared, Reopened, RunRequest, drive};
 use crate::store::Store;
 
-/// What all step runs of a workflow are driven under.
+/// The terms for all step runs of a workflow.
 #[derive(Clone, Copy, Debug)]
 pub struct StepTerms {
-    /// How long a step run that is to end may take.
+    /// Maximum time for a step run to end.
     pub grace: Duration,
-    /// How many requests to models of this process may be open at once, where that is limited.
+    /// Maximum number of open model requests in this process, if limited.
     pub max_inferences: Option<usize>,
 }
 
 /// A step run, and all that it needs.
 pub(super) struct StepTask {
-    /// Where it is asked for something.
+    /// Its control channel.
     pub(super) control: mpsc::Sender<Control>,
     pub(super) controls: mpsc::Receiver<Control>,
     pub(super) files: Arc<dyn StepFiles>,
@@ -38,17 +38,17 @@ pub(super) struct StepTask {
     pub(super) parent: ParentRun,
     pub(super) store: Store,
     pub(super) terms: StepTerms,
-    /// Where its run reports whether it waits for a person.
+    /// The report of its run about waiting for a person.
     pub(super) waiting: WaitingReport,
-    /// Whether an earlier process may have begun it.
+    /// True if an earlier process may have begun it.
     pub(super) was_begun: bool,
 }
 
-/// What became of a step run.
+/// The result of a step run.
 pub(super) enum StepRunEnd {
     /// It is over.
     Ended(Box<StepOrder>, StepResult),
-    /// It was left, and another process can go on with it.
+    /// It was left, and another process can resume it.
     Left,
 }
 
@@ -114,7 +114,7 @@ impl StepTask {
         read_result(files, order, run_id).await
     }
 
-    /// Goes on with an open run.
+    /// Resumes an open run.
     async fn resumed(&mut self, open: Reopened, link: ChildLink) -> Result<UpAgain, DriverError> {
         self.observer.recorded(open.contract(), open.entries());
         let (files, order) = (Arc::clone(&self.files), self.order.clone());
@@ -167,7 +167,7 @@ impl StepTask {
     }
 }
 
-/// What a step run that is sealed came to.
+/// Reads the result of a sealed step run.
 async fn read_result(
     files: Arc<dyn StepFiles>,
     order: StepOrder,
@@ -178,7 +178,7 @@ async fn read_result(
     Ok(StepRunEnd::Ended(Box::new(order), StepResult::Run(run)))
 }
 
-/// What became of a step run that was to begin.
+/// The result of beginning a step run.
 enum Begun {
     Prepared(Box<Prepared>),
     Left,
@@ -191,18 +191,18 @@ pub(super) fn locked<H>(host: &Mutex<H>) -> MutexGuard<'_, H> {
     host.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the steps of a workflow run under, and what they came to. It is read on threads of their own.
+/// The files under which a workflow's steps run, and the steps' results. Separate threads read them.
 pub trait StepFiles: Send + Sync {
-    /// What step runs are brought up in.
+    /// Returns the environment for step runs.
     fn environment(&self) -> Environment;
 
-    /// What a step run is made of; its name is given later.
+    /// Builds the request of a step run; its name is given later.
     ///
     /// # Errors
     /// Why it cannot be, for people: the step fails with it.
     fn request(&self, order: &StepOrder) -> Result<RunRequest, String>;
 
-    /// What a sealed step run came to.
+    /// Returns the result of a sealed step run.
     ///
     /// # Errors
     /// [`DriverError`] where it cannot be read: the workflow stays as it is.
@@ -211,7 +211,7 @@ pub trait StepFiles: Send + Sync {
 
 /// Who holds the files of a workflow, and follows it.
 pub trait StepHost {
-    /// What its steps run under.
+    /// Returns the files of its steps.
     fn files(&self) -> Arc<dyn StepFiles>;
 
     /// Who sees the entries of that step's run; what is recorded of it from before comes first. `control` is where the run is asked for

@@ -29,7 +29,7 @@ const WAITING_PIECES: usize = 64;
 pub struct LocalBackend {
     cost: Arc<EngineCost>,
     options: LocalOptions,
-    /// Whether header and template are good, and the weights are being read or have been.
+    /// True if header and template are good, and the weights are being read or have been.
     weights: Arc<AtomicBool>,
     worker: Mutex<Option<Worker>>,
 }
@@ -43,7 +43,7 @@ struct Worker {
     trial: TrialProcess,
 }
 
-/// What the thread and its callers share while it loads.
+/// The state that the thread and its callers share while it loads.
 struct Loading {
     stop: Arc<AtomicBool>,
     trial: TrialProcess,
@@ -79,7 +79,7 @@ impl LocalBackend {
         }
     }
 
-    /// What it has cost so far; a benchmark keeps it beside the backend.
+    /// Returns its cost so far; a benchmark keeps it with the backend.
     #[must_use]
     pub fn cost(&self) -> Arc<EngineCost> {
         Arc::clone(&self.cost)

@@ -31,7 +31,7 @@ type Make<'m> = fn(&'m LlamaModel, u32, u32) -> Result<LlamaContext<'m>, String>
 
 /// A context of a model, and which tokens its cache holds.
 pub(super) struct Cache<'m> {
-    /// None after llama.cpp could not make one.
+    /// The context; none if llama.cpp failed to make one.
     context: Option<LlamaContext<'m>>,
     /// The tokens whose keys and values are in the cache, in their order.
     held: Vec<LlamaToken>,
@@ -39,7 +39,7 @@ pub(super) struct Cache<'m> {
     model: &'m LlamaModel,
     pace: Pace,
     reuse: bool,
-    /// How many of `held`, from the first, were decoded in whole tiles.
+    /// Number of tokens of `held`, from the first, that were decoded in whole tiles.
     solid: usize,
     window: u32,
 }
@@ -62,7 +62,7 @@ impl<'m> Cache<'m> {
         })
     }
 
-    /// Whether anything stays between two prompts.
+    /// Returns true if anything stays between two prompts.
     pub(super) const fn keeps(&self) -> bool {
         self.reuse
     }
@@ -154,7 +154,7 @@ impl<'m> Cache<'m> {
         }
     }
 
-    /// What the context holds is unknown, or there is none.
+    /// Empties the cache: the context's contents are unknown, or it is missing.
     fn forget(&mut self) {
         if let Some(context) = &mut self.context {
             context.clear_kv_cache();
@@ -163,13 +163,13 @@ impl<'m> Cache<'m> {
         self.solid = 0;
     }
 
-    /// Goes on with fewer threads where those that there are had to wait for processors: each waits for the others after every
-    /// operation, without ever sleeping, so one that is not running holds up all. What the cache holds goes along.
+    /// Continues with fewer threads if the present ones had to wait for processors. Each thread waits for the others after
+    /// every operation, without ever sleeping, so one that is not running holds up all. The cache contents move along.
     fn be_fewer(&mut self) -> Result<(), EngineFault> {
         let Some(threads) = self.pace.fewer() else {
             return Ok(());
         };
-        // Loading a model may hold the lock for minutes. This answer goes on and tries again a second later.
+        // Loading a model may hold the lock for minutes. This answer continues and tries again a second later.
         let _lock = match INIT_LOCK.try_lock() {
             Ok(making) => making,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -213,7 +213,7 @@ impl<'m> Cache<'m> {
                 tracing::info!(
                     threads = before,
                     fewer,
-                    "the processors are busy: the embedded model goes on with fewer threads"
+                    "the processors are busy: the embedded model continues with fewer threads"
                 );
             }
             Err(fault) => {
@@ -261,8 +261,9 @@ const fn whole_tiles(tokens: usize) -> usize {
     tokens / TILE * TILE
 }
 
-/// How many of the tokens that are left are decoded at once, `most` being whole tiles: whole tiles but for the last piece, and
-/// no last piece is one token alone, for llama.cpp multiplies one column in another order than several.
+/// Returns how many of the remaining tokens to decode at once; `most` is a number of whole tiles. All pieces except the last
+/// are whole tiles. The last piece is never one token alone, because llama.cpp multiplies one column in another order than
+/// several.
 const fn piece(left: usize, most: usize) -> usize {
     if left <= most {
         left
@@ -273,7 +274,7 @@ const fn piece(left: usize, most: usize) -> usize {
     }
 }
 
-/// Why an answer did not come about.
+/// The reason why an answer failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum EngineFault {
     /// The caller is gone.

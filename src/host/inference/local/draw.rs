@@ -1,14 +1,14 @@
-//! How the next token is drawn.
+//! The draw of the next token.
 
 use monolith_core::adapter::LocalSampling;
 
-/// How many of the last tokens the repeat penalty looks at.
+/// Number of last tokens that the repeat penalty considers.
 const PENALTY_WINDOW: usize = 64;
 
 /// Draws tokens of one answer. The same seed, prompt and logits give the same tokens.
 #[derive(Debug)]
 pub(super) struct Draw {
-    /// What may be drawn: tokens in their order, and what each is worth. Kept, for a vocabulary is long.
+    /// The tokens that may be drawn, in their order, with their weights. Kept, because a vocabulary is long.
     candidates: Vec<(i32, f64)>,
     penalty: f64,
     random: blake3::OutputReader,
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(draw.token(&[3.0, 3.1], 0..2, &[1]), Some(0));
     }
 
-    /// What stays is the same as with everything sorted.
+    /// The result is the same as with everything sorted.
     #[test]
     fn a_share_keeps_the_fewest_likeliest_that_reach_it() {
         let check = |weights: &[f64], share: f64, expect: &[i32]| {

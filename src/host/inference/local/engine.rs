@@ -17,16 +17,16 @@ use monolith_core::adapter::{GatePhase, LocalRequest, LocalUsage};
 use monolith_core::contract::CALL_OPEN;
 use monolith_core::message::StopReason;
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ended {
     pub(super) stop: StopReason,
     pub(super) usage: LocalUsage,
 }
 
-/// Receives the text, and decides whether the answer goes on.
+/// Receives the text, and decides if the answer continues.
 pub(super) trait Listener {
-    /// Whether to go on.
+    /// Returns true to continue.
     fn waits(&self) -> bool;
     /// The next piece of text.
     fn text(&mut self, text: &str);
@@ -65,7 +65,7 @@ impl<'m> Engine<'m> {
         })
     }
 
-    /// Whether prompts can be laid out for this model, else why not.
+    /// Checks that prompts can be laid out for this model; else returns the reason.
     pub(super) fn can_be_asked(&self) -> Result<(), String> {
         self.prompts.can_be_laid_out()
     }

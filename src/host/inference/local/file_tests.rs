@@ -66,7 +66,7 @@ async fn a_file_whose_control_tokens_are_typed_as_text_is_refused() {
     assert!(probe.detail.contains(expect), "{}", probe.detail);
 }
 
-/// What was opened is what is run, whatever its name comes to mean; and what is changed under a run spoils it.
+/// The engine runs the file that was opened, whatever its name comes to mean. A change to the file under a run spoils the run.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_file_that_is_swapped_is_not_run_and_one_that_is_changed_ends_the_answers() {

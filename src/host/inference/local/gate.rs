@@ -11,10 +11,10 @@ use llguidance::toktrie::{
 };
 use llguidance::{Matcher, ParserFactory};
 
-/// What begins a control token in the trie: no text has this byte.
+/// The first byte of a control token in the trie: no text has it.
 const CONTROL: u8 = TokTrie::SPECIAL_TOKEN_MARKER;
-/// What is drawn first where only the end counts, by the byte that a token is. The quote comes first: within a string the
-/// others are characters like any other.
+/// The single-byte tokens drawn first if only the end counts. The quote comes first: within a string the others are ordinary
+/// characters.
 pub(super) const ENDING: &[u8] = b"\"}]";
 
 /// A model's vocabulary as the grammar engine sees it.
@@ -102,7 +102,7 @@ impl Gates {
         })
     }
 
-    /// Whether a token ends a text.
+    /// Returns true if a token ends a text.
     pub(super) fn ends(&self, token: i32) -> bool {
         self.ends.contains(&token)
     }
@@ -150,7 +150,7 @@ impl Gates {
     }
 }
 
-/// What may still be written of one answer. Every fault of it is a fault of the inference: nothing gets past it.
+/// The constraint on the rest of one answer. Every fault of it is a fault of the inference: nothing gets past it.
 pub(super) struct Gate {
     matcher: Matcher,
 }
@@ -185,13 +185,13 @@ impl Gate {
         }
     }
 
-    /// Whether the end may follow.
+    /// Returns true if the end may follow.
     pub(super) fn may_end(&mut self) -> Result<bool, String> {
         let may = self.matcher.is_accepting();
         may.map_err(|fault| format!("whether the text may end cannot be computed: {fault}"))
     }
 
-    /// Whether nothing but the end can follow.
+    /// Returns true if only the end can follow.
     pub(super) fn is_over(&self) -> bool {
         self.matcher.is_stopped()
     }

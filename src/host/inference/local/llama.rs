@@ -17,10 +17,10 @@ pub(super) static INIT_LOCK: Mutex<()> = Mutex::new(());
 /// every token that is kept has to be in sixteens that begin at a multiple of 16, as it is where nothing was kept.
 pub(super) const TILE: usize = 16;
 
-/// What llama.cpp writes to the terminal.
+/// The output of llama.cpp to the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogOutput {
-    /// Nothing.
+    /// No output.
     Silent,
     /// Everything: for a process whose output is read.
     Shown,

@@ -14,8 +14,9 @@
 //! - Flash attention is off: then the same prompt gives the same logits whatever the threads, the batches and what was kept.
 //! - The gate fails closed: a grammar that does not compile, a mask that cannot be made or that allows nothing is a fault.
 //! - Text is tokenised without control tokens, segment by segment; a control token is one only where a segment says so.
-//! - A file that was never loaded before is loaded first in a process of its own: llama.cpp ends its process on what it finds absurd.
-//! - A template in a model's file runs in a process of its own, with bounds on memory, time and instructions.
+//! - A file that was never loaded before is first loaded in a separate process: llama.cpp ends its process on input that it
+//!   finds absurd.
+//! - A template in a model's file runs in a separate process, with bounds on memory, time and instructions.
 //! - A grammar cannot force an end, so from a point that the request states only what ends the message is drawn.
 //! - Randomness is a function of the contract's seed and the prompt; tokens that the grammar forces use none.
 

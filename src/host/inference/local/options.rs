@@ -1,4 +1,4 @@
-//! How an embedded model is run. Plain data.
+//! The settings of an embedded model. Plain data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use super::template::TemplateRenderer;
 use super::trial::ModelTrial;
 use crate::inference::ModelFile;
 
-/// How an embedded model is run. None of it changes what the model writes, but the window and the mask.
+/// The settings for running an embedded model. Only the window and the mask change what the model writes.
 #[derive(Clone, Debug)]
 pub struct LocalOptions {
     /// Tokens of the context.
@@ -17,17 +17,17 @@ pub struct LocalOptions {
     pub logits_mask: Option<Arc<[f64]>>,
     /// The model's file.
     pub file: ModelFile,
-    /// Whether what prompts have in common stays in memory between requests.
+    /// True if the common part of prompts stays in memory between requests.
     pub reuse: bool,
     /// The template that lays out prompts, where the requests leave that to the model's file.
     pub template: Option<TemplateRenderer>,
     /// Threads that compute.
     pub threads: u32,
-    /// Where the file is tried before this process loads it; without one it is not.
+    /// The trial of the file before this process loads it; none to skip it.
     pub trial: Option<ModelTrial>,
 }
 
-/// What an embedded model has cost so far.
+/// The cost of an embedded model so far.
 #[derive(Debug, Default)]
 pub struct EngineCost {
     evaluated: AtomicU64,
@@ -49,7 +49,7 @@ impl EngineCost {
         self.evaluated.fetch_add(tokens, Ordering::Relaxed);
     }
 
-    /// How many masks were made, and how long that took together.
+    /// Returns the number of masks made, and their total time.
     #[must_use]
     pub fn masks(&self) -> (u64, Duration) {
         let nanoseconds = self.nanoseconds.load(Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl EngineCost {
         (masks, Duration::from_nanos(nanoseconds))
     }
 
-    /// How many tokens of prompts were evaluated, those left out that were still in memory.
+    /// Returns the number of prompt tokens evaluated, without those still in memory.
     #[must_use]
     pub fn evaluated(&self) -> u64 {
         self.evaluated.load(Ordering::Relaxed)

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How much decoding is measured before anything is concluded.
+/// Minimum decoding time measured before any conclusion.
 const LEAST: Duration = Duration::from_secs(1);
 /// So many times what a token took before, no other load makes of it: the process was stopped, or weights came from the disk.
 /// A token alone takes up to ten times what it takes in a batch.
@@ -11,16 +11,16 @@ const FAR: u32 = 16;
 /// little. Beginning and ending them takes some of it.
 const ENOUGH: u64 = 850;
 
-/// How many threads compute, and whether there are processors for them.
+/// The number of computing threads, and their share of the processors.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pace {
-    /// What they were given of the processors.
+    /// Processor time that they received.
     given: Duration,
-    /// What a token took in what was done last.
+    /// Time per token in the last work.
     last: Option<Duration>,
     /// For how many threads there were processors when that was last looked at, where that was too few.
     poor: Option<u32>,
-    /// Whether it stays with so many, whatever they are given.
+    /// True if the number of threads is fixed, whatever time they receive.
     settled: bool,
     threads: u32,
     took: Duration,
@@ -48,7 +48,7 @@ impl Pace {
         }
     }
 
-    /// How many threads compute.
+    /// Returns the number of threads.
     pub(super) const fn threads(&self) -> u32 {
         self.threads
     }
@@ -84,8 +84,8 @@ impl Pace {
         }
     }
 
-    /// How many threads there are processors for, where that was fewer than there are twice in a row: the larger number of the
-    /// two. Where it comes to nothing, the next time asks for it again.
+    /// Returns the number of threads that the processors allow, if it was too small twice in a row: the larger number of the
+    /// two. If nothing comes of it, the next call asks again.
     pub(super) fn fewer(&mut self) -> Option<u32> {
         if self.took < LEAST {
             return None;
@@ -105,7 +105,7 @@ impl Pace {
     }
 }
 
-/// What this process has had of the processors, to a hundredth of a second, where the system says it.
+/// Returns the processor time of this process, to a hundredth of a second, if the system states it.
 fn process_time() -> Option<Duration> {
     if !cfg!(target_os = "linux") {
         return None;

@@ -30,7 +30,8 @@ impl<'m> Prompts<'m> {
         Self { model, template }
     }
 
-    /// Whether prompts can be laid out for this model, by its template, else with the control tokens of ChatML; else why not.
+    /// Checks that prompts can be laid out for this model, by its template, else with the control tokens of ChatML; else
+    /// returns the reason.
     pub(super) fn can_be_laid_out(&self) -> Result<(), String> {
         let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
         match self.template {
@@ -105,10 +106,10 @@ impl<'m> Prompts<'m> {
     }
 }
 
-/// What ends a message.
+/// The end of a message.
 const MESSAGE_END: &str = CONTROL_TOKENS[1];
 
-/// Whether the engine reads the token out of plain text, too: a file may type any token so.
+/// Returns true if the engine also reads the token out of plain text: a file may type any token so.
 fn is_text(vocab: &LlamaVocab<'_>, token: LlamaToken) -> bool {
     vocab.attr(token).contains(LlamaTokenAttr::UserDefined)
 }

@@ -1,8 +1,8 @@
 //! The template in a model's file, run where it can do no harm.
 //!
-//! A template is a program that a stranger wrote. It runs in a process of its own, `monolith __template`, which first takes
-//! from itself the memory and the processor time that it does not need; one more bound is the number of its instructions.
-//! What it may do is make text out of a conversation: it sees no file, no clock and no network.
+//! A template is a program that a stranger wrote. It runs in a separate process, `monolith __template`. That process first
+//! gives up the memory and processor time that it does not need; the number of its instructions is also limited. It can only
+//! turn a conversation into text: it sees no file, no clock and no network.
 //!
 //! What messages, tools and calls say must not become a control token, wherever the template puts it. So each beginning of
 //! one in them is broken up with a sign that occurs nowhere else, and the rendered text is tokenised in the pieces between.
@@ -230,8 +230,8 @@ fn guard_value(value: &mut serde_json::Value, guard: &dyn Fn(&mut String)) {
     }
 }
 
-/// Puts `sign` behind the first character of every control token in a text, and of every beginning of one at its end: what
-/// follows in the prompt could go on with it.
+/// Puts `sign` after the first character of every control token in a text, and of every partial one at its end: the text that
+/// follows in the prompt could complete it.
 fn broken_up(text: &str, controls: &[String], sign: char) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, first) in text.char_indices() {
@@ -274,7 +274,7 @@ pub(super) fn bind(_: u64, _: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// What a program of this size maps, where the system does not say.
+/// Memory that a program of this size maps, if the system does not say.
 #[cfg(unix)]
 const USUAL_SIZE: u64 = 1 << 30;
 

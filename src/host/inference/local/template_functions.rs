@@ -1,11 +1,11 @@
-//! What chat templates call: JSON, and the time.
+//! The functions for chat templates: JSON, and the time.
 
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
 use monolith_core::message::rfc3339;
 
-/// How deeply a template's blocks and calls, and the values that it writes, may lie in one another.
+/// Maximum nesting depth of a template's blocks and calls, and of the values that it writes.
 pub(super) const MAX_DEPTH: usize = 100;
 
 /// JSON as Python writes it, which is what models were trained on: a blank behind every comma and colon.

@@ -378,7 +378,7 @@ fn a_cancelled_answer_ends_between_two_tokens_and_a_prompt_too_long_is_refused()
     let long = format!("user\n{}", "many words ".repeat(800));
     let fault = engine.infer(&request_of(&long), &mut TextCollector::default());
     assert!(matches!(fault, Err(EngineFault::Overflow(_))), "{fault:?}");
-    // The engine goes on after both.
+    // The engine continues after both.
     let (_, ended) = infer(&mut engine, &request_of("user\nHi"));
     assert!(ended.usage.input > 0);
 }

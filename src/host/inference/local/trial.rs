@@ -1,4 +1,4 @@
-//! Loads a model file for the first time in a process of its own, where it can do no harm.
+//! Loads a model file for the first time in a separate process, where it can do no harm.
 //!
 //! llama.cpp ends its process where a file contradicts itself: by an assertion, by an uncaught exception, by a
 //! fault of memory. So `monolith __try-model` loads a new file first: a process with bounds on
@@ -22,13 +22,13 @@ use crate::store::{open_own, own_folder, private_folder, replace_own};
 /// The hidden command that tries a model.
 pub const TRIAL_COMMAND: &str = "__try-model";
 
-/// What every trial may take of the processor, in seconds.
+/// Processor time allowed to every trial, in seconds.
 const LEAST_SECONDS: u64 = 30;
 /// Bytes of a file for each of which it may take a second more.
 const BYTES_A_SECOND: u64 = 16 << 20;
-/// How much is read of what the process says.
+/// Maximum number of bytes read of the process's output.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
-/// How much of it is shown, in characters.
+/// Maximum number of characters shown of it.
 const MAX_SHOWN: usize = 300;
 
 /// Who tries a model, and where it is noted what passed.
@@ -195,7 +195,7 @@ impl TrialEnd {
     }
 }
 
-/// What became of a trial.
+/// Returns the result of a trial.
 fn verdict(
     status: ExitStatus,
     reply: Option<TrialReply>,
@@ -233,13 +233,13 @@ fn out_of_time(_: ExitStatus) -> bool {
     false
 }
 
-/// What llama.cpp complained of first.
+/// Returns llama.cpp's first complaint.
 fn complaint(stderr: &str) -> Option<String> {
     let complains = |line: &&str| line.contains("error");
     stderr.lines().find(complains).map(shown)
 }
 
-/// What was said last before a process ended; an assertion goes before what follows from it.
+/// Returns the last line before a process ended; an assertion goes before the lines that follow from it.
 fn last_line(stderr: &str) -> Option<String> {
     let lines = || stderr.lines().filter(|line| !line.trim().is_empty());
     let assertion = lines().find(|line| line.contains("GGML_ASSERT"));
@@ -256,22 +256,22 @@ fn shown(line: &str) -> String {
     line.chars().take(MAX_SHOWN).collect()
 }
 
-/// How long a trial of a file may take of the processor.
+/// Returns the processor time allowed to a trial of a file, in seconds.
 pub(super) fn seconds(file_bytes: u64) -> u64 {
     LEAST_SECONDS.saturating_add(file_bytes / BYTES_A_SECOND)
 }
 
 /// The binding and through it the llama.cpp it was made from; pinned in Cargo.toml.
 const BACKEND: &str = "llama-cpp-2 0.1.160";
-/// How prompts are laid out where the model's own template does not; the template is part of the model's file.
+/// The prompt layout used if the model has no template; a template is part of the model's file.
 const PROMPT: &str = "prompt chatml/1";
-/// What runs a model's own template; pinned in Cargo.toml.
+/// The engine for a model's own template; pinned in Cargo.toml.
 const TEMPLATES: &str = "minijinja 3.0.5";
-/// What compiles grammars and makes masks; pinned in Cargo.toml.
+/// The engine that compiles grammars and makes masks; pinned in Cargo.toml.
 const GATE: &str = "llguidance 1.9.1";
 
-/// Whether llama.cpp rearranges the weights of some quantisations when it loads them: a switch of its build, on unless the
-/// build sets it otherwise.
+/// The switch by which llama.cpp rearranges the weights of some quantisations on loading. It is on unless the build sets it
+/// otherwise.
 const REPACK: &str = match option_env!("GGML_CPU_REPACK") {
     Some(declared) => declared,
     None => "ON",
@@ -289,7 +289,7 @@ pub(crate) fn engine_identity() -> String {
     )
 }
 
-/// Why this processor cannot run the backend; None if it can.
+/// Returns the reason why this processor cannot run the backend, if any.
 pub(super) fn processor_fault() -> Option<String> {
     let missing = lacking_features();
     (!missing.is_empty()).then(|| {

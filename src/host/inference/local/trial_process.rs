@@ -13,7 +13,7 @@ use super::trial::{TrialReply, seconds};
 use crate::inference::ModelFile;
 use monolith_core::adapter::{GatePhase, LocalRequest, LocalSampling, Segment};
 
-/// What a trial may take of memory where the system does not say what it has, beside twice the file.
+/// Memory that a trial may take in addition to twice the file, if the system does not say what it has.
 const USUAL_MEMORY: u64 = 8 << 30;
 
 /// `monolith __try-model FILE TOKENS`: loads a model and uses it, then says that it could.
@@ -30,7 +30,7 @@ pub fn trial_process(path: &Path, context_window: u32, output: &mut dyn Write) -
 fn tried(path: &Path, context_window: u32) -> Result<(), String> {
     let file = ModelFile::open(path).map_err(|fault| fault.to_string())?;
     let memory = available_memory().unwrap_or(USUAL_MEMORY);
-    // The file is mapped, and what llama.cpp arranges anew is beside it.
+    // The file is mapped, and the weights that llama.cpp rearranges take more memory.
     let most = file.size().saturating_mul(2).saturating_add(memory);
     bind(most, seconds(file.size()))?;
     begin(LogOutput::Shown)?;

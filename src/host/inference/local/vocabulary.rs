@@ -14,7 +14,7 @@ use monolith_core::message::TokenCounter;
 pub(crate) struct LocalVocabulary(Arc<LlamaModel>);
 
 impl LocalVocabulary {
-    /// Reads the vocabulary of a file, which is tried first as for a model that is to answer: in a process of its own, with that
+    /// Reads the vocabulary of a file. A trial comes first, as for a model that is to answer: in a separate process, with that
     /// window, until `end` ends it.
     ///
     /// # Errors

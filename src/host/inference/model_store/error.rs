@@ -1,4 +1,4 @@
-//! Why the model store or a download failed. Knows no exit codes.
+//! The reasons why the model store or a download failed. Knows no exit codes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::inference::HeaderFault;
 use monolith_core::message::Digest;
 
-/// Why the store did not do what it was asked.
+/// The reason why the store refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelStoreError {
     /// A name that is no file's name.
@@ -14,7 +14,7 @@ pub enum ModelStoreError {
         "{0:?} is no model's name: letters, digits, `.`, `_` and `-`, at most 64, not beginning with a dot"
     )]
     Name(String),
-    /// Nothing of that name is stored.
+    /// No model of that name is stored.
     #[error("no model `{0}` is stored here")]
     Unknown(String),
     /// Another file has that name.
@@ -22,7 +22,7 @@ pub enum ModelStoreError {
     NameTaken {
         /// The name.
         name: String,
-        /// What it names.
+        /// The digest of its file.
         stored: Digest,
     },
     /// The file is no model.
@@ -30,17 +30,17 @@ pub enum ModelStoreError {
     NoModel {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         fault: HeaderFault,
     },
     /// The file is another one.
     #[error("the hash of {what} is {got}, expected {expected}")]
     Hash {
-        /// Which file.
+        /// The file.
         what: String,
-        /// What it is.
+        /// The actual hash.
         got: Digest,
-        /// What it should be.
+        /// The expected hash.
         expected: Digest,
     },
     /// The caller cancelled it.
@@ -66,13 +66,13 @@ impl ModelStoreError {
     }
 }
 
-/// Why a file was not fetched from a hub.
+/// The reason why a file was not fetched from a hub.
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
     /// The caller: the text names no file of a hub.
     #[error("{got:?} names no file of a hub: {rule}")]
     Reference {
-        /// What was given.
+        /// The given text.
         got: String,
         /// The rule that it breaks.
         rule: &'static str,
@@ -80,7 +80,7 @@ pub enum PullError {
     /// The caller: no address of a hub.
     #[error("{got:?} is no address of a hub: {rule}")]
     Address {
-        /// What was given.
+        /// The given text.
         got: String,
         /// The rule that it breaks.
         rule: String,
@@ -88,31 +88,31 @@ pub enum PullError {
     /// The hub has no such repository, file or revision.
     #[error("{what}: there is no such file, or no such revision (HTTP 404)")]
     NotFound {
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The hub gives it only to those who accepted its terms.
     #[error("{what}: it is given only to those who accepted its terms (HTTP {status})")]
     Gated {
-        /// Whether a token was sent.
+        /// True if a token was sent.
         had_token: bool,
-        /// What the hub answered.
+        /// The hub's HTTP status.
         status: u16,
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The hub answered with something else.
     #[error("{what}: the hub answered with HTTP {status}")]
     Status {
-        /// What the hub answered.
+        /// The hub's HTTP status.
         status: u16,
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The hub cannot be reached.
     #[error("{location}: {detail}")]
     Unreachable {
-        /// What went wrong.
+        /// The error.
         detail: String,
         /// The address, without a query.
         location: String,
@@ -122,25 +122,25 @@ pub enum PullError {
     Redirect {
         /// The rule that it breaks.
         rule: &'static str,
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The hub does not say how long the file is.
     #[error("{what}: the hub does not say how many bytes it has")]
     NoLength {
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The bytes end too early. What came is kept.
     #[error("{what}: it was cut off at byte {got} of {expected}{detail}")]
     CutOff {
-        /// What went wrong, after a colon; empty where the connection only ended.
+        /// The error, after a colon; empty if the connection only ended.
         detail: String,
         /// Bytes of the file.
         expected: u64,
         /// Bytes that are here.
         got: u64,
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The answer has another length than the file. Nothing of it is kept.
@@ -150,7 +150,7 @@ pub enum PullError {
         expected: u64,
         /// Bytes of the answer.
         got: u64,
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The file differs from the one that the hub describes. Nothing of it is kept.
@@ -158,9 +158,9 @@ pub enum PullError {
     Sha256 {
         /// The hub's value.
         expected: String,
-        /// What it is.
+        /// The actual value.
         got: String,
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The disk is too small.
@@ -170,13 +170,13 @@ pub enum PullError {
         free: u64,
         /// Bytes that are needed.
         needed: u64,
-        /// Where.
+        /// The folder.
         path: PathBuf,
     },
     /// Another process fetches the same file.
     #[error("{what}: another process is fetching it")]
     Busy {
-        /// What was asked for.
+        /// The requested file.
         what: String,
     },
     /// The store.

@@ -16,9 +16,9 @@ use monolith_core::contract::recorded_url;
 
 /// The default hub of references.
 pub const USUAL_HUB: &str = "https://huggingface.co";
-/// How long a connection may take to come about.
+/// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long nothing may arrive.
+/// Maximum time without data.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// The most redirects of one request.
 const MAX_REDIRECTS: usize = 5;

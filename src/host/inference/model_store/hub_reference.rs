@@ -7,7 +7,7 @@ use reqwest::Url;
 
 use super::PullError;
 
-/// What a reference begins with.
+/// The prefix of a reference.
 const SCHEME: &str = "hf:";
 /// The longest reference in bytes.
 const MAX_BYTES: usize = 512;
@@ -26,7 +26,7 @@ pub struct HubReference {
 }
 
 impl HubReference {
-    /// Whether a text is meant as a reference.
+    /// Returns true if a text is meant as a reference.
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
         text.starts_with(SCHEME)
@@ -110,7 +110,7 @@ pub struct HubFile {
     pub etag: String,
     /// Under what terms it may be used, where the repository's card says it.
     pub licence: Option<String>,
-    /// What was asked for.
+    /// The requested reference.
     pub reference: HubReference,
     /// Its SHA-256 in lower-case hex, where the hub says it.
     pub sha256: Option<String>,
@@ -118,17 +118,17 @@ pub struct HubFile {
 }
 
 impl HubFile {
-    /// Where it is, for people and for keys: without a query.
+    /// Returns its address, for people and for keys: without a query.
     pub(super) fn location(&self) -> String {
         location(&self.url)
     }
 
-    /// What messages call it.
+    /// Returns its name in messages.
     pub(super) fn what(&self) -> String {
         self.reference.to_string()
     }
 
-    /// Where the store says that it came from: the commit, not the branch, where it is known.
+    /// Returns the origin that the store records: the commit, not the branch, if known.
     #[must_use]
     pub fn source(&self) -> String {
         let mut exact = self.reference.clone();
@@ -156,7 +156,7 @@ pub struct KnownModel {
     pub bytes: u64,
     /// Under what terms it may be used.
     pub licence: &'static str,
-    /// What contracts call it.
+    /// Its name in contracts.
     pub name: &'static str,
     /// The Python package that holds it, with its version.
     pub package: &'static str,

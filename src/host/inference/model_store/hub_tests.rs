@@ -18,21 +18,21 @@ use monolith_core::message::Digest;
 
 const REFERENCE: &str = "hf:owner/repo/dir/m.gguf";
 
-/// How the hub answers.
+/// The behaviour of the hub.
 #[derive(Clone)]
 struct HubBehaviour {
-    /// Where bodies end, in requests of that number; the connection is closed there.
+    /// The byte where each body ends, by the number of its request; the connection is closed there.
     cuts: Vec<usize>,
     file: Vec<u8>,
-    /// Whether the card has the licence.
+    /// True if the card has the licence.
     licence: bool,
-    /// Whether the file is on another host, as large files are.
+    /// True if the file is on another host, as large files are.
     linked: bool,
     /// A wrong Content-Range.
     range: Option<&'static str>,
-    /// Whether ranges are honoured.
+    /// True if ranges are honoured.
     ranges: bool,
-    /// How often the hub redirects before it answers.
+    /// Number of redirects before the hub answers.
     redirects: usize,
     /// A wrong sha256 that the hub states.
     sha256: Option<String>,

@@ -1,7 +1,7 @@
 //! The store of models: GGUF files by their BLAKE3, each under a name, and where they come from.
 //!
-//! Knows names, hashes, space on the disk, and how a file is fetched from a hub so that a fetch that was cut off goes on. It
-//! deliberately knows nothing of people: who asks for a licence's acceptance and shows progress is `cli`.
+//! Knows names, hashes, disk space, and the way to fetch a file from a hub so that an interrupted fetch resumes. It
+//! deliberately knows nothing of people: `cli` asks for a licence's acceptance and shows progress.
 //!
 //! ```text
 //! hf:owner/repo/file ─▶ Hub::describe ─▶ HubFile (bytes, sha256, licence)

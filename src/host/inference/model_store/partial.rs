@@ -16,7 +16,7 @@ const MAX_NOTE_BYTES: u64 = 64 * 1024;
 
 /// A file that is being fetched: the bytes that are here already, and a lock that keeps other processes from it.
 ///
-/// It stays where the process dies, and the next one goes on from its end as long as the hub still has the same file.
+/// It stays if the process dies. The next process continues from its end as long as the hub still has the same file.
 #[derive(Debug)]
 pub struct Partial {
     file: File,
@@ -28,7 +28,7 @@ pub struct Partial {
     to_be: Identity,
 }
 
-/// What makes a file on a hub the same file.
+/// The properties that identify a file on a hub.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Identity {
@@ -117,7 +117,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Whether the bytes are those that the hub named, where it named any.
+    /// Checks the bytes against the hash that the hub named, if any.
     pub(super) fn check_sha256(&self, got: &str) -> Result<(), PullError> {
         match &self.to_be.sha256 {
             Some(expected) if expected != got => Err(PullError::Sha256 {

@@ -26,14 +26,14 @@ pub struct StoredModel {
     pub bytes: u64,
     /// Under what terms it may be used, where that is known.
     pub licence: Option<String>,
-    /// What contracts call it.
+    /// Its name in contracts.
     pub name: String,
-    /// Where it came from.
+    /// Its origin.
     pub source: String,
 }
 
 impl StoredModel {
-    /// Why no other file is stored under this one's name.
+    /// Returns the error for storing another file under this one's name.
     #[must_use]
     pub fn taken(&self) -> ModelStoreError {
         ModelStoreError::NameTaken {
@@ -43,16 +43,16 @@ impl StoredModel {
     }
 }
 
-/// What a file is to be in the store.
+/// The description of a file to store.
 #[derive(Clone, Copy, Debug)]
 pub struct NewModel<'e> {
     /// The only hash that is taken, where one is known.
     pub expected: Option<Digest>,
     /// Under what terms it may be used; none leaves it to the file's own header.
     pub licence: Option<&'e str>,
-    /// What contracts call it.
+    /// Its name in contracts.
     pub name: &'e str,
-    /// Where it came from.
+    /// Its origin.
     pub source: &'e str,
 }
 
@@ -102,7 +102,7 @@ impl ModelStore {
         Ok(self.blob(self.note(name)?.blake3))
     }
 
-    /// What is stored under that name; none if nothing is.
+    /// Returns the model stored under that name; none if there is none.
     ///
     /// # Errors
     /// [`ModelStoreError::Name`] and [`ModelStoreError::Io`].
@@ -114,7 +114,7 @@ impl ModelStore {
         }
     }
 
-    /// Where files lie that are not whole yet.
+    /// Returns the folder of incomplete files.
     #[must_use]
     pub fn pulling(&self) -> PathBuf {
         self.folder.join("pulling")

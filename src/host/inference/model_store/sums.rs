@@ -14,7 +14,7 @@ use monolith_core::message::Digest;
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 
-/// What a file is known by.
+/// The checksums and size of a file.
 pub(super) struct Sums {
     pub(super) blake3: Digest,
     pub(super) bytes: u64,

@@ -28,7 +28,7 @@ pub(super) struct Append {
     path: PathBuf,
     run_id: RunId,
     seq: u64,
-    /// Those of them whose bytes come with it.
+    /// The blobs of these whose bytes come with it.
     pub(super) small: Vec<(Digest, Vec<u8>)>,
 }
 
@@ -136,7 +136,7 @@ impl Append {
     }
 }
 
-/// Blobs above this size are made durable before the entry that names them, in a transaction of their own.
+/// Blobs above this size are made durable before the entry that names them, in a separate transaction.
 pub(super) const LARGE_BLOB_BYTES: usize = 64 << 10;
 
 /// Keeps bytes under their hash, where they are not kept already.

@@ -16,7 +16,7 @@ pub(super) struct Columns<'r> {
     pub(super) path: &'r Path,
     pub(super) row: &'r Row<'r>,
     pub(super) table: &'static str,
-    /// Which row it is, in words.
+    /// The row, in words.
     pub(super) of: &'r dyn Display,
 }
 

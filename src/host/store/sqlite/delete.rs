@@ -16,7 +16,7 @@ use crate::store::erasure::{Removal, RemoveError, Removed};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{DeletedLeaf, DeletedParent, Deletion};
 
-/// How many runs are locked at a time and deleted in one transaction: a lock holds two descriptors, and a process has few.
+/// Number of runs locked at a time and deleted in one transaction: a lock holds two descriptors, and a process has few.
 const BATCH: usize = 32;
 
 /// Takes away a blob that no run uses any more.
@@ -47,7 +47,7 @@ pub(super) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, Remove
     let names: Vec<RunId> = names.cloned().collect();
     for run_id in &names {
         if let Err(fault) = find(&conn, path, run_id, asked.force) {
-            // One that a process drives is not to be gone on with by another.
+            // Another process must not resume a run that a process drives.
             if matches!(fault, RemoveError::Open { .. }) {
                 drop(lock_run(path, run_id)?);
             }
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use crate::store::Store;
 
-    /// What is deleted costs what it has, not what the store has: each row that goes is found by an index, and so is what
+    /// A deletion costs what the deleted run has, not what the store has. An index finds each row that goes, and every row that
     /// would still refer to it.
     #[test]
     fn no_table_is_read_as_a_whole_for_what_is_deleted() {

@@ -1,5 +1,5 @@
-//! What stays of deleted runs: the rows of `deletions`, each a signed note. A row says nothing by itself; it is judged by the note,
-//! the leaf that it names, and who has signed.
+//! The remains of deleted runs: the rows of `deletions`, each a signed note. A row proves nothing by itself; it is judged by
+//! the note, the leaf that it names, and its signers.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,9 @@ impl SqliteReader {
         Ok(judged.map(by_whom))
     }
 
-    /// Why a run that the run above it had begun was deleted, which may be empty; none if none was. The note names the entry of the run
-    /// above, so that an earlier run of that name explains nothing, and no clock decides. Who signed the note is not judged.
+    /// Returns the reason for the deletion of a run that its parent had begun, which may be empty; none if none was deleted.
+    /// The note names the entry of the parent run, so that an earlier run of that name explains nothing, and no clock decides.
+    /// The signer of the note is not judged.
     pub(super) fn deleted_below(
         &self,
         run_id: &RunId,
@@ -141,7 +142,7 @@ pub(super) fn by_whom(judged: Result<SignedDeletion, Flaw>) -> (String, String) 
     }
 }
 
-/// Judges every row of the log of that name: its note, the name beside it, and the leaf that stays of a sealed run. A note that no
+/// Judges every row of the log of that name: its note, its name column, and the leaf that stays of a sealed run. A note that no
 /// known key has signed is a flaw only where one must have.
 pub(super) fn judge(
     conn: &Connection,
@@ -205,8 +206,8 @@ fn judge_row(
     Ok(judge())
 }
 
-/// Whether the noted run was deleted by design: a note that a known key has signed must state the noted head. In words. A name may have
-/// had several runs, and a note of more entries is not known to be of the noted one.
+/// Judges, in words, the claim that the noted run was deleted by design: a note that a known key has signed must state the
+/// noted head. A name may have had several runs, and a note of more entries is not known to be of the noted one.
 pub(super) fn judge_pinned(
     conn: &Connection,
     trust: &Trust,

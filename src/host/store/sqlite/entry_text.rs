@@ -1,9 +1,10 @@
 //! The texts of entries as their columns hold them: short ones as they are, longer ones packed against a dictionary that never changes.
 //! Does not know what they say.
 //!
-//! A packed text is a blob: 4 bytes of the BLAKE3 hash of the rest, a byte that names the way of packing, 4 bytes with the length of
-//! the text, least first, and an LZ4 block. The hash is no evidence, for anyone who writes the file can make it anew; it finds each byte
-//! that changed by accident in its own row, also where the change would unpack to the same text.
+//! A packed text is a blob: a check, a byte that names the way of packing, 4 bytes with the length of the text, least first,
+//! and an LZ4 block. The check is 4 bytes of the BLAKE3 hash of the rest. It is no evidence, because anyone who writes the file
+//! can recompute it. It finds each byte that changed by accident in its own row, also where the change would unpack to the same
+//! text.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -17,7 +18,7 @@ use super::reader::SqliteReader;
 use crate::store::elsewhere::MOST_PLACES;
 use crate::store::{Elsewhere, HeldIn, StoreError};
 
-/// What most texts of entries are made of. A part of the format: texts that were packed against it can be read with no other.
+/// The text that most entries are made of. A part of the format: texts packed against it cannot be read with another.
 const DICTIONARY: &[u8] = include_bytes!("entry_dictionary.txt");
 /// LZ4 against [`DICTIONARY`].
 const LZ4: u8 = 1;
@@ -36,7 +37,7 @@ pub(super) enum Kept<'t> {
     Packed(Vec<u8>),
 }
 
-/// Why a column holds no text.
+/// The reason for a missing text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NoText {
     pub(super) expected: &'static str,
@@ -237,7 +238,7 @@ mod tests {
         }
     }
 
-    /// A check can be made anew by anyone who writes the file.
+    /// Anyone who writes the file can recompute a check.
     #[test]
     fn a_packed_text_of_a_size_or_a_way_that_it_cannot_have_is_refused() {
         let remade = |change: &dyn Fn(&mut Vec<u8>)| {

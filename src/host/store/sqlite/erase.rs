@@ -30,7 +30,7 @@ pub(super) fn erase(path: &Path, hash: Digest, asked: &Erasure<'_>) -> Result<Er
     Ok(erased)
 }
 
-/// Puts tombstones in the place of the blob, inside the open transaction.
+/// Replaces the blob with tombstones, inside the open transaction.
 fn replace(
     conn: &Connection,
     path: &Path,
@@ -120,7 +120,7 @@ fn runs_with(
     .collect()
 }
 
-/// Writes the whole file anew, because a page can hold an old copy of what was moved off it, and empties the log of writes.
+/// Rewrites the whole file, because a page can hold an old copy of data that was moved off it, and empties the log of writes.
 pub(super) fn clear(conn: &Connection) -> Result<(), String> {
     let rewrite = || -> rusqlite::Result<i64> {
         conn.execute_batch("VACUUM")?;

@@ -38,7 +38,7 @@ pub(crate) fn take_back(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "user_version", FORMAT)
 }
 
-/// Writes the table `entries` anew, with these columns.
+/// Rewrites the table `entries` with these columns.
 fn rewrite(conn: &Connection, columns: &str) -> rusqlite::Result<()> {
     conn.execute_batch(&format!(
         "ALTER TABLE entries RENAME TO entries_before;

@@ -15,11 +15,11 @@ pub const OLDEST_STORE_FORMAT: i32 = match STEPS.first() {
     None => STORE_FORMAT,
 };
 
-/// What brings a store of one format to the next.
+/// The conversion of a store from one format to the next.
 pub(super) struct Step {
     /// The format before; the one after is the next number.
     pub(super) from: i32,
-    /// What it changes, in words.
+    /// The change, in words.
     pub(super) what: &'static str,
     /// Changes the tables inside the open transaction. The caller sets the number.
     pub(super) apply: fn(&Connection) -> rusqlite::Result<()>,
@@ -48,7 +48,7 @@ pub(super) fn steps(from: i32, to: i32) -> impl Iterator<Item = &'static Step> {
 }
 
 pub(super) const FORMAT: i32 = 1;
-pub(super) const WHAT: &str = "a column of its own for the files that a run trusted";
+pub(super) const WHAT: &str = "a separate column for the files that a run trusted";
 
 /// The rows of `invocations` as format 2 has them, read from a table of format 1. No change of a value begins with `trust.files=`.
 const SPLIT: &str = "SELECT run, base_dir, contract_file, config, \

@@ -17,9 +17,9 @@ pub(super) fn hold(conn: &Connection, record: &CheckpointRecord) -> rusqlite::Re
 
 /// Takes what is held into a run whose seal comes after so many entries; `seal` is `None` if it has none yet.
 ///
-/// The checkpoint of the seal counts those before it, so they are kept or taken together with it: it is taken where there is none,
-/// and in the place of one that no known key has signed where one has signed it. Before that, a checkpoint is taken wherever there is none. Of two with
-/// one text, that which a known key has signed is kept.
+/// The checkpoint of the seal counts those before it, so they are kept or taken together with it. It is taken if there is none,
+/// and it replaces one that no known key has signed if one has signed it. Before that, a checkpoint is taken wherever there is
+/// none. Of two with one text, the one that a known key has signed is kept.
 pub(super) fn settle(
     conn: &Connection,
     keys: &[PublicKey],
@@ -81,7 +81,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Whether a known key has signed a checkpoint that the file does not have: no stranger's seal takes it away.
+/// Returns true if a known key has signed a checkpoint that the file does not have: no stranger's seal takes it away.
 fn loses_vouched(conn: &Connection, keys: &[PublicKey], run: i64) -> rusqlite::Result<bool> {
     let mut select = conn.prepare(
         "SELECT note FROM checkpoints WHERE run = ?1 AND entries NOT IN (SELECT entries FROM given_checkpoints)",
@@ -95,7 +95,7 @@ fn loses_vouched(conn: &Connection, keys: &[PublicKey], run: i64) -> rusqlite::R
     Ok(false)
 }
 
-/// Whether one of these keys has signed the note.
+/// Returns true if one of these keys has signed the note.
 pub(super) fn vouched(keys: &[PublicKey], note: &Note) -> bool {
     keys.iter()
         .any(|key| matches!(note.signed_by(key), Signed::Valid))

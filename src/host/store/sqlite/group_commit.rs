@@ -10,12 +10,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::store::StoreError;
 
-/// How many requests one commit may carry.
+/// Maximum number of requests in one commit.
 const MAX_BATCH: usize = 512;
 
 /// One request on its way to the writer.
 pub(super) struct Job {
-    /// Whether it must not share its transaction with others.
+    /// True if it must not share its transaction with others.
     pub(super) alone: bool,
     pub(super) work: Box<dyn Work>,
 }
@@ -27,7 +27,7 @@ pub(super) trait Work: Send {
     fn answer(self: Box<Self>, failed: Option<StoreError>);
 }
 
-/// A request whose caller waits for an answer of its own type.
+/// A request whose caller waits for a typed answer.
 pub(super) struct Request<T, F> {
     pub(super) answer: Option<T>,
     pub(super) perform: Option<F>,
@@ -54,7 +54,7 @@ impl<T: Send, F: FnOnce(&Connection) -> Result<T, StoreError> + Send> Work for R
 /// The writer thread's own: the connection, and what it does with requests.
 pub(super) struct Writer<C> {
     pub(super) commit: C,
-    /// How many transactions were committed.
+    /// Number of committed transactions.
     pub(super) commits: Arc<AtomicU64>,
     pub(super) conn: Connection,
     pub(super) path: PathBuf,

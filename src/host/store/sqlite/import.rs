@@ -22,29 +22,29 @@ use monolith_core::transcript::{
     Verifier, VerifyOptions, VerifyReport,
 };
 
-/// What became of a file.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// The run.
     pub run_id: RunId,
-    /// How many entries the file has.
+    /// Number of entries in the file.
     pub entries: u64,
-    /// What the store has now that it had not before.
+    /// The addition to the store.
     pub change: Change,
 }
 
-/// What may be imported, and when that is.
+/// The terms of an import, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportTerms {
-    /// Whether a run that was deleted here comes back; the note of its deletion stays.
+    /// True if a run that was deleted here may come back; the note of its deletion stays.
     pub deleted: bool,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub now_unix_ms: u64,
-    /// Whether a run in progress is accepted.
+    /// True if a run in progress is accepted.
     pub open: bool,
 }
 
-/// What the lines of a file add up to, for the row of the run.
+/// The sum of a file's lines, for the row of the run.
 #[derive(Default)]
 struct Sum {
     contract: String,
@@ -119,7 +119,7 @@ pub fn import(
         .map_err(sql)?;
     if merge.is_extended(entries) {
         let ended = Ended {
-            // What a run says of its own beginning must not put it before runs that are yet to come.
+            // A run's stated beginning must not put it before runs that are yet to come.
             created_unix_ms: sum.started_unix_ms.min(now_unix_ms),
             leaf: sum.outcome.map(|outcome| LogLeaf {
                 contract_hash,

@@ -21,7 +21,7 @@ use crate::store::{Invocation, StoreError};
 
 /// The most that is taken from a pipe: a file of any length need not be copied, so it has no such limit.
 const MAX_SPOOLED_BYTES: u64 = 4 << 30;
-/// How a transcript begins.
+/// The first bytes of a transcript.
 const BEGINNING: &[u8] = b"{\"contract\":";
 
 /// A transcript that can be read more than once: a file, or the copy of what came through a pipe.
@@ -103,7 +103,7 @@ impl Intake {
         }
     }
 
-    /// What was given.
+    /// Returns the given path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

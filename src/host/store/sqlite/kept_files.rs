@@ -1,5 +1,5 @@
-//! What files of a workspace held before a run changed them: one file a run, beside the database. Knows neither workspaces nor what was
-//! changed.
+//! The contents of workspace files before a run changed them: one file a run, next to the database. Knows neither workspaces
+//! nor the changes.
 //!
 //! It is a line with the folder that the files are of, and behind it one record for each content: BLAKE3, length, and the bytes, compressed. A
 //! record that a killed process left incomplete is cut off by the next one.
@@ -40,11 +40,11 @@ struct Open {
     contents: BTreeMap<Digest, ByteRange>,
     end: u64,
     file: File,
-    /// Whether all of it is durable.
+    /// True if all of it is durable.
     is_settled: bool,
 }
 
-/// Where the bytes of a content are.
+/// The place of a content's bytes.
 #[derive(Clone, Copy, Debug)]
 struct ByteRange {
     at: u64,
@@ -66,7 +66,7 @@ pub struct ReadKept {
 }
 
 impl KeptFiles {
-    /// Those of a run; there is no file before the first one is kept.
+    /// Returns the kept files of a run; there is no file before the first one is kept.
     pub(crate) fn of(store: &Path, run_id: &RunId) -> Self {
         Self {
             open: Mutex::default(),
@@ -155,7 +155,7 @@ impl KeptFiles {
 }
 
 impl ReadKept {
-    /// What that run keeps; `None` if it keeps nothing.
+    /// Opens the kept contents of a run; `None` if it keeps nothing.
     ///
     /// # Errors
     /// What the system says, or where it is no such file.
@@ -333,7 +333,7 @@ mod tests {
         run: RunId,
     }
 
-    /// Those of one workspace.
+    /// The files of one workspace.
     struct Kept(KeptFiles);
 
     impl Kept {
@@ -379,7 +379,7 @@ mod tests {
             assert_eq!(fs::metadata(&path).unwrap().len(), length);
             assert_eq!(fixture.read(content).as_deref(), Some(content));
         }
-        // The next process goes on from it.
+        // The next process continues from it.
         let next = fixture.kept();
         assert!(next.keep(Some(b"two")).unwrap());
         assert_eq!(fixture.read(b"one").as_deref(), Some(b"one".as_slice()));

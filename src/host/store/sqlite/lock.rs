@@ -15,14 +15,14 @@ use monolith_core::message::RunId;
 
 /// The most bytes of a lock file that are read: a process id.
 const PID_BYTES: u64 = 20;
-/// How often a lock is asked for again where only readers are in the way, each for the moment of one look: at once at first,
-/// then a millisecond apart, because a reader that is not running keeps its lock until it runs again.
+/// Maximum number of tries for a lock when only readers are in the way, each for the moment of one look. The first tries follow
+/// at once, the others a millisecond apart, because a reader that is not running keeps its lock until it runs again.
 const LOOKS: u32 = 1000;
 const LOOKS_AT_ONCE: u32 = 100;
 
-/// A lock of the operating system on a file of its own beside the database, `<database>.locks/<run>`. The system drops it
-/// with the process, however that ends, so a run is never left locked by a process that is gone. Appends are fenced by
-/// the epoch beside it: the lock keeps two processes from performing effects, the fence keeps two from writing.
+/// A lock of the operating system on a separate file next to the database, `<database>.locks/<run>`. The system drops it with
+/// the process, however that ends, so a run is never left locked by a process that is gone. The epoch fences appends in
+/// addition: the lock keeps two processes from performing effects, the fence keeps two from writing.
 #[derive(Debug)]
 pub(super) struct RunFileLock {
     file: LockedFile,

@@ -26,7 +26,7 @@ use monolith_core::transcript::{
 /// Entries that are here already must be the same; what comes behind them is added where the run was imported. Nothing that is here is taken away but
 /// tombstones that no known key vouches for, where the bytes come back.
 pub(super) struct Merge {
-    /// How many entries were here; `None` if the run was not.
+    /// Number of entries that were here; `None` if the run was not.
     before: Option<u64>,
     key: i64,
     own: bool,
@@ -35,26 +35,26 @@ pub(super) struct Merge {
     sealed: bool,
 }
 
-/// What an import brought.
+/// The change made by an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A run that was not here.
     New,
     /// The rest of a run whose beginning had been imported.
     Extended {
-        /// How many entries it had.
+        /// Number of entries that it had.
         from: u64,
     },
     /// Bytes that were missing of a run that had been imported.
     Restored {
-        /// How many blobs.
+        /// Number of blobs.
         blobs: u64,
     },
-    /// Nothing: the store has all of it.
+    /// No change: the store has all of it.
     Nothing,
 }
 
-/// What the row of a run says in the end.
+/// The final row of a run.
 pub(super) struct Ended {
     pub(super) created_unix_ms: u64,
     pub(super) entries: u64,
@@ -62,7 +62,7 @@ pub(super) struct Ended {
     pub(super) leaf: Option<LogLeaf>,
 }
 
-/// What the header of a file states.
+/// The statements of a file's header.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     /// The document that the run is bound to.
@@ -162,7 +162,7 @@ impl Merge {
         })
     }
 
-    /// Whether no run of that name was here.
+    /// Returns true if no run of that name was here.
     pub(super) const fn is_new(&self) -> bool {
         self.before.is_none()
     }
@@ -214,7 +214,7 @@ impl Merge {
         Ok(added.map_err(|fault| StoreError::from_sql(path, &fault))?)
     }
 
-    /// Whether the file has entries that were not here.
+    /// Returns true if the file has entries that were not here.
     pub(super) fn is_extended(&self, entries: u64) -> bool {
         self.before.is_none_or(|before| before < entries)
     }

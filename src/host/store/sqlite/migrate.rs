@@ -20,10 +20,10 @@ use crate::store::private::private_file;
 use monolith_core::message::RunId;
 use monolith_core::transcript::{FirstBad, Trust};
 
-/// How many copies of earlier migrations may lie beside a store.
+/// Maximum number of copies of earlier migrations next to a store.
 const MOST_COPIES: u32 = 100;
 
-/// What a migration did, or would do.
+/// The result of a migration, or of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
     /// The format before.
@@ -32,22 +32,22 @@ pub struct Migration {
     pub to: i32,
     /// The copy of the store as it was; `None` if nothing was written.
     pub copy: Option<PathBuf>,
-    /// What was changed, or would be, in words.
+    /// The changes made, or planned, in words.
     pub steps: Vec<&'static str>,
-    /// What the runs come to, after the migration as before it.
+    /// The verification of the runs, the same after the migration as before it.
     pub verified: Verified,
 }
 
-/// What the runs of a store come to.
+/// The verification of a store's runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// How many were verified.
+    /// Number of verified runs.
     pub runs: u64,
-    /// Those that do not hold, and why not.
+    /// The runs that do not hold, with the reasons.
     pub bad: Vec<(String, FirstBad)>,
 }
 
-/// Why a store was not migrated. It is as it was then.
+/// The reason why no migration took place; the store is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MigrateError {
     /// The store.
@@ -60,7 +60,7 @@ pub enum MigrateError {
         path: PathBuf,
         /// Its format.
         from: i32,
-        /// What was asked for.
+        /// The requested format.
         asked: i32,
     },
     /// The caller: no build that this one knows of has such a format.
@@ -68,7 +68,7 @@ pub enum MigrateError {
     UnknownTarget {
         /// The file.
         path: PathBuf,
-        /// What was asked for.
+        /// The requested format.
         asked: i32,
     },
     /// The caller: the file is empty.
@@ -82,9 +82,9 @@ pub enum MigrateError {
     NoRoom {
         /// The file.
         path: PathBuf,
-        /// What it takes.
+        /// Needed bytes.
         needed: u64,
-        /// What there is.
+        /// Free bytes.
         free: u64,
     },
     /// The operator: the copy cannot be written.
@@ -92,7 +92,7 @@ pub enum MigrateError {
     Copy {
         /// The copy.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// monolith: a run verifies otherwise than before.
@@ -107,8 +107,8 @@ pub enum MigrateError {
 
 /// Brings the store at `path` to the newest format, or to the format `to`; `dry_run` writes nothing.
 ///
-/// First a synced copy is made beside it. Then one transaction does all of it, and is only committed where every run verifies after it
-/// as it did before; so whatever interrupts it leaves the old store or the new one.
+/// First makes a synced copy next to it. One transaction then does all of it, and commits only if every run verifies after it
+/// as it did before. Any interruption therefore leaves the old store or the new one.
 ///
 /// # Errors
 /// [`MigrateError`]; [`StoreError::InUse`] where a run of the store is being driven.

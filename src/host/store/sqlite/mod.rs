@@ -1,9 +1,9 @@
-//! A store in one SQLite file, with the files that lie beside it. The only part that knows SQL.
+//! A store in one SQLite file, with the files next to it. The only part that knows SQL.
 //!
 //! ```text
 //! runs ─▶ append ─▶ bounded queue ─▶ writer thread: BEGIN IMMEDIATE · up to 512 requests · COMMIT ─▶ acknowledged
 //! show, replay, verify ─▶ SqliteReader: its own read-only connection
-//! erase, migrate ─▶ a connection of their own, while no run of the store is driven; import ─▶ one transaction for each file
+//! erase, migrate ─▶ a separate connection, while no run of the store is driven; import ─▶ one transaction for each file
 //! ```
 
 mod answer_files;

@@ -1,4 +1,4 @@
-//! How a store is opened for reading only, whatever state its files were left in.
+//! The opening of a store for reading only, whatever state its files were left in.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use crate::store::StoreError;
 
 /// Opens a connection that only reads, and makes nothing.
 ///
-/// A log of writes that was cut off is taken in first, where this process may write the file. Where it can write neither the file nor
-/// anything beside it, it reads the file as it is: no process changes it meanwhile.
+/// First takes in a log of writes that was cut off, if this process may write the file. If it can write neither the file nor
+/// anything next to it, it reads the file as it is: no process changes it meanwhile.
 pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
     let path = file.path();
     let conn = open_to_read(file, busy)?;
@@ -93,7 +93,7 @@ fn code_of(fault: &rusqlite::Error) -> Option<i32> {
     fault.sqlite_error().map(|error| error.extended_code)
 }
 
-/// What SQLite says where it cannot make the files beside a database that it would need.
+/// Returns true for SQLite's errors when it cannot make the files that it needs next to a database.
 const fn may_be_frozen(code: i32) -> bool {
     matches!(
         code & 0xff,
@@ -113,7 +113,8 @@ fn cut_off(path: &Path) -> Option<StoreError> {
     })
 }
 
-/// Whether no process with the rights of this one can write to the file: its file system is mounted read-only, or nothing can be made in its folder.
+/// Returns true if no process with the rights of this one can write to the file: its file system is mounted read-only, or
+/// nothing can be made in its folder.
 #[cfg(unix)]
 fn is_frozen(path: &Path) -> bool {
     use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
@@ -147,10 +148,11 @@ fn immutable(path: &Path) -> String {
     address
 }
 
-/// How long another process's lock is waited for.
+/// Maximum wait for another process's lock.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
-/// Runs nothing that a file brings with it: a trigger could drop what is written, a view in the place of a table never end.
+/// Disables the code that a file brings with it: a trigger could drop written rows, and a view that replaces a table could
+/// never end.
 pub(super) fn distrust(conn: &Connection) -> rusqlite::Result<()> {
     for code in [
         DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER,

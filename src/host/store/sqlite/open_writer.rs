@@ -1,4 +1,4 @@
-//! How a store is opened for writing, and made where there is none.
+//! The opening of a store for writing, and its creation if missing.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -18,12 +18,12 @@ use crate::store::regular_file::judge_folder;
 /// The size of a page. Each commit writes a few rows and whole pages, so small pages are what a step costs: a turn writes a third of what it
 /// writes with pages of 4 KiB.
 const PAGE_BYTES: u32 = 1024;
-/// How many pages the log of writes holds before they are taken into the file: 4 MiB.
+/// Number of pages that the log of writes holds before they are taken into the file: 4 MiB.
 const LOG_PAGES: u32 = 4096;
-/// How often a log of writes is asked for.
+/// Maximum number of requests for a log of writes.
 const LOG_ATTEMPTS: u32 = 64;
 
-/// How sure an acknowledged append is.
+/// The durability of an acknowledged append.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// It survives the loss of power.
@@ -47,7 +47,7 @@ pub(super) fn open_writer(
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     file.judge()?;
-    // SQLite makes the files beside it with the mode of this one. What cannot be made, or is there, is SQLite's to judge.
+    // SQLite gives the files next to this one the same mode. If it cannot be made, or exists, SQLite judges it.
     drop(private_file().write(true).create_new(true).open(path));
     // What another user has put there meanwhile is not opened either.
     file.judge()?;

@@ -23,7 +23,7 @@ use monolith_core::kernel::ParentRun;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{LogDeletions, ParentFound, PublicKey, Trust, VerifyReport};
 
-/// A store in a SQLite file, read on a connection of its own that cannot write.
+/// A store in a SQLite file, read on a separate connection that cannot write.
 #[derive(Debug)]
 pub(in crate::store) struct SqliteReader {
     pub(super) conn: Connection,

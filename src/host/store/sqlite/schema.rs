@@ -12,10 +12,12 @@ use crate::store::StoreError;
 /// `mono` in ASCII: distinguishes a store from other programs' databases.
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
 
-/// `kind` is `run` or `workflow`, whose contract is its definition. `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
-/// and the table `invocations`. The leaf of a run that was deleted names no run; a row of `deletions` names the leaf. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place. `event` and
-/// `action` are texts or packed texts, as `entry_text` has them. Each append rewrites the row of its run, so
-/// that the contract has a table of its own. Rows of `entries` come in the order of their commits, so that those of many runs share pages.
+/// `kind` is `run` or `workflow`; the contract of a workflow is its definition. `head_seq` is -1 before entry 0. `class` and
+/// `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`, and the table `invocations`. The leaf
+/// of a deleted run names no run; a row of `deletions` names the leaf. A link of `run_blobs` goes when its blob is erased, and
+/// the tombstone replaces it. `event` and `action` are texts or packed texts, as in `entry_text`. Each append rewrites the row
+/// of its run, so the contract has a separate table. Rows of `entries` come in the order of their commits, so that those of
+/// many runs share pages.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY,
@@ -120,7 +122,7 @@ pub(super) fn missing_table(conn: &Connection) -> rusqlite::Result<Option<&'stat
     Ok(None)
 }
 
-/// Why a table cannot be read: one of them is gone, or what SQLite says.
+/// Returns the reason why a table cannot be read: a missing table, or SQLite's error.
 pub(super) fn refusal(conn: &Connection, path: &Path, fault: &rusqlite::Error) -> StoreError {
     match missing_table(conn) {
         Ok(Some(table)) => StoreError::Lacking {
@@ -244,7 +246,7 @@ fn computed(conn: &Connection) -> rusqlite::Result<Option<String>> {
     .optional()
 }
 
-/// What the name of a log is.
+/// The rule for the name of a log.
 const LOG_NAME_RULE: &str = "the name of the log (16 digits of lower-case hex)";
 
 /// Names a log of runs that has none: at random, so that no two logs are taken for one another.

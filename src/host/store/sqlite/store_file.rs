@@ -20,7 +20,8 @@ const ANSWERS: &str = ".answers";
 /// Suffix of the folder of file contents from before runs changed them.
 const KEPT: &str = ".files";
 
-/// The file of a store, found once: what is judged is what is opened, and what lies beside it lies beside the file, not beside a link.
+/// The file of a store, resolved once. The file judged is the file opened, and its adjacent files lie next to it, not next to a
+/// link.
 #[derive(Clone, Debug)]
 pub(super) struct StoreFile {
     /// The path without a link in it.
@@ -75,8 +76,8 @@ impl StoreFile {
         endings.map(|ending| self.named(ending))
     }
 
-    /// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs. Refuses one with
-    /// a second name, too.
+    /// Refuses a store that others can write, or whose folder they can write: an entry, or an adjacent file, may be theirs.
+    /// Refuses one with a second name, too.
     pub(super) fn judge(&self) -> Result<(), StoreError> {
         // A folder is no store, and SQLite says so.
         if self.path.is_dir() {
@@ -124,8 +125,8 @@ impl StoreFile {
         Ok(())
     }
 
-    /// Refuses a file with a second name: writers under each would have locks and a log of writes of their own, and lose what the
-    /// others write.
+    /// Refuses a file with a second name: writers under each name would have separate locks and a separate log of writes, and
+    /// lose what the others write.
     #[cfg(unix)]
     fn judge_names(&self) -> Result<(), StoreError> {
         use std::os::unix::fs::MetadataExt as _;
@@ -168,7 +169,7 @@ pub fn judge_store(path: &Path) -> Result<(), StoreError> {
     StoreFile::of(path)?.judge()
 }
 
-/// Where a store keeps what it has, or would keep it.
+/// The places where a store keeps its data, or would keep it.
 #[derive(Debug)]
 pub struct StorePlaces {
     /// The file of the store, resolved. Every other name that the store uses begins with this one.

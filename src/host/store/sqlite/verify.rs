@@ -256,7 +256,7 @@ fn header<'a>(row: &'a Row<'_>, run_id: &RunId) -> Result<Record<'a>, Flaw> {
     })))
 }
 
-/// Whether the row of a run is that of a workflow.
+/// Returns true if the row of a run is that of a workflow.
 fn is_workflow(row: &Row<'_>) -> Result<bool, Flaw> {
     match text(row, 7, "kind")? {
         RUN => Ok(false),

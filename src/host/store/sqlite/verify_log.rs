@@ -1,4 +1,4 @@
-//! The log of runs, held against the runs of the store, the notes of deleted ones, and heads that were noted earlier.
+//! The log of runs, checked against the runs of the store, the notes of deleted ones, and heads that were noted earlier.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -84,7 +84,7 @@ impl SqliteReader {
     }
 }
 
-/// How many sealed runs no checkpoint covers to their seal.
+/// Counts the sealed runs that no checkpoint covers to their seal.
 fn unsigned_seals(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row(
         "SELECT count(*) FROM runs r WHERE class IS NOT NULL AND NOT EXISTS \
@@ -112,7 +112,7 @@ fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
     })
 }
 
-/// Whether leaves are numbered without a gap, and each is that of a run that is still there, or was deleted.
+/// Checks that leaves are numbered without a gap, and that each belongs to a run that still exists or was deleted.
 fn judge_leaves(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
     let mut deletion = conn.prepare("SELECT 1 FROM deletions WHERE leaf = ?1")?;
     let mut leaves = conn.prepare(
@@ -176,8 +176,8 @@ fn judge_sealed(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
     }))
 }
 
-/// Whether a run that was noted earlier still has as many entries and that head, or was deleted with it; in words. That the entry of the
-/// head is what its hash says is for the run's own verification.
+/// Checks that a run noted earlier still has as many entries and that head, or was deleted with it; in words. The run's own
+/// verification checks that the entry of the head matches its hash.
 fn judge_run_pin(
     conn: &Connection,
     trust: &Trust,

@@ -1,4 +1,4 @@
-//! Which of several failures are named.
+//! The choice of failures to name.
 
 use super::*;
 use crate::telemetry::{AtifTrajectory, ResultMessage};

@@ -20,14 +20,14 @@ const MOST_ADDRESSES: usize = 64;
 /// Vets where requests may connect to.
 #[derive(Clone, Debug)]
 pub(in crate::tools) struct AddressGuard {
-    /// Whether an address may be this machine.
+    /// True if an address may be this machine.
     loopback: bool,
     /// Networks that are not public and that an address may be in; `None` if the contract has no place for any.
     networks: Option<Vec<PrivateNetwork>>,
     resolver: Arc<dyn Resolver>,
 }
 
-/// Why no connection is made.
+/// The reason for a refused connection.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::tools) enum AddressRefusal {
     /// The author: the host is none that a tool may reach.
@@ -76,7 +76,7 @@ impl AddressGuard {
         }
     }
 
-    /// That of a service, as its author states it.
+    /// Builds the guard of a service, as its author states it.
     pub(in crate::tools) fn of_service(limits: &WebLimits, resolver: Arc<dyn Resolver>) -> Self {
         Self {
             networks: Some(limits.networks.clone()),
@@ -179,7 +179,7 @@ impl AddressGuard {
     }
 }
 
-/// What begins the words of an address: the host, and the address where that is another text.
+/// Returns the first words about an address: the host, and the address if that is another text.
 fn is_called(host: &str, address: IpAddr) -> String {
     let written = host.trim_start_matches('[').trim_end_matches(']');
     if written.parse() == Ok(address) {
@@ -189,14 +189,14 @@ fn is_called(host: &str, address: IpAddr) -> String {
     }
 }
 
-/// Whether a name is that of this machine, or one below that; a last dot says that nothing comes behind it.
+/// Returns true if a name is that of this machine, or below it; a last dot means that nothing follows.
 fn is_this_machine(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let last = name.rsplit('.').next().unwrap_or_default();
     last.eq_ignore_ascii_case(THIS_MACHINE)
 }
 
-/// Whether an address lies in a network.
+/// Returns true if an address lies in a network.
 fn holds(network: &PrivateNetwork, address: IpAddr) -> bool {
     network.range().is_some_and(|range| match address {
         IpAddr::V4(four) => range.has_four(u32::from(four)),
@@ -226,7 +226,7 @@ pub(in crate::tools) trait Resolver: fmt::Debug + Send + Sync {
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// What the system knows: its files and its name servers.
+/// The resolver of the system: its files and its name servers.
 #[derive(Debug)]
 pub(in crate::tools) struct SystemResolver;
 
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// How a service is refused whose name means those addresses; empty where it is not.
+    /// Returns the refusal of a service whose name resolves to those addresses; empty if it is allowed.
     async fn refused(networks: &[&str], addresses: &[&str]) -> String {
         let networks = networks.iter();
         let networks = networks.map(|text| PrivateNetwork::parse(text).unwrap());
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// What a model asks is refused there in any case.
+    /// A model's request there is refused in any case.
     #[tokio::test]
     async fn an_address_that_a_model_wrote_is_in_no_private_network() {
         let resolver = Means(vec!["10.1.2.3".parse().unwrap()]);

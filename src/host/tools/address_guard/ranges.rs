@@ -1,8 +1,8 @@
-//! Which addresses are public. Data, and one look-up; resolves nothing.
+//! The ranges of addresses, public or not. Data, and one look-up; resolves nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is, as far as a guard is concerned.
+/// The kind of an address, as far as a guard is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AddressKind {
     /// This machine.
@@ -10,11 +10,12 @@ pub(super) enum AddressKind {
     /// Of a private network, and what it is called: a contract may name it.
     Private(&'static str),
     Public,
-    /// What it is instead.
+    /// A description of it.
     Special(&'static str),
 }
 
-/// What answers the machines of a cloud with their keys, wherever a cloud has put it: in private networks, too.
+/// The name of the service that gives the machines of a cloud their keys. A cloud may put it anywhere: in private networks,
+/// too.
 const METADATA: &str = "the metadata service of a cloud";
 
 /// Prefixes that a contract may name networks in.

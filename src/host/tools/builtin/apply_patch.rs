@@ -35,14 +35,14 @@ pub(super) fn properties() -> Value {
     json!({"patch": {"type": "string", "description": "The whole patch, from `*** Begin Patch` to `*** End Patch`."}})
 }
 
-/// What a patch makes of one file.
+/// The effect of a patch on one file.
 pub(super) struct Planned {
     pub(super) path: String,
-    /// What it holds now, where the patch was held against it.
+    /// Its present content, if the patch was checked against it.
     pub(super) before: Option<String>,
-    /// What it will hold; `None` if it will not be there.
+    /// Its new content; `None` if it will not be there.
     pub(super) after: Option<String>,
-    /// Whether no file may be there yet.
+    /// True if the file must not exist yet.
     pub(super) is_new: bool,
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn perform(
     change(workspace, steps.collect(), log).await
 }
 
-/// What the patch makes of each of its files, in their order. Changes nothing.
+/// Returns the result of the patch for each file, in patch order. Changes nothing.
 pub(super) async fn planned(
     workspace: &Workspace,
     request: &ApplyPatch,

@@ -24,7 +24,7 @@ use crate::tools::withheld_files::FileId;
 
 /// The most links that one path leads through.
 const MOST_LINKS: usize = 40;
-/// How often a step is tried again that another process has changed between two looks.
+/// Maximum retries of path steps that another process changes between two checks.
 const MOST_TRIES: usize = 64;
 /// Folders are held for what lies below them; that needs no right to read them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -39,9 +39,9 @@ const READ: OFlags = OFlags::CLOEXEC
 
 /// A folder that is held open, and what lies beneath it.
 ///
-/// Every step of a path is opened by its name in a folder that is held, and never through a link: where a step is a link, its text
-/// is read and goes on from that folder. So whatever other processes rename or replace meanwhile, nothing outside is opened. A
-/// hard link has no outside: a file with a name in the folder is a file of the folder.
+/// The walk opens each step of a path by name in an open folder, and never follows a link. If a step is a link, the walk reads
+/// its target and continues from that folder. Whatever other processes rename or replace meanwhile, nothing outside is opened.
+/// A hard link has no outside: a file with a name in the folder is a file of the folder.
 #[derive(Debug)]
 pub(super) struct Beneath {
     folder: OwnedFd,
@@ -50,10 +50,10 @@ pub(super) struct Beneath {
     withheld: Withheld,
 }
 
-/// Why nothing was opened.
+/// An error from opening a path.
 #[derive(Debug)]
 pub(super) enum OpenError {
-    /// Nothing is put into a folder of that name.
+    /// No file may be written into a folder of this name.
     Closed(&'static str),
     /// It is a file of configuration, which may be read.
     Guarded,
@@ -92,7 +92,7 @@ struct Walk<'b> {
     tries: usize,
 }
 
-/// What a step leads to.
+/// The target of a step.
 enum Step {
     File(File),
     Folder,
@@ -233,7 +233,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes on with the target of a link.
+    /// Continues with the target of a link.
     fn follow(&mut self, target: OsString) -> Result<Option<File>, OpenError> {
         self.links += 1;
         if self.links > MOST_LINKS {

@@ -17,7 +17,7 @@ pub(super) struct Beneath {
     withheld: Withheld,
 }
 
-/// Why nothing was opened.
+/// An error from opening a path.
 #[derive(Debug)]
 pub(super) enum OpenError {
     Io(io::Error),
@@ -80,12 +80,12 @@ impl Beneath {
         Err(io::Error::new(io::ErrorKind::Unsupported, words).into())
     }
 
-    /// Whether a file may be put at that path: none may.
+    /// Always fails: no file may be written on this system.
     pub(super) fn stands(&self, path: &Path) -> Result<bool, OpenError> {
         self.put(path, &[])
     }
 
-    /// Whether the file at that path may be removed: none may.
+    /// Always fails: no file may be removed on this system.
     pub(super) fn is_removable(&self, path: &Path) -> Result<bool, OpenError> {
         self.put(path, &[])
     }

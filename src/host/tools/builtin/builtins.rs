@@ -26,9 +26,9 @@ use monolith_core::message::{ObjectText, rfc3339};
 #[derive(Debug)]
 pub(in crate::tools) struct Builtins {
     git: Arc<GitGuard>,
-    /// What asks the web, where the contract has terms for it.
+    /// The `http_get` client, if the contract has terms for it.
     http_get: Option<HttpGet>,
-    /// How commands are run; `None` if the host cannot run any.
+    /// The settings for commands; `None` if the host cannot run any.
     shell: Option<ShellSpec>,
     tools: Vec<(Tool, ToolCapability)>,
     workspace: Workspace,
@@ -151,7 +151,7 @@ impl Builtins {
             },
             Tool::ListDirectory => list_directory::perform(workspace, decode(arguments)?).await,
             Tool::ReadFile => read_file::perform(workspace, decode(arguments)?).await,
-            // It has a response of its own.
+            // `shell` builds its response elsewhere.
             Tool::Shell => Err(Refusal {
                 code: "TOOL_UNKNOWN",
                 message: "shell is not performed here".to_owned(),
@@ -192,7 +192,7 @@ impl Tool {
         }
     }
 
-    /// Whether it changes anything, and whether twice is once.
+    /// Returns the hints of the tool: if it writes and if it is idempotent.
     fn annotations(self) -> Value {
         let writes = matches!(
             self,
@@ -206,7 +206,7 @@ impl Tool {
         })
     }
 
-    /// What is pinned: changing a word here changes the hash of every contract that exposes the tool.
+    /// Returns the pinned description. Changing a word here changes the hash of every contract that exposes the tool.
     fn describe(self) -> Described {
         let (description, properties, required) = match self {
             Self::ApplyPatch => (

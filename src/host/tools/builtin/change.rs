@@ -8,12 +8,12 @@ use super::change_log::{ChangeLog, FILE_BYTES, Held};
 use super::workspace::{Refusal, StepFault, Workspace};
 use monolith_core::message::amount;
 
-/// What becomes of one file.
+/// A change to one file.
 #[derive(Debug)]
 pub(super) enum FileStep {
     /// It holds this text, and nothing else.
     Put {
-        /// Whether no file may be there yet.
+        /// True if the file must not exist yet.
         is_new: bool,
         path: String,
         text: Vec<u8>,

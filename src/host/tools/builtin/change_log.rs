@@ -1,4 +1,5 @@
-//! What one call does to files of the workspace: each is kept as it was, then noted with what it holds. Does not change files.
+//! The changes of one call to workspace files: the log keeps each file's old content, then notes the new content. Does not
+//! change files.
 
 use std::io;
 use std::io::Read as _;
@@ -13,7 +14,7 @@ use super::run_files::RunFiles;
 /// The most files of one call that are listed.
 const MOST_FILES: usize = 500;
 
-/// What one call does to files of the workspace.
+/// The changes of one call to files of the workspace.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tools) struct ChangeLog(Arc<Log>);
 
@@ -32,7 +33,7 @@ impl ChangeLog {
         }))
     }
 
-    /// What the run knows of its files; `None` if nothing is kept.
+    /// Returns the run's record of its files; `None` if nothing is kept.
     pub(super) fn files(&self) -> Option<&Arc<RunFiles>> {
         self.0.files.as_ref()
     }
@@ -89,7 +90,7 @@ impl ChangeLog {
         }
     }
 
-    /// What was noted.
+    /// Takes the changes.
     pub(in crate::tools) fn take(&self) -> FileChanges {
         let mut changes = self.lock();
         std::mem::take(&mut changes)
@@ -104,7 +105,7 @@ impl ChangeLog {
 /// Most bytes of a file that is written, or kept.
 pub(super) const FILE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a file held before it was changed.
+/// The content of a file before a change.
 #[derive(Debug)]
 pub(super) enum Held {
     Content(Vec<u8>),
@@ -115,7 +116,7 @@ pub(super) enum Held {
 }
 
 impl Held {
-    /// What a file holds now; of one that is too large to be kept, the hash alone.
+    /// Reads the current content of a file; only the hash if the file is too large to keep.
     pub(super) fn of(beneath: &Beneath, path: &Path) -> Result<Self, OpenError> {
         let mut file = match beneath.file(path) {
             Err(OpenError::Io(fault)) if fault.kind() == io::ErrorKind::NotFound => {

@@ -9,7 +9,7 @@ pub(super) struct Entry {
     pub(super) name: OsString,
 }
 
-/// What an entry is itself; a link is neither a file nor a folder.
+/// The kind of an entry itself; a link is neither a file nor a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryKind {
     File,

@@ -29,7 +29,7 @@ pub(super) struct Get {
     url: String,
 }
 
-/// What asks, within the terms of one contract.
+/// The `http_get` client, within the terms of one contract.
 #[derive(Debug)]
 pub(in crate::tools) struct HttpGet {
     guard: AddressGuard,

@@ -1,4 +1,4 @@
-//! What a call of a tool that writes files would change, found as the tool itself would find it. Changes nothing.
+//! The changes that a file-writing tool call would make, computed the way the tool does it. Changes nothing.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,20 @@ use super::write_file::WriteFile;
 use crate::tools::withheld::Withheld;
 use monolith_core::message::ObjectText;
 
-/// What a call would make of a file.
+/// The change that a call would make to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// The path that the call gives.
     pub path: String,
-    /// What it holds now; `None` if it is not there.
+    /// The current content; `None` if the file does not exist.
     pub before: Option<String>,
-    /// What it would hold; `None` if it would not be there.
+    /// The content after the call; `None` if the file would not exist.
     pub after: Option<String>,
 }
 
 impl FileChange {
-    /// What a call of a built-in tool would make of its files in that folder, or why it would fail; none of a tool that writes none.
+    /// Returns the file changes that a built-in tool call would make in that folder, or why it would fail; `None` if the tool
+    /// writes no files.
     ///
     /// A file is opened as the tool opens it: nothing outside the folder is read, and nothing of monolith's own state.
     pub async fn of_call(

@@ -13,7 +13,7 @@ use monolith_core::message::Digest;
 #[derive(Debug)]
 pub struct RestoredFolder(Beneath);
 
-/// What became of a file that was to be restored.
+/// The outcome of restoring a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restored {
     /// It holds what it held before.
@@ -24,7 +24,7 @@ pub enum Restored {
     AsBefore,
     /// It holds neither what it held before nor what the run left: something else has changed it since.
     ChangedSince,
-    /// What it held was not kept.
+    /// The old content was not kept.
     NotKept,
     /// It cannot be opened or written.
     Refused(String),

@@ -1,4 +1,4 @@
-//! What a run knows of the files of its workspace, and where it keeps what they held. Looks at no file.
+//! The run's record of its workspace files, and the keeper of their old content. Reads no file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use monolith_core::message::Digest;
 
 use super::beneath::stamp::Stamp;
 
-/// What a run knows of the files of its workspace, and where it keeps what they held.
+/// The run's record of its workspace files, and the keeper of their old content.
 #[derive(Debug)]
 pub(crate) struct RunFiles {
     pub(super) keeper: Arc<dyn FileKeeper>,
     /// Commands that run now.
     pub(super) running: AtomicUsize,
     seen: Mutex<Files>,
-    /// Whether a command was given up, so that what it changed is not known yet.
+    /// Set if a command was abandoned and its changes are not known yet.
     pub(super) unaccounted: AtomicBool,
 }
 
@@ -25,11 +25,11 @@ pub(crate) struct RunFiles {
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) all: BTreeMap<PathBuf, Seen>,
-    /// Whether files are missing here that were there.
+    /// True if files that existed are missing here.
     pub(super) lacks_files: bool,
 }
 
-/// What a file held when it was seen.
+/// The state of a file when it was last read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// `None` if it was not read: it is too large, or cannot be read.
@@ -71,7 +71,7 @@ impl RunFiles {
     }
 }
 
-/// Where a run keeps what files of its workspace held before it changed them.
+/// The store for the old content of workspace files that a run changes.
 pub(crate) trait FileKeeper: fmt::Debug + Send + Sync {
     /// Keeps that content of a file of the workspace; false where it is more than is kept. Without a content it is noted that files of that
     /// workspace are changed. It is durable once [`Self::settle`] has returned.

@@ -33,7 +33,7 @@ const WORDS_BYTES: usize = 160;
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 /// The exit code of the sandbox's own process where it has started nothing.
 const NOT_STARTED: i32 = 125;
-/// Folders for temporary files, which the sandbox has of its own.
+/// Variables for temporary folders; the sandbox has a separate one.
 const TEMPORARY: [&str; 3] = ["TEMP", "TMP", "TMPDIR"];
 
 #[derive(Deserialize)]
@@ -56,7 +56,7 @@ pub(super) fn properties() -> Value {
     })
 }
 
-/// How a command ended.
+/// The end of a command.
 enum Ended {
     Exited(i32),
     Killed(u64),
@@ -165,7 +165,7 @@ fn response(
     response
 }
 
-/// What a command wrote: its beginning, and its end where that is not all.
+/// The output of a command: its beginning, and its end if that is not all.
 #[derive(Debug, Default)]
 struct Output {
     head: Vec<u8>,
@@ -198,7 +198,7 @@ impl Output {
         self.tail.drain(..over);
     }
 
-    /// What is shown of it, without secrets, in about so many bytes: the whole, or its beginning and its end.
+    /// Returns the output without secrets, in about `limit` bytes: the whole, or its beginning and its end.
     fn text(&self, scrub: &dyn Scrubber, limit: usize) -> String {
         let kept = u64::try_from(self.head.len() + self.tail.len()).unwrap_or(u64::MAX);
         let tail: Vec<u8> = self.tail.iter().copied().collect();

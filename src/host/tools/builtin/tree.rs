@@ -28,7 +28,7 @@ pub(super) fn named(path: &Path) -> String {
     shown(names.collect::<PathBuf>().as_os_str())
 }
 
-/// Which files a walk hands on. What is in `.git` never is.
+/// The files that a walk visits. It never visits the content of `.git`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Selection {
     /// Neither hidden ones nor those that ignore rules name.
@@ -50,14 +50,14 @@ impl Selection {
     }
 }
 
-/// A walk that goes on as long as the call waits for it.
+/// A walk that continues as long as the call waits for it.
 pub(super) struct Tree<'w> {
     pub awaited: Weak<()>,
     pub beneath: &'w Beneath,
     pub selection: Selection,
 }
 
-/// Whether a walk came to its end.
+/// The end of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Walked {
     All,
@@ -180,7 +180,7 @@ impl Tree<'_> {
 }
 
 impl Rules {
-    /// Whether the path is left out; `None` if no rule of this folder is about it.
+    /// True if the path is excluded; `None` if no rule of this folder matches it.
     fn leaves_out(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let below: PathBuf = path.components().skip(self.depth).collect();
         match self.rules.matched(below, is_folder) {

@@ -1,4 +1,4 @@
-//! Which files of the workspace a command left otherwise than it found them. Does not run commands.
+//! The workspace files that a command changed. Does not run commands.
 //!
 //! Before a command every file that ignore rules do not name is looked at, and what it holds is kept, since no one knows what the command will
 //! change. A file whose stamp is the one that was seen is not read again.
@@ -109,7 +109,7 @@ impl RunFiles {
         self.keeper.settle()
     }
 
-    /// What is otherwise than it was seen; it is seen so from now on.
+    /// Returns the files that differ from the last look, and remembers their new state.
     fn compare(
         &self,
         beneath: &Beneath,
@@ -241,7 +241,7 @@ impl Watched {
         })
     }
 
-    /// What the command changed, once it has ended.
+    /// Returns the changes of the command once it has ended.
     pub(super) async fn changes(mut self, workspace: &Workspace) -> FileChanges {
         let files = Arc::clone(&self.files);
         let call = Arc::new(());
@@ -272,7 +272,7 @@ impl Drop for Watched {
     }
 }
 
-/// What is compared: hidden files, too, and nothing that ignore rules name.
+/// Returns the files to compare: hidden files, too, but not those that ignore rules name.
 fn tree(beneath: &Beneath, awaited: Weak<()>) -> Tree<'_> {
     Tree {
         awaited,

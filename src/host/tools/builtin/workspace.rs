@@ -54,7 +54,7 @@ impl Workspace {
         .await
     }
 
-    /// Does what the system may take its time for on a thread of its own.
+    /// Runs a step that may block on a separate thread.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         path: &str,
@@ -102,7 +102,7 @@ impl Workspace {
     }
 }
 
-/// Whether the path, read as text, never climbs above where it starts. Nothing outside is even looked at.
+/// True if the path, read as text, never climbs above its start. Does not even look at anything outside.
 pub(super) fn stays_inside(path: &Path) -> bool {
     let mut depth = 0_usize;
     path.components().all(|component| match component {
@@ -122,7 +122,7 @@ pub(super) fn stays_inside(path: &Path) -> bool {
     })
 }
 
-/// Why a path was not opened, as a tool error.
+/// Returns the tool error for a path that was not opened.
 pub(super) fn missed(path: &str, miss: OpenError) -> Refusal {
     let (code, words) = match miss {
         OpenError::Outside => (
@@ -203,7 +203,7 @@ impl Refusal {
     }
 }
 
-/// Why a step was not taken.
+/// An error from one step.
 pub(super) enum StepFault {
     Open(OpenError),
     /// A file is where a new one is to be made.

@@ -1,4 +1,5 @@
-//! What a client signs in place of a secret: a JSON Web Token (RFC 7523 §3) for one authorization server and one minute.
+//! The signed assertion of a client without a secret: a JSON Web Token (RFC 7523 §3) for one authorization server and one
+//! minute.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,12 +12,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::fault::OAuthFault;
 
-/// How long it is good for, in seconds.
+/// Lifetime of the token, in seconds.
 const LIFETIME_S: u64 = 60;
 /// Bytes of each number of a signature by P-256.
 const P256_BYTES: usize = 32;
 
-/// What a key signs with, and what that is called (RFC 7518 §3.1, RFC 8037).
+/// The signature schemes and their names (RFC 7518 §3.1, RFC 8037).
 const ALGORITHMS: [(SignatureScheme, &str); 3] = [
     (SignatureScheme::ECDSA_NISTP256_SHA256, "ES256"),
     (SignatureScheme::ED25519, "EdDSA"),

@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 pub(in crate::tools) struct Authorization {
     keeper: Option<TokenKeeper>,
     minted: Minted,
-    /// What a request was refused for, and nothing here can give.
+    /// The need behind a refused request, if this program cannot meet it.
     need: Mutex<Option<Need>>,
     server: Url,
     /// One request at a time gets a token; the others wait for it.
@@ -41,7 +41,7 @@ pub(in crate::tools) struct Authorization {
 #[derive(Debug, Default)]
 struct State {
     current: Option<Current>,
-    /// Whether what is kept was looked at.
+    /// Set once the stored authorization was loaded.
     is_loaded: bool,
 }
 
@@ -60,22 +60,22 @@ impl fmt::Debug for Current {
     }
 }
 
-/// What the server wants, and only a person can give.
+/// A demand of the server that only a person can meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tools) struct Need {
     pub(in crate::tools) challenge: Challenge,
-    /// Why this program could not get it, where it tried.
+    /// The error of this program's attempt, if it tried.
     pub(in crate::tools) fault: Option<OAuthFault>,
-    /// Whether there was a token, which did not suffice.
+    /// True if there was a token that did not suffice.
     pub(in crate::tools) had_token: bool,
 }
 
-/// What follows from a refusal.
+/// The consequence of a refusal.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::tools) enum Renewal {
     /// The request may be sent again, with another token.
     Again,
-    /// Nothing here helps; [`Authorization::need`] has what is missing.
+    /// A retry cannot help; [`Authorization::need`] has what is missing.
     Never,
 }
 
@@ -90,7 +90,7 @@ impl Need {
         }
     }
 
-    /// What to do, in one sentence; `name` is the server's in the contract.
+    /// Returns the remedy in one sentence; `name` is the server's name in the contract.
     pub(in crate::tools) fn remedy(&self, name: &str) -> String {
         let scopes = self.lacking_scopes();
         let is_short = !scopes.is_empty();
@@ -112,7 +112,7 @@ impl Need {
 }
 
 impl Authorization {
-    /// That of a connection to a server. Without a keeper nothing is found and nothing is kept.
+    /// Creates the authorization of one server connection. Without a keeper it loads nothing and stores nothing.
     pub(in crate::tools) fn new(
         server: Url,
         terms: ClientTerms,
@@ -129,7 +129,7 @@ impl Authorization {
         })
     }
 
-    /// What a request was refused for, where nothing here could help.
+    /// Returns the reason why a request was refused, if this program could not help.
     pub(in crate::tools) fn need(&self) -> Option<Need> {
         let need = self.need.lock();
         need.unwrap_or_else(PoisonError::into_inner).clone()
@@ -337,7 +337,7 @@ fn expiry(granted: &Granted) -> Option<u64> {
     Some(now_unix_s().saturating_add(lasts))
 }
 
-/// What is kept of a login.
+/// Builds the stored form of a login.
 pub(super) fn stored(
     (server, found): (&Url, &Discovered),
     client: StoredClient,

@@ -1,15 +1,16 @@
-//! What a refused request's `WWW-Authenticate` asks for (RFC 9110 §11.6.1, RFC 6750 §3, RFC 9728 §5.1). Sends nothing.
+//! The challenge in the `WWW-Authenticate` header of a refused request (RFC 9110 §11.6.1, RFC 6750 §3, RFC 9728 §5.1). Sends
+//! nothing.
 
 /// The most bytes of a header that are read, and the most scopes.
 const MOST_BYTES: usize = 8_192;
 const MOST_SCOPES: usize = 64;
 
-/// What a server asks for that refused a request; empty where it does not say.
+/// The challenge of a server that refused a request; empty where it does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::tools) struct Challenge {
-    /// Whether it says that the token's scopes do not suffice.
+    /// True if it says that the token's scopes do not suffice.
     pub(in crate::tools) insufficient_scope: bool,
-    /// Where the metadata of the resource is.
+    /// The address of the resource metadata.
     pub(super) metadata: Option<String>,
     /// The scopes that are needed.
     pub(super) scopes: Vec<String>,

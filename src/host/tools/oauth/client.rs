@@ -20,7 +20,7 @@ use super::web::Web;
 /// The type of an assertion in place of a secret (RFC 7523 §2.2).
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// What a registration gives.
+/// The response to a registration.
 #[derive(Deserialize)]
 struct Registered {
     client_id: String,
@@ -101,7 +101,7 @@ pub(super) async fn named_or_registered(
     })
 }
 
-/// How it proves who it is, of what the server takes.
+/// Picks an authentication method that the server takes.
 fn method_of(
     server: &AuthorizationServer,
     has_secret: bool,
@@ -193,31 +193,31 @@ pub(crate) struct ClientTerms {
     pub client_id: Option<String>,
     /// Its secret there.
     pub(crate) client_secret: Option<String>,
-    /// What an identity is exchanged with, for cross-app access.
+    /// The terms of the identity exchange for cross-app access.
     pub exchange: Option<Exchange>,
-    /// How tokens are got.
+    /// The grant type for tokens.
     pub grant: OAuthGrant,
     /// The only authorization server that secrets go to.
     pub issuer: Option<String>,
-    /// What it signs with in place of a secret: PKCS #8 in PEM.
+    /// The key that it signs with instead of a secret: PKCS #8 in PEM.
     pub(crate) private_key: Option<String>,
     /// Scopes that are asked for in any case.
     pub scopes: Vec<String>,
 }
 
-/// What an identity is exchanged with (RFC 8693) for a grant at another authorization server.
+/// The terms of an identity exchange (RFC 8693) for a grant at another authorization server.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Exchange {
     /// This program's name at the identity provider.
     pub client_id: String,
     /// The identity: a token of the provider's.
     pub(crate) id_token: String,
-    /// Where the provider exchanges.
+    /// The provider's exchange endpoint.
     pub(crate) token_endpoint: String,
 }
 
 impl ClientTerms {
-    /// Whether tokens are got without a person.
+    /// True if getting tokens needs no person.
     pub(super) const fn is_silent(&self) -> bool {
         !matches!(self.grant, OAuthGrant::AuthorizationCode)
     }

@@ -14,11 +14,11 @@ use super::well_known::{
 /// The scope that asks for a refresh token (OpenID Connect Core 1.0 §11).
 const OFFLINE: &str = "offline_access";
 
-/// Where tokens for a server come from.
+/// The source of tokens for a server.
 #[derive(Clone, Debug)]
 pub(super) struct Discovered {
     pub(super) authorization: AuthorizationServer,
-    /// What the server is called as a resource.
+    /// The server's resource name.
     pub(super) resource: String,
     /// The scopes that the resource knows.
     scopes: Vec<String>,
@@ -152,7 +152,7 @@ async fn authorization(
     })
 }
 
-/// The authorization server of a server without metadata of its own, as protocol 2025-03-26 has it: at the same origin.
+/// Finds the authorization server of a server without metadata, as protocol 2025-03-26 defines it: at the same origin.
 async fn of_its_own(
     web: &Web,
     server: &Url,
@@ -218,7 +218,7 @@ mod tests {
         found.map_err(|fault| fault.to_string())
     }
 
-    /// What a resource and its authorization server say that are at one address, with changes.
+    /// Serves a resource and its authorization server at one address, with changes, and checks discovery.
     async fn check(change: impl Fn(&str, &mut Value, &mut Value), expect: Result<(), &str>) {
         let server = MockServer::start().await;
         let own = server.uri();

@@ -1,8 +1,8 @@
-//! Why there is no authorization. Quotes no token, no code and no secret, and of what servers write only words of the standards.
+//! Errors of authorization. They quote no token, no code and no secret, and of server texts only words of the standards.
 
 use monolith_core::message::char_prefix;
 
-/// Why a token was not got, kept or refreshed.
+/// An error from getting, storing or refreshing a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthFault {
     /// The server, or the author: an address that no secret may be sent to.
@@ -18,7 +18,7 @@ pub enum OAuthFault {
     Unreached {
         /// The address, without what may be secret.
         address: String,
-        /// What came in its place.
+        /// The failure or answer instead.
         reason: String,
     },
     /// The server: a document of its authorization that cannot be used.
@@ -34,7 +34,7 @@ pub enum OAuthFault {
     NoServer {
         /// The server's address.
         server: String,
-        /// What is missing.
+        /// The missing part.
         rule: &'static str,
     },
     /// The author: this program cannot register there, and is not registered.
@@ -42,7 +42,7 @@ pub enum OAuthFault {
     NoClient {
         /// The authorization server.
         issuer: String,
-        /// What is missing.
+        /// The missing part.
         rule: &'static str,
     },
     /// The authorization server refused.
@@ -52,7 +52,7 @@ pub enum OAuthFault {
         code: String,
         /// The authorization server.
         issuer: String,
-        /// What was asked for.
+        /// The request.
         what: &'static str,
     },
     /// The address that came back from the browser is not the answer to this login.

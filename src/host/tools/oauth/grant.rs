@@ -17,7 +17,7 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The longest token: it must fit into a header.
 const MOST_BYTES: usize = 16 << 10;
 
-/// What a token is asked for with.
+/// The grant of a token request.
 pub(super) enum Grant<'a> {
     /// A client's own proof.
     Client,
@@ -33,7 +33,7 @@ pub(super) enum Grant<'a> {
     Refresh { token: &'a str },
 }
 
-/// What a token endpoint gave.
+/// The response of a token endpoint.
 #[derive(Clone, Deserialize)]
 pub(super) struct Granted {
     pub(super) access_token: String,

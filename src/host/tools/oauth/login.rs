@@ -16,7 +16,7 @@ use super::redirect::Redirect;
 use super::stored::{StoredAuthorization, StoredClient, TokenKeeper};
 use super::web::Web;
 
-/// What a login is for.
+/// The terms of a login.
 pub(crate) struct LoginTerms {
     pub client: ClientTerms,
     pub keeper: TokenKeeper,
@@ -41,10 +41,10 @@ pub struct Login {
     web: Web,
 }
 
-/// What the answer of the browser has to hold.
+/// The values that the browser's answer must have.
 struct Expected {
     issuer: String,
-    /// Whether it must name its issuer.
+    /// True if it must name its issuer.
     names_issuer: bool,
     state: String,
 }

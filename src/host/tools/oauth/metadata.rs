@@ -35,16 +35,16 @@ pub(super) struct ServerMetadata {
 #[derive(Clone, Debug)]
 pub(super) struct AuthorizationServer {
     pub(super) authorization_endpoint: Option<Url>,
-    /// How a client may prove who it is; none if the server does not say.
+    /// The client authentication methods; `None` if the server does not say.
     pub(super) auth_methods: Option<Vec<String>>,
-    /// Whether the address of a metadata document can be a client's name.
+    /// True if the address of a metadata document can be a client id.
     pub(super) has_client_documents: bool,
-    /// Whether it can check a proof key of the method S256.
+    /// True if it supports the proof key method S256.
     pub(super) has_s256: bool,
     pub(super) issuer: String,
     pub(super) registration_endpoint: Option<Url>,
     pub(super) scopes: Vec<String>,
-    /// Whether it names itself in the answer of the browser (RFC 9207).
+    /// True if it names itself in the browser's answer (RFC 9207).
     pub(super) states_issuer: bool,
     pub(super) token_endpoint: Url,
 }

@@ -47,7 +47,7 @@ impl Minted {
         finder.map_or_else(|| text.to_owned(), |finder| finder.text(text).into_owned())
     }
 
-    /// What finds them; `None` if there are none.
+    /// Returns the finder of these tokens; `None` if there are none.
     fn finder(&self) -> Option<Redactor> {
         let found = self.0.read().unwrap_or_else(PoisonError::into_inner);
         found.finder.clone()

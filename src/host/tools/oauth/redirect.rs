@@ -15,9 +15,9 @@ use super::fault::OAuthFault;
 const PATH: &str = "/callback";
 /// The most bytes of a request that are read.
 const MOST_BYTES: usize = 16 << 10;
-/// How long a request may take to arrive.
+/// Maximum time for a request to arrive.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How many are read at once: a browser opens connections that it may not use.
+/// Maximum number of requests that are read at once: a browser opens connections that it may not use.
 const MOST_AT_ONCE: usize = 16;
 
 /// A port of this machine, on loopback alone.
@@ -40,7 +40,7 @@ impl Redirect {
         })
     }
 
-    /// Where a browser is to be sent.
+    /// The address for the browser's redirect.
     pub(super) fn address(&self) -> &str {
         &self.address
     }

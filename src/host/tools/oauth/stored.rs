@@ -1,4 +1,4 @@
-//! What a login leaves behind, and what keeps it. Does not know files.
+//! The stored result of a login, and its store. Does not know files.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -22,7 +22,7 @@ pub struct StoredAuthorization {
     pub version: u32,
     /// The server's address without its query.
     pub server: String,
-    /// What the server calls itself.
+    /// The server's name as a resource.
     pub resource: String,
     /// Whose tokens these are. They go nowhere else but to the server.
     pub issuer: String,
@@ -49,7 +49,7 @@ pub(crate) struct StoredClient {
     pub secret: Option<String>,
 }
 
-/// How a client proves who it is at the token endpoint.
+/// The authentication method of a client at the token endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AuthMethod {
@@ -89,16 +89,16 @@ impl fmt::Debug for StoredClient {
 
 /// Keeps what logins leave, for this program's processes. May block: it is called off the runtime's threads.
 pub(crate) trait TokenStore: Send + Sync {
-    /// Where it keeps them: two with the same place are the same.
+    /// Returns the place of the store: two stores with the same place are the same.
     fn place(&self) -> &Path;
 
-    /// What is kept for a server of that address.
+    /// Loads the stored authorization of a server.
     ///
     /// # Errors
     /// [`OAuthFault::Store`].
     fn load(&self, server: &str) -> Result<Option<StoredAuthorization>, OAuthFault>;
 
-    /// Keeps that in the place of what was kept for its server.
+    /// Stores this authorization and replaces the server's old one.
     ///
     /// # Errors
     /// [`OAuthFault::Store`].
@@ -120,7 +120,7 @@ impl TokenKeeper {
         Self(Arc::new(store))
     }
 
-    /// What is kept for a server; nothing of another one, or of another form.
+    /// Loads the stored authorization of a server; `None` for another server or version.
     pub(super) async fn load(
         &self,
         server: &Url,

@@ -15,10 +15,10 @@ use crate::tools::http_client;
 
 /// The most bytes of an answer.
 const MOST_BYTES: usize = 256 << 10;
-/// How long an answer may take, as a whole.
+/// Time limit for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What asks authorization servers.
+/// The HTTP client for authorization servers.
 #[derive(Clone, Debug)]
 pub(super) struct Web(reqwest::Client);
 
@@ -106,7 +106,7 @@ async fn reply(request: RequestBuilder, url: &Url) -> Result<Reply, OAuthFault> 
 }
 
 impl Reply {
-    /// What it says, where it is a success.
+    /// Parses the body of a success.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, OAuthFault> {
         // The parser's words may quote what it read, which may be a token.
         serde_json::from_slice(&self.body).map_err(|_| OAuthFault::Document {

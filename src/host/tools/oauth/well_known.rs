@@ -1,4 +1,4 @@
-//! Where the metadata of a resource and of an authorization server is looked for, and which addresses may be used. Fetches nothing.
+//! The well-known places of resource and authorization server metadata, and the addresses that may be used. Fetches nothing.
 
 use url::{Host, Url};
 
@@ -8,7 +8,8 @@ const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// Where a resource's metadata is, if the server does not say (RFC 9728 §3.1): first for its path, then for its origin.
+/// Returns the places of a resource's metadata, if the server does not say (RFC 9728 §3.1): first for its path, then for its
+/// origin.
 pub(super) fn of_resource(resource: &Url) -> Vec<Url> {
     let mut places = Vec::new();
     let path = path_of(resource);
@@ -19,7 +20,7 @@ pub(super) fn of_resource(resource: &Url) -> Vec<Url> {
     places
 }
 
-/// Where the metadata of an authorization server is: RFC 8414 §3.1 first, then OpenID Connect Discovery 1.0 §4.
+/// Returns the places of an authorization server's metadata: RFC 8414 §3.1 first, then OpenID Connect Discovery 1.0 §4.
 pub(super) fn of_server(issuer: &Url) -> Vec<Url> {
     let path = path_of(issuer);
     let mut places = vec![
@@ -32,7 +33,7 @@ pub(super) fn of_server(issuer: &Url) -> Vec<Url> {
     places
 }
 
-/// Where a server of protocol 2025-03-26 has the metadata of its own authorization server.
+/// Returns the place of the authorization server metadata at a server of protocol 2025-03-26.
 pub(super) fn of_old_server(server: &Url) -> Url {
     with_path(server, SERVER)
 }
@@ -51,7 +52,7 @@ fn path_of(address: &Url) -> &str {
     address.path().trim_end_matches('/')
 }
 
-/// Whether what a resource calls itself covers a server's address: the same origin, and the same path or one above it.
+/// True if a resource name covers a server's address: the same origin, and the same path or a parent path.
 pub(super) fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else {
         return false;
@@ -63,7 +64,7 @@ pub(super) fn covers(resource: &str, server: &Url) -> bool {
         && below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What a server is called as a resource (RFC 8707): its address without query and fragment, which may be secret.
+/// Returns a server's resource name (RFC 8707): its address without query and fragment, which may be secret.
 pub fn resource_of(server: &Url) -> String {
     let bare = with_path(server, server.path());
     match bare.path() {
@@ -82,7 +83,7 @@ pub(super) fn named(address: &Url) -> String {
     bare.into()
 }
 
-/// Whether an address is on this machine.
+/// True if an address is on this machine.
 pub(super) fn is_loopback(address: &Url) -> bool {
     match address.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

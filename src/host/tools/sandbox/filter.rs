@@ -104,7 +104,7 @@ const CLONE_NEWTIME: u64 = 0x80;
 /// The same calls under other numbers (asm/unistd_x32.h), on kernels that have them.
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
-/// Those that have a number of their own there.
+/// The calls with a different number there.
 #[cfg(target_arch = "x86_64")]
 const X32_OWN: [(i64, i64); 5] = [
     (libc::SYS_ioctl, 514),

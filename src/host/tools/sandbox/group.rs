@@ -8,7 +8,7 @@ use super::Limits;
 use monolith_core::message::MemoryScope;
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// What the folders of sandboxes are called; the process id of the outer process follows.
+/// The prefix of sandbox folder names; the process id of the outer process follows.
 const PREFIX: &str = "monolith-";
 
 /// The file that limits memory, of each version.
@@ -97,7 +97,7 @@ impl Groups {
         }
     }
 
-    /// What was made, as a detail of the part.
+    /// Describes the limits that were set, as a detail of the part.
     pub(super) fn detail(&self) -> String {
         match (self.joined.is_empty(), self.limits_memory) {
             (true, _) => "of each process; no control group may be made".to_owned(),

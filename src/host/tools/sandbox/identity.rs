@@ -18,8 +18,8 @@ use rustix::thread::{
 use super::part::{Fault, HOLD, NOT_STARTED, Part, PartFault as _, SANDBOX_COMMAND};
 use super::{SandboxProfile, raw};
 
-/// Where ids begin that belong to no user: above those of systemd and of containers. The process id is added, so no two sandboxes have the same
-/// one: the kernel counts processes by id.
+/// The first id of the range that belongs to no user: above those of systemd and of containers. The process id is added, so no
+/// two sandboxes share an id: the kernel counts processes by id.
 const FIRST_ID: u32 = 1_900_000_000;
 /// The report of the process that holds a namespace; else it reports the number of the system's error.
 const HELD: &str = "held";
@@ -29,7 +29,7 @@ const LAST_CAPABILITY: u64 = 47;
 /// A user namespace that another process holds open.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// What that process waits at the end of.
+    /// The holding process; it waits for the end of its input.
     child: Child,
     /// The id outside, of user and group.
     pub(super) id: u32,
@@ -77,7 +77,7 @@ pub(super) fn take(profile: &SandboxProfile) -> Result<Option<Held>, Fault> {
     Ok(None)
 }
 
-/// What this process may do in its namespace the one that it starts may do too, until that gives it up.
+/// Passes this process's capabilities in its namespace on to the process that it starts, until that drops them.
 fn keep_power_over_exec() -> io::Result<()> {
     let own = capabilities(None)?;
     let inheritable = CapabilitySets {

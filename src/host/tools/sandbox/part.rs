@@ -127,7 +127,7 @@ pub(super) const INNER: &str = "--inner";
 /// The first argument of the process that only holds a user namespace open.
 #[cfg(target_os = "linux")]
 pub(super) const HOLD: &str = "--hold";
-/// In the place of a program: only the parts are set up, and what became of each is printed.
+/// Replaces the program argument: the sandbox only sets up its parts and prints the result of each.
 #[cfg(target_os = "linux")]
 pub(super) const PARTS: &str = "--parts";
 /// The exit code where the program cannot be started.

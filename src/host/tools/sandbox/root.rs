@@ -201,7 +201,7 @@ fn take(
     users: Option<BorrowedFd<'_>>,
     held: &[HeldFolder],
 ) -> Result<Taken, Fault> {
-    // Mounts below it have ids of their own, so they are left out where ids are mapped.
+    // Mounts below it have separate ids, so they are left out where ids are mapped.
     let taken = take_tree(path, users.is_none()).map_err(Part::Files.while_at(path.display()))?;
     if held
         .iter()
@@ -383,7 +383,7 @@ fn fresh(at: &Path, options: &str, part: Part) -> Result<(), Fault> {
         .map_err(part.while_at(at.display()))
 }
 
-/// Options that bound the bytes of a folder in memory, and the files and attributes, which take memory of their own.
+/// Returns mount options that bound the bytes of a folder in memory, and its files and attributes, which take extra memory.
 fn room(bytes: u64) -> String {
     format!("size={bytes},nr_inodes={}", (bytes / 4_096).max(64))
 }

@@ -17,7 +17,7 @@ const SCRIPT: &str = concat!(
     "/../../tests/fixtures/mcp_server.py"
 );
 
-/// Whether there is a Python to run the scripted server with; prints a line if there is none.
+/// True if Python can run the scripted server; prints a line if there is none.
 pub(super) fn python() -> bool {
     let there = Command::new("python3")
         .arg("--version")
@@ -432,7 +432,7 @@ async fn a_server_that_never_introduces_itself_is_given_up() {
     }
 }
 
-/// Whether a process is there and is not a zombie.
+/// True if a process exists and is not a zombie.
 #[cfg(target_os = "linux")]
 pub(super) fn runs(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {

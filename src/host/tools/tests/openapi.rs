@@ -50,7 +50,7 @@ fn described(server: &str, paths: &Value) -> Value {
     json!({"openapi": "3.1.0", "servers": [{"url": server}], "paths": paths})
 }
 
-/// What arrived, as JSON.
+/// Returns the request as JSON.
 fn echo(asked: &Request) -> ResponseTemplate {
     let header = |name: &str| asked.headers.get(name).map(|value| value.to_str().unwrap());
     ResponseTemplate::new(200).set_body_json(json!({

@@ -16,7 +16,7 @@ use crate::tools::{ClientTerms, ServerSpec};
 use monolith_core::contract::{McpTerms, Remote};
 use monolith_core::message::ToolOutcome;
 
-/// What goes back for a frame; none: the connection ends.
+/// Returns the response to a frame; `None` ends the connection.
 fn respond(frame: &str) -> Option<Vec<String>> {
     let asked: Value = serde_json::from_str(&frame.replace("e400", "")).unwrap();
     let id = &asked["id"];
@@ -52,7 +52,7 @@ fn respond(frame: &str) -> Option<Vec<String>> {
     Some(frames)
 }
 
-/// How a server begins a connection.
+/// The start of a connection.
 #[derive(Clone, Copy, PartialEq)]
 enum Beginning {
     Sound,

@@ -10,7 +10,7 @@ use crate::tools::{ServerHost, ServerSpec};
 use monolith_core::contract::HealthProbe;
 use monolith_core::message::{NoSecrets, ToolOutcome};
 
-/// What a call comes to once no delay is left.
+/// Returns the outcome of a call once no delay is left.
 async fn after_the_delay(fixture: &Fixture, tool: &str) -> ToolOutcome {
     let called = async {
         loop {

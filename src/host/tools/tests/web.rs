@@ -48,7 +48,7 @@ async fn text_of(tool: RestTool, arguments: &str) -> String {
     up(tool, limits()).await.text_of(TOOL, arguments).await
 }
 
-/// What arrived, as JSON.
+/// Returns the request as JSON.
 fn echo(asked: &Request) -> ResponseTemplate {
     let header = |name: &str| asked.headers.get(name).map(|value| value.to_str().unwrap());
     ResponseTemplate::new(200).set_body_json(json!({

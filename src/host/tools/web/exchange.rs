@@ -15,10 +15,10 @@ use crate::tools::address_guard::{AddressGuard, AddressRefusal};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::web_answer::{reason_of, target_of};
 
-/// What is taken in place of anything better.
+/// The default `Accept` header.
 const ACCEPTED: &str = "application/json, text/*;q=0.9, */*;q=0.1";
 
-/// What every request of a service is sent with.
+/// The settings for every request to a service.
 #[derive(Debug)]
 pub(super) struct Exchange {
     guard: AddressGuard,
@@ -65,7 +65,7 @@ impl Exchange {
                 return Ok(response);
             };
             let refuse = |rule| {
-                // What a service says of itself may hold a key of its own.
+                // A service's text about itself may hold one of its keys.
                 let (from, to) = (shown(&url), recorded_url(&target));
                 Err(WebFault::Redirect { from, rule, to })
             };
@@ -157,7 +157,7 @@ fn name_of(name: &str) -> Result<HeaderName, WebFault> {
     })
 }
 
-/// Whether a header of a request to a web service may hold that.
+/// True if a request header to a web service may have this value.
 pub(crate) fn web_header_holds(value: &str) -> bool {
     HeaderValue::from_bytes(value.as_bytes()).is_ok()
 }
@@ -188,7 +188,7 @@ fn shown(url: &Url) -> String {
     url.to_string()
 }
 
-/// Why a request to a web service has no answer: an error of the call, never a fault of the run.
+/// The error of a web service request without an answer: an error of the call, never of the run.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::tools) enum WebFault {
     /// The model: its arguments make no request.

@@ -42,7 +42,7 @@ struct WebTool {
     input_schema: Value,
 }
 
-/// How a request is made.
+/// The form of a request.
 #[derive(Debug)]
 enum RequestForm {
     Operation(HttpOperation),
@@ -173,7 +173,7 @@ impl WebTools {
         left_out.map(|(name, why)| (name.as_str(), why.as_str()))
     }
 
-    /// What it offers.
+    /// Describes its tools.
     pub(in crate::tools) fn described(&self) -> Vec<Described> {
         let tools = self.tools.iter().map(|(name, tool)| Described {
             annotations: tool.annotations.clone(),
@@ -308,7 +308,7 @@ async fn read(text: String, terms: ImportTerms) -> Result<Imported, OpenapiFault
     }
 }
 
-/// Whether no tool may reach a service, which is known without asking it: its address is written out, or that of its description.
+/// True if no tool may reach a service. Needs no request: the author wrote out its address or the one of its description.
 pub(crate) fn is_out_of_reach(terms: &OpenapiTerms) -> bool {
     WebTools::vetted(terms).is_err()
 }

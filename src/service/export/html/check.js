@@ -30,7 +30,7 @@ const checking = (() => {
     if (!verifier) return items;
     const { counted, grouped } = run, length = verifier.heads.length, sealed = verifier.last.kind === "seal";
     if (verifier.head) {
-      ok(run.workflow ? `definition: hash ${verifier.contractHash}, computed anew` : `contract: hash ${verifier.contractHash} and id ${verifier.contractId}, computed anew`);
+      ok(run.workflow ? `definition: hash ${verifier.contractHash}, computed again` : `contract: hash ${verifier.contractHash} and id ${verifier.contractId}, computed again`);
       ok(`chain: ${grouped(length)} entries, each canonical and chained to the one before${report.flaw && !report.outside ? " (up to the flaw)" : ""}`);
     }
     if (sealed) ok(`seal: ${verifier.heads.at(-1)[1]}, ${grouped(length)} entries, head ${transcript.hex(verifier.heads.at(-1)[0])}`);
@@ -46,7 +46,7 @@ const checking = (() => {
       if (!report.outside) not("what stands behind that line: there is no ground to judge it on");
       return items;
     }
-    if (!sealed) not("end: there is none, so nothing tells a run that goes on from one whose end was cut off");
+    if (!sealed) not("end: there is none, so nothing tells a run in progress from one whose end was cut off");
     if (!book) return items;
     const answers = counted(verifier.answers.length, "answer");
     for (const [key, signed] of book.answerers ?? []) ok(`answers: ${signed} signed by ${key}`);
@@ -91,7 +91,7 @@ const checking = (() => {
     return [
       make("h2", {}, heading(report)),
       report.flaw ? make("p", { class: "flaw" }, make("b", {}, verdict(run, report)), safe(report.flaw)) : null,
-      report.state === "unfinished" ? make("p", {}, "What is here holds together. The run is in progress, or its process died (monolith resume goes on with it), or somebody cut its end off: without a seal, nobody can tell from this file.") : null,
+      report.state === "unfinished" ? make("p", {}, "What is here holds together. The run is in progress, or its process died (monolith resume continues it), or somebody cut its end off: without a seal, nobody can tell from this file.") : null,
       make("ul", {}, ...list(run, report).map(([state, text]) => make("li", { class: state }, safe(text)))),
       make("h2", {}, "Hold it against what you have"),
       make("p", {}, "Paste what you got over a way that you trust, never from the person who gave you this page. The judgement is that of monolith verify with --key, --pin and --witness."),

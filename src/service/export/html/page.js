@@ -39,7 +39,7 @@
     const good = outcome?.class.startsWith("COMPLETED");
     $("outcome").textContent = outcome ? `${safe(run.words(outcome.class).toLowerCase())}: ${safe(run.words(outcome.code))}` : "unfinished";
     $("outcome").className = !outcome ? "" : good ? "good" : "bad";
-    $("reason").textContent = !outcome ? "The run is in progress, or its process died; monolith resume goes on with it."
+    $("reason").textContent = !outcome ? "The run is in progress, or its process died; monolith resume continues it."
       : about.sentences[outcome.code] ?? safe(`${outcome.class} (${outcome.code})`);
     const { cost, used } = run, count = (name, noun) => run.counted(Number(used[name] ?? 0), noun);
     $("task").textContent = safe(brief(task(), 400));
@@ -240,7 +240,7 @@
     if (encoded === undefined) {
       const stone = run.stones.get(hash);
       if (stone) return pane(title, `erased, ${short}`, erased(stone), {});
-      const why = need === "withheld" ? "held back, for no call had been validated yet; export --withheld includes it" : "not in this file";
+      const why = need === "withheld" ? "withheld: no tool call was validated yet; export --withheld includes it" : "not in this file";
       return pane(title, short, why, {});
     }
     let data;

@@ -31,8 +31,8 @@ const SCRIPTS: [&str; 12] = [
     include_str!("page.js"),
 ];
 
-/// What the page gets beside the transcript: tables of this build, and the states of the machine. The page believes none of those
-/// that the state digest of its entry does not name.
+/// The data of the page besides the transcript: tables of this build, and the states of the machine. The page believes only
+/// states that the state digest of their entry names.
 #[derive(Serialize)]
 struct About {
     build: &'static str,
@@ -64,7 +64,7 @@ pub struct AboutRun {
     pub workflow: bool,
 }
 
-/// What a fold of the run brought, for its page.
+/// The result of folding the run, for its page.
 #[derive(Default)]
 pub(crate) struct Folded {
     /// The code of how it ended and its sentence, where that could be read.

@@ -64,7 +64,7 @@ const readRun = (() => {
       case "approval_denied": return { text: `call ${value.call} denied`, chip: "denied", tone: "bad" };
       case "interrupted": return { text: `ended by ${value}`, chip: "interrupted", tone: "bad" };
       case "effect_lost": return { text: `the ${value.kind} was lost with its process`, chip: "lost", tone: "warn" };
-      case "resumed": return { text: "another process goes on with the run", chip: "resumed", tone: "warn" };
+      case "resumed": return { text: "another process resumed the run", chip: "resumed", tone: "warn" };
       case "stop_requested": return { text: "somebody asked the run to stop", chip: "stop", tone: "warn" };
       case "suspended": return { text: "the process left the run, to be resumed", chip: "suspended", tone: "warn" };
       case "timer_fired": return { text: "a moment that was waited for came" };
@@ -134,7 +134,7 @@ const readRun = (() => {
     return from === "OBSERVE" ? "observed" : "";
   }
 
-  // Whether an entry ends the wait for an approval: neither what came too late does, nor a process that leaves the run or goes on with it.
+  // Whether an entry ends the wait for an approval: neither what came too late does, nor a process that leaves the run or resumes it.
   const settles = (action, event) => event && action.kind !== "ignored" && !["suspended", "resumed"].includes(event.kind);
 
   // What the run answered: its accepted report, else the last message of the model. A run that failed has no answer.
@@ -228,7 +228,7 @@ const readRun = (() => {
         run.talk.push({ seq: action.seq, role: "tool", name: call?.name, tool_call_id: envelope?.tool_call_id,
           content: value.outcome?.kind === "returned" ? resultText(envelope) : said.text });
       }
-      // What was lost with its process ended there; where it is done again, that begins anew.
+      // What was lost with its process ended there; where it is done again, that begins again.
       if (event?.kind === "effect_lost") close({ inference: `infer ${value.value}`, call: `call ${value.value}` }[value.kind] ?? value.kind, action.seq, said.tone);
       if (["timer_fired", "interrupted", "stop_requested"].includes(event?.kind)) close("wait", action.seq);
       const { said: more, mark } = decided(action, run.calls);

@@ -1,4 +1,4 @@
-//! The page reads a run from the bytes inside it; here what it reads is held against the view that every other display has.
+//! The page reads a run from the bytes inside it; these tests compare its result with the view that every other display has.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,12 +37,12 @@ for (const name of process.argv.slice(2)) {
 #[serde(deny_unknown_fields)]
 struct Facts {
     calls: Vec<CallFacts>,
-    /// What the timeouts counted at each entry.
+    /// The time that the timeouts counted at each entry.
     counted: Vec<u64>,
     /// When each execution began and ended.
     executions: Vec<(u64, u64)>,
     outcome: Option<Outcome>,
-    /// What is said of each message of which nothing was executed.
+    /// The words for each message of which nothing was executed.
     refused: Vec<String>,
     /// When each request was sent, and when it ended.
     requests: Vec<(u64, u64)>,
@@ -54,7 +54,7 @@ struct Facts {
     total: u64,
 }
 
-/// What is taken at each entry.
+/// The values taken at each entry.
 #[derive(Default)]
 struct OfEntries {
     counted: Vec<u64>,

@@ -21,7 +21,7 @@ const readWorkflow = (() => {
       case "stop_requested": return { text: "somebody asked the workflow to stop", chip: "stop", tone: "warn" };
       case "interrupted": return { text: "it is to end at once", chip: "stop", tone: "warn" };
       case "suspended": return { text: "the process left the workflow, to be resumed", chip: "suspended", tone: "warn" };
-      case "resumed": return { text: "another process goes on with the workflow", chip: "resumed", tone: "warn" };
+      case "resumed": return { text: "another process resumed the workflow", chip: "resumed", tone: "warn" };
       default: return { text: words(event.kind) };
     }
   }

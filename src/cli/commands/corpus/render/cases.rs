@@ -1,4 +1,4 @@
-//! What the cases came to, as text.
+//! The results of the cases, as text.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Which sentence of a contract is shown by what, as text, then the gaps.
+//! The evidence for each sentence of a contract, as text, then the gaps.
 
 use std::fmt::Write as _;
 

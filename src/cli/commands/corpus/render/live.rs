@@ -1,4 +1,4 @@
-//! What a live endpoint did with the cases, as text: each run as it ends, the table, and the row of the server.
+//! The results of a live endpoint, as text: each run as it ends, the table, and the row of the server.
 
 use std::fmt::Write as _;
 

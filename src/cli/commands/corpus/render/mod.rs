@@ -1,4 +1,4 @@
-//! What each command of the corpus came to, as text for people.
+//! The results of each corpus command, as text for people.
 
 mod cases;
 mod coverage;

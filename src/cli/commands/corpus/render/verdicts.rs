@@ -1,4 +1,4 @@
-//! How recorded responses were judged, as a table of text.
+//! The verdicts on recorded responses, as a text table.
 
 use std::fmt::Write as _;
 

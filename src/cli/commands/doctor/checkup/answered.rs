@@ -1,4 +1,4 @@
-//! What a model's server answers where its models are asked for, judged for one provider of a contract. Asks no server.
+//! The answer of a model server to a request for its models, judged for one provider of a contract. Asks no server.
 
 use serde_json::Value;
 
@@ -12,17 +12,17 @@ const MOST: usize = 8;
 /// The most characters of a server's own words, and of a model's name.
 const MOST_CHARS: usize = 120;
 
-/// What a contract wants of a provider.
+/// The demands of a contract on a provider.
 #[derive(Clone, Debug)]
 pub(super) struct ProviderNeeds<'c> {
-    /// Where it is reached, without what may be secret.
+    /// Its address, without anything that may be secret.
     pub(super) address: String,
     /// Its wire protocol.
     pub(super) kind: ProviderType,
     /// The models that its targets name.
     pub(super) models: Vec<&'c str>,
     pub(super) provider: &'c str,
-    /// Whether a run sends it a key, which the question lacked.
+    /// True if a run sends it a key; the doctor's request had none.
     pub(super) sends_key: bool,
     /// The variable of its key, where that is not set.
     pub(super) unset_key: Option<&'c str>,

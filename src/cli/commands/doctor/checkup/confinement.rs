@@ -10,7 +10,7 @@ const NAME: &str = "sandbox";
 
 /// The parts that this system has, or the first that it lacks.
 pub(super) fn confinement(app: &App) -> Finding {
-    let fix = "commands of `shell` are refused here, unless the contract has tools.sandbox: off; tool servers run without it, unless theirs states a sandbox";
+    let fix = "commands of `shell` are refused here unless the contract has tools.sandbox: off; tool servers run unconfined unless they state a sandbox";
     let kinds = [SandboxKind::Shell, SandboxKind::Server];
     let reports = kinds.map(|kind| app.environment.sandbox(kind));
     let [shell, server] = &reports;
@@ -37,7 +37,7 @@ pub(super) fn confinement(app: &App) -> Finding {
             fix,
         ),
         Err(fault @ ProbeFault::Untried { .. }) => {
-            let fix = "nothing that is to be confined is started until it can be tried";
+            let fix = "confined programs are not started until the sandbox can be tried";
             missing(NAME, fault.to_string(), fix)
         }
     }

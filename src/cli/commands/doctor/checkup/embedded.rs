@@ -13,7 +13,7 @@ use monolith_service::error::ServiceError;
 use monolith_service::text::command::command;
 use monolith_service::text::escape::line;
 
-/// Whether this build has the engine, and this processor what that needs.
+/// Checks that this build has the engine, and this processor the features for it.
 pub(super) fn engine() -> Finding {
     let name = "embedded engine";
     let lacking = lacking_features();
@@ -50,7 +50,7 @@ pub(super) fn tokenizers() -> Finding {
     }
 }
 
-/// What building the engine takes, reported only if it is not built in.
+/// Checks the tools that build the engine; reported only if it is not built in.
 pub(super) fn build_tools() -> Finding {
     let name = "to build it";
     let mut lacking = Vec::new();

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 use monolith_service::text::command::unkept;
 
-/// What one thing came to.
+/// The status of one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::commands::doctor) enum Status {
@@ -22,7 +22,7 @@ pub(in crate::commands::doctor) struct Finding {
     pub(in crate::commands::doctor) name: String,
     pub(in crate::commands::doctor) status: Status,
     pub(in crate::commands::doctor) detail: String,
-    /// How to get it or to fix it. The commands in it are unbroken on a terminal.
+    /// Steps to get it or to fix it. A terminal does not break the commands in it.
     #[serde(serialize_with = "plain")]
     pub(in crate::commands::doctor) fix: Option<String>,
 }

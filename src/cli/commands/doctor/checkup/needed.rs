@@ -1,4 +1,4 @@
-//! What one contract needs on this machine: its checks, tool servers, keys, and what is to answer it.
+//! The needs of one contract on this machine: its checks, tool servers, keys, and the models that answer it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -30,17 +30,17 @@ use monolith_service::unreached::unreached;
 use monolith_service::workflow::check::as_written;
 use monolith_service::workflow::check::{CheckedStep, StepContract, checked_steps, step_contracts};
 
-/// How long a model's server may take to answer a knock.
+/// Time limit for a model server to answer a probe.
 const PATIENCE: Duration = Duration::from_secs(3);
 const NAME: &str = "contract";
-/// What to do about an embedded model that is not there.
+/// The fix for an embedded model that is missing.
 const LOCAL_FIX: &str = if cfg!(feature = "local") {
     "monolith model list names what is stored and what can be pulled"
 } else {
     "or let a model server answer it: monolith init finds one"
 };
 
-/// What a contract needs: its own checks, its tool servers, its keys, and what is to answer it.
+/// Checks the needs of a contract: its checks, its tool servers, its keys, and the models that answer it.
 pub(super) fn needed(
     app: &App,
     path: &Path,
@@ -92,13 +92,13 @@ pub(super) fn needed(
     Ok(found)
 }
 
-/// What a contract needs, and what of it lacks.
+/// The needs of a contract, and the unmet ones.
 struct Needs {
     /// The rules that it breaks.
     broken: Vec<String>,
     /// Its servers, its keys, and what is to answer it.
     found: Vec<Finding>,
-    /// Whether each of its tool servers came up.
+    /// True if each of its tool servers started.
     is_up: bool,
 }
 
@@ -129,7 +129,7 @@ impl Needs {
     }
 }
 
-/// The same of a workflow: of its own contract, and of each agent that a step delegates to.
+/// Does the same for a workflow: its contract, and each agent that a step delegates to.
 fn of_workflow(app: &App, file: &ContractFile) -> Result<Needs, ServiceError> {
     let spec = file.read_workflow(app)?;
     app.judge_workflow(file, &spec)?;
@@ -190,7 +190,8 @@ fn down(preview: &Preview) -> impl Iterator<Item = &str> {
     down.map(|(name, _)| name.as_str())
 }
 
-/// Why the check of the tools fails, beside that servers did not come up: each of those is a finding already, and so its tools lack.
+/// Returns why the tool check fails, except for servers that did not start. Each of those is a finding already, and so its
+/// tools are missing.
 fn other_tool_faults(preview: &Preview) -> Option<String> {
     let faults = tool_faults_with(&preview.contract, &Validators::default());
     let of_down = |fault: &TermFault| {
@@ -266,8 +267,8 @@ fn keys(preview: &Preview) -> Vec<Finding> {
     found
 }
 
-/// Whether what the targets name is there: the file of an embedded model, the server behind an address. No key is sent, and no
-/// model is asked or loaded.
+/// Checks that the targets' models exist: the file of an embedded model, the server at an address. Sends no key, and neither
+/// asks nor loads a model.
 fn answering(preview: &Preview) -> Result<Vec<Finding>, ServiceError> {
     let contract = &preview.contract;
     let named: BTreeSet<&str> = contract

@@ -2,13 +2,13 @@
 
 use std::process::{Command, Stdio};
 
-/// What a program says of its version.
+/// Returns a program's version line.
 pub(super) fn version_of(tool: &str) -> Option<String> {
     let said = ran(tool, &["--version"])?;
     said.lines().next().map(str::to_owned)
 }
 
-/// What a program prints; `None` if it cannot be started or fails.
+/// Returns the output of a program; `None` if it does not start or fails.
 pub(super) fn ran(tool: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(tool);
     let output = command

@@ -1,4 +1,4 @@
-//! What is looked at now, on a terminal: some looks take their time. Does not know what they find.
+//! The current check, shown on a terminal because some checks take long. Does not know their results.
 
 use crate::context::app::App;
 use crate::ui::screen::Style;
@@ -7,7 +7,7 @@ use crate::ui::wrap::cut;
 /// Wipes the line that the cursor stands in.
 const WIPE: &str = "\r\u{1b}[2K";
 
-/// Shows what takes its time now, in the place of what did before; nothing outside a terminal.
+/// Shows the current slow check, replacing the previous one. Shows nothing outside a terminal.
 pub(super) fn progress(app: &App, what: &str) {
     if app.screen.redraws() {
         // A line that wraps could not be wiped.
@@ -17,7 +17,7 @@ pub(super) fn progress(app: &App, what: &str) {
     }
 }
 
-/// Nothing is looked at any longer.
+/// Clears the shown check.
 pub(in crate::commands::doctor) fn at_rest(app: &App) {
     if app.screen.redraws() {
         app.screen.write_err(WIPE);

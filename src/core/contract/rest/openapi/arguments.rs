@@ -297,7 +297,8 @@ impl<'d> Arguments<'d> {
     }
 }
 
-/// What is written in a media type that monolith does not write is a text, which the model writes. One value alone is a text already.
+/// Turns a schema into a text if monolith cannot write its media type: the model writes the text. A schema of a single value
+/// stays as it is.
 fn written_by_the_model(schema: &mut Value, media_type: &str) {
     let is_alone = |value: &Value| !value.is_object() && !value.is_array();
     let is_type_alone = |kind: &Value| kind != "object" && kind != "array";
@@ -316,7 +317,7 @@ fn written_by_the_model(schema: &mut Value, media_type: &str) {
     }
 }
 
-/// Whether a type of a schema may be an object.
+/// True if a schema type may be an object.
 fn has_object(kind: &Value) -> bool {
     match kind {
         Value::Array(kinds) => kinds.iter().any(has_object),
@@ -358,7 +359,7 @@ fn preferred(content: &Map<String, Value>) -> Option<(&str, &Value)> {
     all.into_iter().next()
 }
 
-/// What is said of the members of a form, and which of them are files.
+/// Returns the encoding of each form member, and marks the members that are files.
 fn encoding_of(
     document: &SpecDocument<'_>,
     content: &Value,

@@ -11,7 +11,7 @@ use crate::contract::rest::request::{RequestBody, RequestFault};
 use crate::contract::rest::template::text_of;
 use crate::message::Digest;
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum BodyForm {
@@ -26,18 +26,18 @@ pub(super) enum BodyForm {
 pub(super) struct Body {
     /// The argument that is its value.
     pub(super) argument: String,
-    /// What is said of single members of a form.
+    /// Encodings of single form members.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) encoding: BTreeMap<String, MemberEncoding>,
     pub(super) form: BodyForm,
     pub(super) media_type: String,
 }
 
-/// How a member of a form is written.
+/// The encoding of a form member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct MemberEncoding {
     pub(super) allow_reserved: bool,
-    /// Whether it is a file.
+    /// True if it is a file.
     pub(super) binary: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content_type: Option<String>,
@@ -57,7 +57,7 @@ impl MemberEncoding {
             .filter(|kind| is_media_type(kind))
     }
 
-    /// Whether OpenAPI says how it is written, whatever its type is.
+    /// True if OpenAPI defines its serialization for every type.
     const fn has_style(&self) -> bool {
         self.style.is_some() || self.explode.is_some() || self.allow_reserved
     }
@@ -72,7 +72,7 @@ impl MemberEncoding {
 }
 
 impl Body {
-    /// How a body of that media type is written.
+    /// Returns the form of a body with that media type.
     pub(super) fn form_of(media_type: &str) -> BodyForm {
         let essence = media_type.split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();
@@ -108,7 +108,7 @@ impl Body {
         })
     }
 
-    /// A member that is to be written in a type of its own is a text, or JSON.
+    /// Refuses nested values in a member whose media type is not JSON: pass a text instead.
     fn check_members(&self, members: &Map<String, Value>) -> Result<(), RequestFault> {
         let is_made = |value: &Value| match value {
             Value::Array(items) => items.iter().any(|item| item.is_array() || item.is_object()),
@@ -204,7 +204,8 @@ impl Body {
     }
 }
 
-/// Whether a form writes a value as JSON where no style is given. A list is its items, so that is for lists of lists alone.
+/// True if a form writes a value as JSON when no style is given. A form writes a list item by item, so among lists only lists
+/// of lists count.
 fn is_nested(value: &Value) -> bool {
     match value {
         Value::Object(_) => true,
@@ -218,7 +219,7 @@ fn is_media_type(text: &str) -> bool {
     text.contains('/') && !text.contains('*') && !text.chars().any(char::is_control)
 }
 
-/// Whether what is of that type is JSON.
+/// True if that media type is JSON.
 pub(in crate::contract::rest) fn is_json(media_type: &str) -> bool {
     Body::form_of(media_type) == BodyForm::Json
 }

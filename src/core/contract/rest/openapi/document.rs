@@ -26,7 +26,7 @@ pub(super) struct SpecDocument<'w> {
 /// The versions that are read. They differ in what a schema is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SpecVersion {
-    /// 3.0: a dialect of its own, in which nothing counts beside `$ref`.
+    /// 3.0: a separate dialect that ignores every sibling of `$ref`.
     V30,
     /// 3.1: JSON Schema.
     V31,
@@ -83,7 +83,7 @@ impl<'w> SpecDocument<'w> {
         &self.root
     }
 
-    /// What a value is, references followed.
+    /// Returns a value after following its references.
     pub(super) fn resolved<'d>(&'d self, value: &'d Value) -> Result<&'d Value, OpenapiFault> {
         let mut value = value;
         for _ in 0..MOST_HOPS {
@@ -96,7 +96,7 @@ impl<'w> SpecDocument<'w> {
         Err(OpenapiFault::Circular { reference })
     }
 
-    /// What a reference leads to.
+    /// Returns a reference's target.
     pub(super) fn at(&self, reference: &str) -> Result<&Value, OpenapiFault> {
         self.budget.spend_bytes(reference.len())?;
         let found = reference.strip_prefix('#').and_then(|pointer| {
@@ -213,7 +213,7 @@ impl<'de> Visitor<'de> for Counted<'_> {
     }
 }
 
-/// Why a text cannot be read. The parser's own words would show its content; line and column are enough.
+/// Returns the reason why a text cannot be parsed. The parser's own message would show content; line and column are enough.
 fn unreadable<N: Default + Display + PartialEq>(form: &str, (line, column): (N, N)) -> String {
     if line == N::default() {
         return format!("it is no {form}");

@@ -19,7 +19,7 @@ const DIGITS: usize = 8;
 /// The shortest that a name is cut to.
 const LEAST_NAME_BYTES: usize = 12;
 
-/// What an author takes of a description.
+/// The author's selection from a description.
 #[derive(Clone, Debug, Default)]
 pub struct ImportTerms {
     /// The address of the service, in place of what the description says.
@@ -30,7 +30,7 @@ pub struct ImportTerms {
     pub name_bytes: usize,
     /// Names of headers that the author sends.
     pub own_headers: Vec<String>,
-    /// Where the description is from, if that is an address.
+    /// Address of the description, if it comes from one.
     pub spec_url: Option<String>,
     /// The tags one of which an operation has; empty: any.
     pub tags: Vec<String>,
@@ -43,7 +43,7 @@ pub struct ImportedTool {
     pub input_schema: Value,
     pub name: String,
     pub operation: HttpOperation,
-    /// Where the description has it (RFC 6901).
+    /// Pointer into the description (RFC 6901).
     pub pointer: String,
 }
 
@@ -196,7 +196,7 @@ fn has_tag(operation: &Value, tags: &[String]) -> bool {
     tags.is_empty() || own.any(|tag| tags.iter().any(|wanted| wanted == tag))
 }
 
-/// What an operation would be called: its id, else its method and its path.
+/// Returns the preferred name of an operation: its id, else its method and path.
 fn wanted_name(found: &Found<'_>) -> String {
     let id = found.operation.get("operationId").and_then(Value::as_str);
     let fallback = format!(
@@ -230,7 +230,8 @@ fn distinct_name(name: &str, key: &str, most: usize) -> String {
     format!("{}_{digest}", char_prefix(name, room))
 }
 
-/// Where an operation is asked: what the author says, else the first server of the operation, its path or the description.
+/// Returns the service of an operation: the author's address, else the first server of the operation, its path or the
+/// description.
 fn service(
     document: &SpecDocument<'_>,
     found: &Found<'_>,
@@ -261,7 +262,7 @@ fn service(
     })
 }
 
-/// What the description says, from its own address where it has one.
+/// Returns the described server address, resolved against the description's URL if any.
 ///
 /// # Errors
 /// The limit that looking for it passes; within that, the reason why it is no address.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::contract::rest::request::RequestFault;
 use crate::contract::rest::template::{escaped, escaped_except, text_of};
 
-/// Where a parameter stands in a request.
+/// The place of a parameter in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Location {
@@ -37,7 +37,7 @@ impl Location {
     }
 }
 
-/// How values are written that are lists or objects.
+/// The serialization of lists and objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Style {
@@ -109,7 +109,7 @@ enum Shape {
 }
 
 impl Shape {
-    /// Whether it is a list or an object with nothing in it, which RFC 6570 §2.3 takes for undefined.
+    /// True for an empty list or object, which RFC 6570 §2.3 treats as undefined.
     fn is_empty(&self) -> bool {
         match self {
             Self::List(items) => items.is_empty(),

@@ -1,4 +1,4 @@
-//! What an operation asks: from arguments to a request as its description has it. Does not know descriptions.
+//! The request of an operation: turns arguments into the request that its description defines. Does not know descriptions.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct HttpOperation {
 }
 
 impl HttpOperation {
-    /// What its tool declares: what its method promises, and the request that is made.
+    /// Returns the tool's annotations: those of its method, and the request that it makes.
     #[must_use]
     pub fn annotations(&self) -> Value {
         let mut annotations = self.method.annotations();
@@ -42,7 +42,7 @@ impl HttpOperation {
         annotations
     }
 
-    /// Where its service is.
+    /// Returns its service's URL.
     #[must_use]
     pub fn service(&self) -> Option<Url> {
         Url::parse(&self.origin).ok()
@@ -130,7 +130,7 @@ pub(super) fn placeholder_in(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, name, after))
 }
 
-/// What a path has beside its parameters: in the one form that a parser leaves as it is. What is encoded already stays.
+/// Encodes the literal part of a path into the one form that a parser leaves unchanged. Existing percent-encoding stays.
 fn literal(text: &str) -> String {
     let parts = text
         .split('%')
@@ -148,12 +148,12 @@ pub(super) fn names_in(path: &str) -> Vec<&str> {
     names
 }
 
-/// Where an operation stands in its description.
+/// An operation and its place in the description.
 pub(super) struct Found<'d> {
     /// The item of its path.
     pub(super) item: &'d Value,
     pub(super) method: HttpMethod,
-    /// What is said of it.
+    /// The operation object.
     pub(super) operation: &'d Value,
     pub(super) path: &'d str,
 }
@@ -165,27 +165,27 @@ pub(super) struct Described {
     pub(super) plan: HttpOperation,
 }
 
-/// What the address of a service is made of.
+/// The parts of a service's address.
 pub(super) struct Service {
     pub(super) origin: String,
     /// Without a slash at its end.
     pub(super) path: String,
 }
 
-/// Where a description has a path (RFC 6901).
+/// Returns the JSON pointer of a path (RFC 6901).
 pub(super) fn pointer_to(path: &str) -> String {
     let path = path.replace('~', "~0").replace('/', "~1");
     format!("#/paths/{path}")
 }
 
 impl Found<'_> {
-    /// Where its description has it.
+    /// Returns its JSON pointer.
     pub(super) fn pointer(&self) -> String {
         let method = self.method.as_str().to_ascii_lowercase();
         format!("{}/{method}", pointer_to(self.path))
     }
 
-    /// Whether what is said of a body counts: in 3.0 not where HTTP gives it no meaning (§4.7.10).
+    /// True if its request body counts. 3.0 ignores a body where HTTP gives it no meaning (§4.7.10).
     const fn may_have_body(&self, version: SpecVersion) -> bool {
         let has_meaning = matches!(
             self.method,

@@ -9,9 +9,9 @@ use super::document::{SpecDocument, SpecVersion, reference_of};
 use super::fault::OpenapiFault;
 use crate::contract::inexact_integer_at;
 
-/// How deeply a schema is written out; below it anything is taken.
+/// Maximum depth of a schema that is written out; deeper values accept anything.
 const MOST_DEPTH: usize = 12;
-/// How many schemas the arguments of one tool have, all references written out; beyond it anything is taken.
+/// Maximum number of schemas in one tool's arguments, with all references expanded; further ones accept anything.
 const MOST_SCHEMAS: usize = 600;
 /// Bytes of the schemas of one tool, all references written out; what does not fit is left out.
 const MOST_BYTES: usize = 160 * 1024;
@@ -48,7 +48,7 @@ pub(super) struct SchemaWriter<'d> {
     /// Bytes that may still be written.
     bytes: usize,
     document: &'d SpecDocument<'d>,
-    /// What of the value that is being described only answers have.
+    /// Read-only properties of the value that is being described.
     in_answers: BTreeSet<&'d str>,
     /// Set once a property or an item of the schema that is being written had no room.
     is_cut: bool,
@@ -74,7 +74,7 @@ impl<'d> SchemaWriter<'d> {
         self.value(schema, MOST_DEPTH)
     }
 
-    /// The schema of a value of its own: a member, an item.
+    /// Writes the schema of a nested value: a member or an item.
     fn value(&mut self, schema: &'d Value, depth: usize) -> Result<Value, OpenapiFault> {
         let has_room = depth > 0 && self.left > 0;
         let within = if has_room {
@@ -142,7 +142,7 @@ impl<'d> SchemaWriter<'d> {
         })
     }
 
-    /// What a schema says itself, but for where it refers to.
+    /// Writes a schema's own keywords, without its reference.
     fn own(&mut self, schema: &'d Value, depth: usize) -> Result<Value, OpenapiFault> {
         let members = match schema {
             Value::Bool(false) => return Ok(json!({"not": {}})),
@@ -332,7 +332,7 @@ fn type_of(members: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// Whether a keyword is written as it stands. What is simplified takes more, and the opposite of that less.
+/// True if a keyword is written unchanged. A simplified keyword accepts more; under `not` it accepts less.
 fn is_exact((key, value): (&String, &Value)) -> bool {
     let is_plain = PLAIN.contains(&key.as_str()) && is_sound(key, value) && !value.is_boolean();
     is_plain
@@ -340,7 +340,7 @@ fn is_exact((key, value): (&String, &Value)) -> bool {
         || key == "type" && value.is_string()
 }
 
-/// Whether a keyword has a value that it can have.
+/// True if a keyword has a valid value.
 fn is_sound(key: &str, value: &Value) -> bool {
     if inexact_integer_at(value).is_some() {
         return false;
@@ -427,7 +427,7 @@ fn bounds_of_30(schema: &mut Map<String, Value>) {
     }
 }
 
-/// What is not an argument is not needed either.
+/// Drops required names that are not arguments.
 fn keep_required(schema: &mut Map<String, Value>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return;

@@ -1,4 +1,4 @@
-//! What an agent's task and its report must be: the forms, and the schemas, in place or of a file. Opens no file.
+//! The forms of an agent's task and report, with schemas in place or from a file. Opens no file.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::contract::spec::tree::{Kind, MAX_DEPTH, Node, node_of};
 use crate::contract::{ReportFormat, Validators};
 
 impl Translator<'_, '_> {
-    /// What the task must be.
+    /// Reads the task's form.
     pub(super) fn input(&self, value: &Node, reporter: &Reporter<'_>) -> Option<InputSpec> {
         let (format, schema) = self.form(value, reporter)?;
         let words = [("json", true), ("text", false)];
@@ -29,7 +29,7 @@ impl Translator<'_, '_> {
         is_json.then_some(InputSpec { schema })
     }
 
-    /// What the report must be.
+    /// Reads the report's form.
     pub(super) fn output(&self, root: &mut Node, value: &Node, reporter: &Reporter<'_>) {
         let Some((format, schema)) = self.form(value, reporter) else {
             return;
@@ -45,7 +45,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// `format`, and the schema that stands there or in the file that is named.
+    /// Reads `format`, and the schema written in place or in the named file.
     fn form(&self, value: &Node, reporter: &Reporter<'_>) -> Option<(Option<Node>, Option<Node>)> {
         let Kind::Map(entries) = &value.kind else {
             reporter.expected(value, "a mapping");
@@ -58,7 +58,7 @@ impl Translator<'_, '_> {
             match key.text.as_str() {
                 "format" => format = Some(value.clone()),
                 "schema" | "schemaRef" if schema.is_some() => {
-                    below.refuse(value, "a schema stands here or in a file, not both", None);
+                    below.refuse(value, "give the schema here or in a file, not both", None);
                 }
                 "schema" => schema = judged_schema(value.clone(), "", &below),
                 "schemaRef" => schema = self.referred(value, &below),

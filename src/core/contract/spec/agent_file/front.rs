@@ -21,16 +21,16 @@ use crate::message::Digest;
 /// The report's own tool, which every agent has.
 const ALWAYS_THERE: &str = "agent__final_report";
 
-/// What front matter says that a contract file has no key for.
+/// Front matter values that have no contract file key.
 #[derive(Clone, Debug, Default)]
 pub(in crate::contract::spec) struct Front {
     /// The id that the file states.
     pub(in crate::contract::spec) id: Option<AgentId>,
-    /// What the task must be.
+    /// Form of the task.
     pub(in crate::contract::spec) input: Option<InputSpec>,
     /// The tool that it is for agents that may call it.
     pub(in crate::contract::spec) offered_as: OfferedAs,
-    /// What the agent can do, and which tasks it is for.
+    /// The agent's abilities and intended tasks.
     pub(in crate::contract::spec) profile: Option<AgentProfile>,
     /// The prompt of a profile.
     pub(in crate::contract::spec) system: Option<String>,
@@ -40,7 +40,7 @@ pub(in crate::contract::spec) struct Front {
     whole: Vec<String>,
 }
 
-/// Where front matter is translated.
+/// The context of a front matter translation.
 pub(in crate::contract::spec) struct Translator<'t, 'f> {
     /// The files that the agent refers to, and what reads a schema of one.
     pub(in crate::contract::spec) beside: &'t dyn AgentFiles,
@@ -229,7 +229,7 @@ fn unquoted(mut node: Node) -> Node {
     node
 }
 
-/// What a tool is called that is this agent.
+/// Reads the name of this agent's tool.
 fn tool_name(value: &Node, reporter: &Reporter<'_>) -> Option<String> {
     let name = String::read(value, reporter)?;
     match tool_name_fault(&name) {
@@ -245,7 +245,7 @@ fn tool_name(value: &Node, reporter: &Reporter<'_>) -> Option<String> {
     }
 }
 
-/// How the agent is to be called, for those who call it.
+/// Reads the usage text for the agent's callers.
 fn usage(value: &Node, reporter: &Reporter<'_>) -> Option<String> {
     let text = String::read(value, reporter)?;
     let chars = text.chars().count();
@@ -278,7 +278,7 @@ fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
         let several: Vec<&str> = text.split(',').map(str::trim).collect();
         if several.len() > 1 && several.iter().all(|one| one.contains('/')) {
             let rule = format!(
-                "one provider/model stands here, got {}",
+                "expected one provider/model, got {}",
                 reporter.describe(&item)
             );
             let help = format!("write a list: [{}]", several.join(", "));
@@ -384,7 +384,7 @@ fn words(node: &Node) -> Option<Vec<String>> {
     words.collect()
 }
 
-/// Why that is no tool, and what to do.
+/// Returns the broken rule and the help.
 fn no_such_tool(name: &str) -> (String, String) {
     if let Some(own) = name.strip_prefix(REST_PREFIX) {
         let rule = format!("no REST tool `{own}` is configured");
@@ -460,7 +460,8 @@ pub(super) fn contract_path(key: &str) -> Option<&'static str> {
     known.map(|(_, path)| *path)
 }
 
-/// What an agent's file calls the value at a path of a contract file: `temperature` for `sampling.temperature` in front matter.
+/// Returns an agent file's name for the value at a contract file path: `temperature` for `sampling.temperature` in front
+/// matter.
 pub(in crate::contract::spec) fn shown_path(path: &str, form: AgentForm) -> String {
     if form == AgentForm::Profile {
         return path.to_owned();
@@ -483,7 +484,7 @@ pub(in crate::contract::spec) fn shown_path(path: &str, form: AgentForm) -> Stri
     known.map_or(path, |(name, _)| name).to_owned()
 }
 
-/// Which of the keys that are that one of a contract file stands before a value.
+/// Returns the front matter key in front of a value, if it maps to that contract path.
 pub(in crate::contract::spec) fn knob_before(
     text: &str,
     offset: usize,

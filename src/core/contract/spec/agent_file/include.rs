@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-/// How deeply includes may nest.
+/// Maximum depth of includes.
 const MAX_DEPTH: usize = 8;
 /// The most includes of one agent: with files that include twice, depth alone is no bound.
 const MAX_INCLUDES: usize = 1000;
@@ -12,7 +12,7 @@ const MAX_INCLUDES: usize = 1000;
 const MAX_FAULTS: usize = 50;
 /// The longest text with everything included, in bytes: that of a contract file.
 const MAX_BYTES: usize = 1 << 20;
-/// How an include begins and ends.
+/// Delimiters of an include.
 const FORMS: [(&str, &str); 2] = [("${include:", "}"), ("{{include:", "}}")];
 
 /// The files beside an agent's.
@@ -182,7 +182,7 @@ struct Inliner<'f> {
     files: &'f dyn AgentFiles,
     /// The agent's folder without links.
     folder: PathBuf,
-    /// Whether only files there and below are included.
+    /// True if includes must be in that folder or below.
     is_confined: bool,
     left: usize,
     /// The same as it is named.
@@ -190,7 +190,7 @@ struct Inliner<'f> {
     out: IncludedText,
 }
 
-/// Why a file is not read.
+/// The rule against reading it.
 const RULE: &str = "such files may hold secrets and are not read";
 
 impl Inliner<'_> {
@@ -321,8 +321,8 @@ impl Inliner<'_> {
     }
 }
 
-/// Why a file that an agent refers to by that name is not read: it may hold secrets. It is known as it is named and without links, and so is
-/// the folder that its path begins in; `None` if it may be read.
+/// Returns why a file that an agent names must not be read: it may hold secrets. File and starting folder are given as named
+/// and with links resolved. Returns `None` if the file may be read.
 pub fn unread_rule(
     name: &str,
     (named, real): (&Path, &Path),
@@ -347,8 +347,8 @@ fn hidden_rule(name: &str, (named_folder, folder): (&Path, &Path)) -> Option<Str
     is_hidden(below.unwrap_or(path)).then(|| format!("`{name}` is hidden: {RULE}"))
 }
 
-/// Whether a link leads to what may not be named: a hidden file, or one in a hidden folder. Folders that the agent's own stands in
-/// may be hidden, and so may those of a path that leads through no link.
+/// True if a link leads to a hidden file or into a hidden folder. Folders above the agent's own may be hidden, and so may those
+/// of a path without links.
 fn is_hidden_behind_a_link(
     (named, real): (&Path, &Path),
     (named_folder, folder): (&Path, &Path),
@@ -359,7 +359,7 @@ fn is_hidden_behind_a_link(
     without_dots(&expected) != real && is_hidden(seen)
 }
 
-/// Where the next include begins, and in which form.
+/// Finds the next include and its form.
 fn next(text: &str) -> Option<(usize, &'static str, &'static str)> {
     let found = FORMS
         .iter()
@@ -367,7 +367,7 @@ fn next(text: &str) -> Option<(usize, &'static str, &'static str)> {
     found.min()
 }
 
-/// Whether a part of the path begins with a dot, `.` and `..` aside.
+/// True if a part of the path begins with a dot; ignores `.` and `..`.
 fn is_hidden(path: &Path) -> bool {
     let mut parts = path.components();
     parts.any(
@@ -375,7 +375,7 @@ fn is_hidden(path: &Path) -> bool {
     )
 }
 
-/// Whether the file is called as those of variables are: `ai-agent.env`, `secret.env`.
+/// True if the file is named like a variable file: `ai-agent.env`, `secret.env`.
 fn holds_variables(path: &Path) -> bool {
     let ending = path.extension();
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case("env"))

@@ -116,7 +116,7 @@ pub(super) fn read_profile(
     profile.flatten()
 }
 
-/// What takes more than one key.
+/// Checks rules across several keys.
 fn judge(profile: &AgentProfile, section: &Section<'_, '_>) {
     let keys = &AGENT_PROFILE;
     if !profile.enabled && profile.id.as_str() == AgentProfile::STANDARD {
@@ -280,7 +280,7 @@ fn judge_list<'i>(
     let mut known = BTreeSet::new();
     for item in items {
         if !known.insert(item) {
-            reporter.refuse(node, format!("`{item}` stands here twice"), None);
+            reporter.refuse(node, format!("`{item}` occurs twice"), None);
             return None;
         }
     }

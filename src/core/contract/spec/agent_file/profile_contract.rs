@@ -26,11 +26,11 @@ impl Translator<'_, '_> {
                 "contract" if matches!(value.kind, Kind::Map(_)) => *root = value,
                 "contract" => reporter.expected(&value, "a mapping"),
                 "models" if child(root, FILE.targets.name).is_some() => {
-                    let rule = "models stand here or as `targets` of `contract`, not both";
+                    let rule = "name the models here or in `targets` of `contract`, not both";
                     reporter.refuse(&value, rule, None);
                 }
                 "system" if child(root, FILE.system.name).is_some() => {
-                    let rule = "the prompt stands here or in `contract`, not both";
+                    let rule = "give the prompt here or in `contract`, not both";
                     reporter.refuse(&value, rule, None);
                 }
                 "system" => said.system = String::read(&value, &reporter),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::contract::ReportFormat;
 
-/// How a placeholder begins and ends.
+/// Delimiters of a placeholder.
 const FORMS: [(&str, &str); 2] = [("${", "}"), ("{{", "}}")];
 
 /// The prompt with the value of each placeholder that is known. What is not known, or is called otherwise, stays as it is written.
@@ -149,7 +149,7 @@ pub(in crate::contract::spec) fn split(text: &str) -> Result<Parts<'_>, usize> {
     Err(first)
 }
 
-/// Blanks in the place of a text: as many bytes, the same lines.
+/// Blanks a text: returns as many bytes and the same lines.
 fn blanked(text: &str) -> String {
     let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
     text.bytes().map(blank).collect()

@@ -300,8 +300,7 @@ Hi
     insta::assert_snapshot!(said);
 }
 
-/// 001 §2: schemas stand in the file or beside it.
-/// 001/2.file.4
+/// 001 §2: schemas are in the file or next to it. 001/2.file.4
 #[test]
 fn schemas_are_read_in_place_or_from_the_file_that_is_named() {
     let spec =
@@ -336,7 +335,7 @@ fn a_quoted_number_is_one_and_two_models_in_one_text_are_not() {
     assert_eq!(spec.sampling.written(), ["reasoning_tokens", "temperature"]);
     let said = refused("---\nmodels: openai/m1, openai/m2\n---\nHi");
     assert!(
-        said.contains("models.0: one provider/model stands here"),
+        said.contains("models.0: expected one provider/model"),
         "{said}"
     );
     assert!(

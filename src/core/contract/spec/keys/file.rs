@@ -85,7 +85,7 @@ form! {
         system: String, DefaultText = DefaultText("empty"),
         "The system prompt. Part of the contract.";
         targets: Vec<TargetSpec> => or_empty, DefaultText = NEEDED,
-        "Models in the order of attempts: each failed attempt goes on to the next, in a circle. At least one." => needed, at_least_one;
+        "Models in the order of attempts: after a failed attempt the next one is tried, and after the last the first. At least one." => needed, at_least_one;
         providers: BTreeMap<String, ProviderSpec> => or_empty, DefaultText = NEEDED,
         "Where models are, by a name of your choice.";
         sampling: SamplingSpec => or_empty, DefaultText = DefaultText("see below"),

@@ -225,7 +225,7 @@ form! {
 }
 
 form! {
-    /// What one model costs.
+    /// The price of one model.
     PRICE: PriceKeys, "price", "what one model costs, in US dollars" [pub(in crate::contract) struct PriceEntry judged];
     "price": {
         input: Dollars as Node, DefaultText = NEEDED,

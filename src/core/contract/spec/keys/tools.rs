@@ -52,7 +52,7 @@ form! {
     SANDBOX: SandboxKeys, "sandbox", "what confines commands" [reads SandboxSpec {} by hand];
     "sandbox": {
         network: Network, Network = Network::Off,
-        "`on`: the host's network, all of it. `off`: one of their own, which leads nowhere. A tool server has the host's unless it is `off`." => nullable;
+        "`on`: the host's network, all of it. `off`: an isolated network without connections. A tool server has the host's unless it is `off`." => nullable;
         read: Vec<String> => or_empty, DefaultText = DefaultText("none"),
         "Folders and files that may be read beside the system's programs and their settings. `~/` is the home; a relative path begins in the folder of the \
          contract file. What is not there is left out.";
@@ -135,7 +135,7 @@ form! {
         sampling: String, DefaultText = DefaultText("none"),
         "The model that the server may have asked during a call, as `provider/model` or one of `targets` by its name. What it is asked counts in every budget of the run." => nullable;
         shared: bool => or_default, bool = true,
-        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation` or `sampling`." => nullable, layers(AsIs);
+        "Whether the runs of one process that reach it in the same way share it; with `false` each run starts its own, as with `elicitation` or `sampling`." => nullable, layers(AsIs);
         tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
         "The tools of the server that the contract takes, by the server's own names: no other one reaches the model, the pin or the \
          hash. Case does not count; `*` and `any` mean every tool." => nullable, layer_name("toolsAllowed"), layers(Names);
@@ -195,7 +195,7 @@ form! {
         arguments: serde_json::Value, DefaultText = DefaultText("any"),
         "A JSON Schema: the rule is about calls whose arguments fit it." => nullable;
         action: ApprovalAction => needed, DefaultText = NEEDED,
-        "`allow`: it may start. `ask`: a person is asked first. `deny`: it is not made, and the model is told.";
+        "`allow`: the call may start. `ask`: a person is asked first. `deny`: the call is refused, and the model sees that.";
     }
 }
 

@@ -32,7 +32,7 @@ form! {
         contract: ContractDefaults as (), DefaultText = DefaultText("none; needed by prompts"),
         "Any keys of a contract file: the contract of every prompt and tool.";
         limits: Limits => or_empty, DefaultText = DefaultText("as below"),
-        "What the whole workflow may use. Each step run has the budgets of its own contract besides.";
+        "What the whole workflow may use. Each step run also has the budgets in its contract.";
         on_failure: FailureStrategy, DefaultText = DefaultText("failFast"),
         "What the failure of a step means that no group takes: `failFast` or `rollback`.";
         steps: Vec<StepEntry> as Vec<Step> => needed, DefaultText = NEEDED,
@@ -244,7 +244,7 @@ const KINDS: [(&str, &[(&str, bool)]); 7] = [
 /// Keys of every step.
 const ALWAYS: [&str; 2] = ["id", "depends_on"];
 
-/// Which kind of step it is, where it has the keys of one.
+/// Returns the step's kind, if it has the keys of one.
 pub(super) fn kind(section: &Section<'_, '_>) -> Option<&'static str> {
     let made: Vec<_> = KINDS.iter().filter(|(key, _)| section.has(key)).collect();
     let all = || KINDS.map(|(key, _)| key).join(", ");
@@ -288,14 +288,15 @@ pub(super) const STEP_MODEL: &str = "script";
 /// The window of that model: it holds every call that a step may make, and every result that it may come to.
 const STEP_WINDOW: u64 = 1 << 25;
 
-/// Whether that is the contract of a step that calls one tool: no model writes its arguments, and no limit of the author's holds its turns.
+/// True for the contract of a step that calls one tool: no model writes its arguments, and no limit of the author applies to
+/// its turns.
 pub fn is_tool_step(contract: &ExecutionContract) -> bool {
     let mut targets = contract.targets.iter();
     targets.any(|target| target.provider == STEP_PROVIDER)
 }
 
-/// What a step runs under that calls one tool: everything that `contract` says of tools and people, and a model that makes this one
-/// call. The script is data of the contract: its fingerprint is what the contract holds.
+/// Returns the contract of a step that calls one tool: the terms of `contract` for tools and people, with a model that makes
+/// this one call. The script is contract data: its fingerprint is in the contract.
 ///
 /// No model reads the result, so what limits a conversation does not hold: a result of up to `most_bytes` is kept whole.
 pub fn tool_spec(

@@ -19,23 +19,23 @@ use crate::contract::{
 };
 use crate::message::Digest;
 
-/// How deeply what is filled in may nest.
+/// Maximum nesting of values that are filled in.
 const DEPTH: usize = 8;
 
 /// A workflow's file as it was read.
 #[derive(Clone, Debug)]
 pub struct WorkflowSpec {
-    /// What its prompts and tools run under; `None` if every step is a delegate.
+    /// Contract of its prompts and tools; `None` if every step is a delegate.
     pub contract: Option<ContractSpec>,
     /// The workflow, the digests of its agents left open.
     pub definition: WorkflowDefinition,
-    /// What `${input}` stands for where the caller gives nothing.
+    /// Default of `${input}` if the caller gives nothing.
     pub input: Option<String>,
 }
 
 impl WorkflowSpec {
-    /// Whether a text is the file of a workflow: it has the keys `workflow` and `steps`, or one of them and none that only a contract file
-    /// or a profile has. What it lacks is then said of a workflow.
+    /// True if a text is a workflow file: it has the keys `workflow` and `steps`, or one of them and no key that only contract
+    /// files or profiles have. Its missing keys are then reported as a workflow's.
     #[must_use]
     pub fn is_one(text: &str) -> bool {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -194,7 +194,7 @@ fn refuse(root: &Node, fault: &WorkflowFault, findings: &Findings<'_>) {
     findings.add(&node.place, &fault.place, fault.rule.to_string(), help);
 }
 
-/// What prompts and tools run under; `None` if there are none, or it cannot be read.
+/// Reads the contract of prompts and tools; `None` if there are none, or if it cannot be read.
 fn contract(
     root: &Node,
     reporter: &Reporter<'_>,

@@ -1,4 +1,4 @@
-//! What is kept and what is moved leads to the same bits, with a real model where there is one.
+//! Kept and moved cache contents lead to the same bits, tested with a real model if there is one.
 
 use std::path::Path;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn tokens() -> Vec<LlamaToken> {
     (0..150).map(|n| LlamaToken(300 + n * 7 % 500)).collect()
 }
 
-/// What the model says after these tokens, too.
+/// Decodes these tokens, too, and returns the logits.
 fn after(cache: &mut Cache<'_>, tokens: &[LlamaToken]) -> Vec<u32> {
     cache.decode(tokens, BATCH, &|| true).unwrap();
     cache.logits().iter().map(|logit| logit.to_bits()).collect()

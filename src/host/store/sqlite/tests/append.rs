@@ -143,7 +143,7 @@ fn one_refused_request_leaves_the_others_of_its_commit_whole() {
     );
 }
 
-/// It has no savepoint of its own: what it has written until then is undone all the same.
+/// The request has no savepoint: its earlier writes are undone all the same.
 #[test]
 fn a_first_request_that_fails_halfway_leaves_nothing_and_the_next_one_whole() {
     let (_folder, path) = folder();
@@ -242,7 +242,7 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     };
     assert_eq!(
         ambiguous.to_string(),
-        "find run \"ab\": it could be abc, abc-1, abd"
+        "find run \"ab\": the name is ambiguous; it could be abc, abc-1, abd"
     );
     assert_eq!(reader.resolve("ab"), Err(ambiguous));
     for asked in ["", "abe", "ab%", "a_", "ABC"] {

@@ -1,4 +1,5 @@
-//! What a store answers whose rows hold what no build wrote: the table, the row and the rule, and never another run's refusal.
+//! The answers of a store whose rows hold values that no build wrote: the table, the row and the rule, and never another run's
+//! refusal.
 
 use std::path::Path;
 

@@ -28,7 +28,7 @@ fn erase_from(
     })
 }
 
-/// Whether any file of the store holds those bytes.
+/// Returns true if any file of the store holds those bytes.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     let folder = std::fs::read_dir(path.parent().unwrap()).unwrap();
     let mut files = folder.map(|file| file.unwrap().path());

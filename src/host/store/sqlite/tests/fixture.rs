@@ -1,4 +1,4 @@
-//! A store in a folder of its own, and what the tests write to it.
+//! A store in a temporary folder, and the data that the tests write to it.
 
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -132,7 +132,8 @@ pub(super) fn held(path: &Path, commits: std::sync::mpsc::Sender<()>) -> (Store,
     (store, lock)
 }
 
-/// A store of the older format that tests have, in a folder of its own: three sealed runs, one of them signed, and one that is open.
+/// Makes a store of the older format that tests have, in a separate folder: three sealed runs, one of them signed, and one that
+/// is open.
 pub(super) fn older() -> (TempDir, PathBuf) {
     let (folder, path) = folder();
     let store = open(&path);

@@ -195,7 +195,7 @@ fn a_migration_that_is_cut_off_leaves_the_old_store() {
     assert_eq!(exported(&path), held);
     let first = migrate(&path, None, false).unwrap().copy.unwrap();
     assert_eq!(exported(&path), held);
-    // A copy that stands there is not replaced.
+    // An existing copy is not replaced.
     std::fs::remove_file(&path).unwrap();
     std::fs::copy(&first, &path).unwrap();
     let second = migrate(&path, None, false).unwrap().copy.unwrap();
@@ -214,7 +214,7 @@ fn as_it_stands(folder: &Path, into: &Path) {
     }
 }
 
-/// What a killed migration left is one whole store, the old one or the new one, and is migrated by doing it again.
+/// A killed migration leaves one whole store, the old one or the new one. Repeating the migration migrates it.
 #[test]
 fn a_migration_that_is_killed_after_any_step_leaves_one_whole_store() {
     let (folder, path) = older();
@@ -253,7 +253,7 @@ fn a_migration_that_is_killed_after_any_step_leaves_one_whole_store() {
     }
 }
 
-/// A program that keeps no write-ahead log leaves a rollback journal. Whoever reads first would play it back, so nobody reads.
+/// A program that keeps no write-ahead log leaves a rollback journal. The first reader would play it back, so nobody reads.
 #[test]
 fn a_rollback_journal_is_refused_by_whoever_opens_the_store() {
     let (folder, path) = older();
@@ -323,7 +323,11 @@ fn other_formats_are_refused_by_name() {
         "migrate PATH from format 1 to 0: nothing is migrated to an older format",
     );
     set(-1);
-    check(None, false, "open PATH: no build knows its format -1");
+    check(
+        None,
+        false,
+        "open PATH: its format -1 is unknown to every build",
+    );
     std::fs::remove_file(&path).unwrap();
     Connection::open(&path)
         .unwrap()

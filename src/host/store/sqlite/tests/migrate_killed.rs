@@ -1,4 +1,4 @@
-//! A migration in a process of its own, which is killed or stopped by the system at a write.
+//! A migration in a separate process, which is killed or stopped by the system at a write.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use monolith_core::transcript::Trust;
 /// The store that the process of [`the_process`] migrates.
 const STORE: &str = "MONOLITH_TEST_MIGRATES";
 
-/// What the tests below start: this program again, as the test below alone.
+/// Returns the command that the tests start: this program again, running only the test below.
 fn process(path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command

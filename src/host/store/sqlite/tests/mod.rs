@@ -1,4 +1,4 @@
-//! What the store promises: durable, fenced, intact, and refusing by name.
+//! The promises of the store: durable, fenced, intact, and refusing by name.
 
 mod append;
 mod damage;

@@ -1,4 +1,4 @@
-//! What the store refuses: stale writers, foreign files, full disks, names that are taken.
+//! The refusals of the store: stale writers, foreign files, full disks, names that are taken.
 
 use std::path::Path;
 use std::sync::Arc;

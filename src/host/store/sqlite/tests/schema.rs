@@ -8,8 +8,8 @@ use crate::store::{Durability, Store, StoreError, StoreReader};
 use monolith_core::transcript::{FlawKind, Trust};
 use monolith_testkit::sample::SampleRun;
 
-/// What a store says that was changed by `sql`: on opening it to write, and the table and kind of the flaws that two
-/// verifications find.
+/// Returns the findings about a store that was changed by `sql`: on opening it to write, and the table and kind of the flaws
+/// that two verifications find.
 fn changed(sql: &str) -> (String, [Option<(&'static str, FlawKind)>; 2]) {
     let (_folder, path) = folder();
     let run = SampleRun::new("r-1");

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::patch::{Hunk, HunkLine};
 
-/// Why a hunk does not go into a file.
+/// An error from applying a hunk.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HunkFault {
     /// No line is that anchor.

@@ -11,7 +11,7 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// What a patch wants of one file.
+/// A change that a patch asks for in one file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Add {
@@ -33,7 +33,7 @@ pub(super) enum Wanted {
 pub(super) struct Hunk {
     /// Lines of the file that stand somewhere before it, each behind the last one.
     pub(super) anchors: Vec<String>,
-    /// Whether its lines are the last ones of the file.
+    /// True if its lines must be the last ones of the file.
     pub(super) at_end: bool,
     pub(super) lines: Vec<HunkLine>,
 }

@@ -31,7 +31,7 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Where a file is to be put.
+/// The destination of a file to write.
 struct Destination {
     folder: OwnedFd,
     /// The mode of the file that has the name now.
@@ -39,19 +39,19 @@ struct Destination {
     name: OsString,
 }
 
-/// How a place is looked for.
+/// The purpose of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Search {
     /// Folders that are missing are made, and a link leads on.
     Put,
-    /// Nothing is made, and a link leads on.
+    /// Creates nothing, and follows a link.
     Judge,
-    /// Nothing is made, and a link is not a file.
+    /// Creates nothing, and a link is not a file.
     Remove,
 }
 
 impl Beneath {
-    /// Puts a file at that path, in the place of what is there; folders that are missing are made. Whether a file was there.
+    /// Writes a file at this path, replaces an existing one and creates missing folders. Returns true if a file existed.
     pub(in crate::tools::builtin) fn put(
         &self,
         path: &Path,
@@ -88,13 +88,13 @@ impl Beneath {
         Ok(place.mode.is_some())
     }
 
-    /// Whether a file is at that path, where one may be put; changes nothing.
+    /// True if a file exists at this path and may be written there. Changes nothing.
     pub(in crate::tools::builtin) fn stands(&self, path: &Path) -> Result<bool, OpenError> {
         let place = self.place(path, Search::Judge)?;
         Ok(place.is_some_and(|place| place.mode.is_some()))
     }
 
-    /// Whether a file is at that path, and may be removed; changes nothing.
+    /// True if a file exists at this path and may be removed. Changes nothing.
     pub(in crate::tools::builtin) fn is_removable(&self, path: &Path) -> Result<bool, OpenError> {
         let place = self.place(path, Search::Remove)?;
         Ok(place.is_some_and(|place| place.mode.is_some()))
@@ -201,7 +201,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is left of a path leads through a folder that is not there: its names are judged all the same.
+    /// Checks the rest of a path that leads through a missing folder: the rules for names still apply.
     fn missing(&self) -> Result<Option<Destination>, OpenError> {
         for step in &self.steps {
             match step.as_bytes() {

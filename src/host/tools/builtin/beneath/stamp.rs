@@ -10,12 +10,12 @@ use rustix::io::Errno;
 use super::{Beneath, HELD, OpenError, id_of};
 use crate::tools::withheld_files::FileId;
 
-/// How old a file's last change must be for its times to tell the next one. A change within one tick of the file system's clock leaves them as
-/// they are. A tick is at most 10 ms where times have fractions of a second, and 2 s elsewhere.
+/// Minimum age of a file's last change so that its times reveal the next change. A change within one tick of the file system's
+/// clock leaves the times as they are. A tick is at most 10 ms where times have fractions of a second, and 2 s elsewhere.
 const SETTLED: Duration = Duration::from_millis(100);
 const SETTLED_COARSE: Duration = Duration::from_secs(5);
 
-/// What a file changes whenever it is written: no program but the system's own sets the time of the last change.
+/// The metadata that every write to a file changes. Only the system sets the time of the last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tools::builtin) struct Stamp {
     bytes: u64,
@@ -29,7 +29,7 @@ impl Stamp {
         self.bytes
     }
 
-    /// Whether whatever is written from that moment on gives the file another stamp.
+    /// True if any write after that moment gives the file another stamp.
     pub(in crate::tools::builtin) fn is_settled(&self, at: SystemTime) -> bool {
         let within = if self.changed.1 == 0 || self.modified.1 == 0 {
             SETTLED_COARSE

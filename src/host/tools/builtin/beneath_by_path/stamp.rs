@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::{Beneath, OpenError};
 
-/// What a file changes whenever it is written, as far as this system says.
+/// The metadata that every write to a file changes, as far as this system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tools::builtin) struct Stamp {
     bytes: u64,
@@ -19,7 +19,7 @@ impl Stamp {
         self.bytes
     }
 
-    /// Whether whatever is written from that moment on gives the file another stamp.
+    /// True if any write after that moment gives the file another stamp.
     pub(in crate::tools::builtin) fn is_settled(&self, at: SystemTime) -> bool {
         let age = at.duration_since(self.modified);
         age.is_ok_and(|age| age >= Duration::from_secs(5))

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{described, tool, tools};
 
-/// What the argument `body` of a `POST` has to be.
+/// Returns the schema of argument `body` of a `POST`.
 fn written(version: &str, schema: &Value, schemas: &Value) -> Value {
     let content = json!({"application/json": {"schema": schema}});
     let mut description =
