@@ -26,9 +26,9 @@ use monolith::contract::{
 };
 use monolith::evidence::{SealedEntry, blob_line, entry_line, header_line};
 use monolith::session::{
-    ContentBlock, Digest, EnvelopeFields, EnvelopeStatus, FileChanges, Input, NoSecrets, Output,
-    Probed, ProbedTarget, QuarterBytes, ResponseMeta, RunId, RunStarted, Session, ToolEnvelope,
-    ToolInvocation, ToolOutcome,
+    BytesPerToken, ContentBlock, Digest, EnvelopeFields, EnvelopeStatus, FileChanges, Input,
+    NoSecrets, Output, Probed, ProbedTarget, ResponseMeta, RunId, RunStarted, Session,
+    ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ pub fn transcript() -> Result<String, Box<dyn Error>> {
 
     let mut session = Session::new(
         Arc::clone(&contract),
-        QuarterBytes::counter(),
+        BytesPerToken::counter(),
         Arc::new(NoSecrets),
     )?;
     let clock = Instant::now();

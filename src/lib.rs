@@ -8,7 +8,7 @@
 //!
 //! [`session::Session`] is a whole run: a host hands in each [`session::Input`] and does each [`session::Output`]
 //! ([`session::Append`], [`session::Request`], [`session::Call`]). docs/session-api.md says what a host promises;
-//! `examples/host.rs` is one. The host also brings a [`session::TokenCounter`] ([`session::QuarterBytes`]) and a
+//! `examples/host.rs` is one. The host also brings a [`session::TokenCounter`] ([`session::BytesPerToken`]) and a
 //! [`session::Scrubber`] ([`session::NoSecrets`]).
 //!
 //! # Contracts
@@ -46,7 +46,7 @@
 //! [`evidence::verify_lines`] and [`evidence::LineVerifier`] check a transcript by its hashes and against outside evidence:
 //! [`evidence::Trust`], [`evidence::KeyRing`], [`evidence::Pin`]. [`evidence::Replayer`] decides everything again;
 //! [`evidence::WhatIf`] does so under another contract, [`evidence::Fork`] finds where another run can begin, and
-//! [`evidence::Reissuer`] compares the answers of models and tools today:
+//! [`evidence::Requerier`] compares the answers of models and tools today:
 //!
 //! ```
 //! use monolith::evidence::{VerifyOptions, verify_lines};
@@ -82,9 +82,9 @@ pub mod session {
         ProviderAddress, Run, RunStarted, ToolExposure,
     };
     pub use monolith_core::message::{
-        AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
-        FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion,
-        NoSecrets, ObjectFault, ObjectText, ProviderFault, ProviderFaultClass, QuarterBytes, Role,
+        AgentMessage, BytesPerToken, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields,
+        EnvelopeStatus, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange,
+        InputQuestion, NoSecrets, ObjectFault, ObjectText, ProviderFault, ProviderFaultClass, Role,
         RunId, SamplingRequest, Scrubber, TokenCounter, TokenCounters, ToolEnvelope,
         ToolInvocation, ToolOutcome,
     };
@@ -98,7 +98,7 @@ pub mod session {
 pub mod evidence {
     pub use monolith_core::replay::{
         Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,
-        OtherDecision, RecordingMismatch, Reissue, Reissuer, ReplayReport, Replayer,
+        OtherDecision, RecordingMismatch, Reissue, ReplayReport, Replayer, Requerier,
         TermsDifference, WhatIf, WhatIfReport,
     };
     pub use monolith_core::transcript::{
@@ -107,14 +107,14 @@ pub mod evidence {
         Trust, VerifyCheck, VerifyOptions, VerifyReport, WithheldBlobs, blob_line, checkpoint_line,
         entry_line, header_line, verify_lines,
     };
-    pub use monolith_core::view::{Departure, Entry, RunView, TreeUsage};
+    pub use monolith_core::view::{Divergence, Entry, RunView, TreeUsage};
 }
 
 /// Driven runs: bring-up, the driver's loop, the store and the documents made of a run.
 pub mod host {
     pub use monolith_host::driver::{
-        DriverError, EntryLines, Environment, Finished, Observer, Prepared, Reopened, RunRequest,
-        Unobserved, drive, prepare, prepare_resume, reopen,
+        DriverError, EntryLines, Environment, Finished, NoObserver, Observer, Prepared, Reopened,
+        RunRequest, drive, prepare, prepare_resume, reopen,
     };
     pub use monolith_host::store::{
         Durability, RunFilter, RunReader, RunRow, Store, StoreError, StoreReader,

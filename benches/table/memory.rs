@@ -13,7 +13,7 @@ use monolith_core::contract::{
 };
 use monolith_core::kernel::{Probed, ProbedTarget, RunStarted};
 use monolith_core::message::{
-    ContentBlock, EnvelopeFields, EnvelopeStatus, FileChanges, NoSecrets, QuarterBytes, RunId,
+    BytesPerToken, ContentBlock, EnvelopeFields, EnvelopeStatus, FileChanges, NoSecrets, RunId,
     ToolEnvelope, ToolOutcome,
 };
 use monolith_core::session::{Call, Input, Output, Request, Session};
@@ -60,7 +60,7 @@ fn session(base_url: &str) -> (Session, RunStarted) {
     let run_id = RunId::try_from("memory".to_owned()).expect("an id");
     let opening = RunStarted::opening(&contract.system, "Read the file again and again.");
     let started = RunStarted::new(&contract, run_id, opening, 0);
-    let session = Session::new(contract, QuarterBytes::counter(), Arc::new(NoSecrets));
+    let session = Session::new(contract, BytesPerToken::counter(), Arc::new(NoSecrets));
     (session.expect("an adapter"), started)
 }
 

@@ -14,7 +14,7 @@ use monolith_core::kernel::{
     CallOrder, EffectRecord, EntryDraft, EventKind, InferRequest, Probed, ProbedTarget, Run,
     RunStarted, State,
 };
-use monolith_core::message::{Digest, InferenceSeq, NoSecrets, QuarterBytes};
+use monolith_core::message::{BytesPerToken, Digest, InferenceSeq, NoSecrets};
 use monolith_core::session::{Append, Call, Delegation, Input, Output, Request, Session};
 use monolith_core::transcript::SealedEntry;
 
@@ -71,7 +71,7 @@ pub(super) struct Running {
 impl Drive {
     fn start(brought_up: BroughtUp, case: &Case) -> Result<Self, String> {
         let BroughtUp { contract, started } = brought_up;
-        let (counter, scrubber) = (QuarterBytes::counter(), Arc::new(NoSecrets));
+        let (counter, scrubber) = (BytesPerToken::counter(), Arc::new(NoSecrets));
         let session = Session::new(Arc::new(contract), counter, scrubber);
         let mut drive = Self {
             blobs: BTreeMap::new(),

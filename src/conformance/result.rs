@@ -140,7 +140,7 @@ mod tests {
     use monolith_core::session::{Control, RedactionKey};
     use monolith_core::transcript::SealedEntry;
     use monolith_core::view::Entry;
-    use monolith_host::driver::{self, Environment, Observer, RunRequest, Unobserved};
+    use monolith_host::driver::{self, Environment, NoObserver, Observer, RunRequest};
     use monolith_host::store::{Durability, Store};
 
     const CONTRACT: &str = "\
@@ -160,7 +160,7 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
 
     impl Observer for Watcher {
         fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
-            Box::new(Unobserved)
+            Box::new(NoObserver)
         }
 
         fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {

@@ -6,7 +6,7 @@ use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::EventKind;
 use monolith_core::message::{Digest, InferenceSeq, NoSecrets};
 use monolith_core::replay::{
-    BlobSource as _, Difference, Fork, ForkFault, LiveScope, Reissue, Reissuer, WhatIf,
+    BlobSource as _, Difference, Fork, ForkFault, LiveScope, Reissue, Requerier, WhatIf,
     WhatIfReport,
 };
 use monolith_core::session::Input;
@@ -171,10 +171,10 @@ fn answers_that_are_the_recorded_ones_are_the_same() {
     };
     for path in goldens() {
         let golden = Golden::read(&path);
-        let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
+        let mut requerier = Requerier::new(golden.contract.clone(), &golden.run_id, scope);
         let mut asked = 0;
         for entry in &golden.entries {
-            if let Some(reissue) = reissuer.reissue(entry) {
+            if let Some(reissue) = requerier.reissue(entry) {
                 asked += 1;
                 let event = entry.decode_event().unwrap().unwrap().event;
                 let answer = match (reissue, event) {
@@ -201,15 +201,15 @@ fn answers_that_are_the_recorded_ones_are_the_same() {
                 };
                 // What is withheld is no part of a recorded verdict, so only its bytes could be held back again.
                 if !entry.event.contains("\"gated\":true") {
-                    reissuer.compare(entry, answer, &NoSecrets);
+                    requerier.compare(entry, answer, &NoSecrets);
                 }
             }
-            reissuer.take(entry, &golden.blobs);
+            requerier.take(entry, &golden.blobs);
         }
         let inference = |entry: &&SealedEntry| entry.event.contains("\"kind\":\"inference_");
         let answered = golden.entries.iter().filter(inference).count();
         assert!(asked >= answered, "{}: {asked}", path.display());
-        let report = reissuer.finish(false);
+        let report = requerier.finish(false);
         assert!(report.same, "{}: {report:#?}", path.display());
     }
 }
@@ -224,14 +224,14 @@ fn a_request_that_this_build_encodes_otherwise_is_a_difference_and_is_not_sent()
         inference: true,
         tools: false,
     };
-    let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
+    let mut requerier = Requerier::new(golden.contract.clone(), &golden.run_id, scope);
     let mut asked = Vec::new();
     for entry in &golden.entries {
-        asked.extend(reissuer.reissue(entry).map(|_| entry.seq));
-        reissuer.take(entry, &golden.blobs);
+        asked.extend(requerier.reissue(entry).map(|_| entry.seq));
+        requerier.take(entry, &golden.blobs);
     }
     assert_eq!(asked, [7], "the second request is the recorded one");
-    let first = reissuer.finish(false).first_difference.unwrap();
+    let first = requerier.finish(false).first_difference.unwrap();
     assert_eq!(first.seq, 2);
     assert_eq!(first.pointer, "/event/event/value/request_hash");
 }
@@ -245,12 +245,12 @@ fn what_was_never_answered_is_named_and_not_asked_again() {
             inference: true,
             tools: true,
         };
-        let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
+        let mut requerier = Requerier::new(golden.contract.clone(), &golden.run_id, scope);
         for entry in &golden.entries {
-            reissuer.reissue(entry);
-            reissuer.take(entry, &golden.blobs);
+            requerier.reissue(entry);
+            requerier.take(entry, &golden.blobs);
         }
-        let left_out = reissuer.finish(false).not_compared;
+        let left_out = requerier.finish(false).not_compared;
         let printed = format!("{expect}: no answer is recorded, so it was not asked again");
         assert!(left_out.contains(&printed), "{name}: {left_out:?}");
     };

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use monolith::contract::ContractSpec;
 use monolith::host::{
-    Durability, Environment, HostTool, RunRequest, Store, StoreReader, Unobserved, drive, prepare,
+    Durability, Environment, HostTool, NoObserver, RunRequest, Store, StoreReader, drive, prepare,
     prepare_resume, reopen,
 };
 use monolith::session::{Control, RedactionKey, RunId};
@@ -85,7 +85,7 @@ async fn run(folder: &Path, tool: HostTool) -> Result<(String, String), Box<dyn 
     let prepared = prepare(request(folder, environment), &CancellationToken::new()).await?;
     let store = Store::open(&folder.join("runs.db"), Durability::Normal)?;
     let (_none, controls) = mpsc::channel(1);
-    let ended = drive(prepared, &store, controls, &mut Unobserved).await?;
+    let ended = drive(prepared, &store, controls, &mut NoObserver).await?;
     let mut file = Vec::new();
     let mut reader = store.reader()?;
     let stored = reader.read_run(&ended.run_id)?;
@@ -128,7 +128,7 @@ async fn a_tool_that_the_program_does_not_have_is_refused_before_anything_is_rec
     let prepared = prepare(asked, &CancellationToken::new()).await.unwrap();
     let path = folder.path().join("runs.db");
     let store = Store::open(&path, Durability::Normal).unwrap();
-    let left = drive(prepared, &store, controls, &mut Unobserved).await;
+    let left = drive(prepared, &store, controls, &mut NoObserver).await;
     let left = left.unwrap();
     let length = |store: &Store| {
         let mut reader: StoreReader = store.reader().unwrap();
@@ -150,7 +150,7 @@ async fn a_tool_that_the_program_does_not_have_is_refused_before_anything_is_rec
     let asked = request(folder.path(), environment);
     let prepared = prepare_resume(reopened, asked, &CancellationToken::new()).await;
     let (_none, controls) = mpsc::channel(1);
-    drive(prepared.unwrap(), &store, controls, &mut Unobserved)
+    drive(prepared.unwrap(), &store, controls, &mut NoObserver)
         .await
         .unwrap();
     let mut file = Vec::new();

@@ -20,7 +20,7 @@ use monolith_core::message::{Digest, RunId};
 use monolith_core::replay::{BlobSource, Replayer};
 use monolith_core::session::{Control, RedactionKey};
 use monolith_core::transcript::SealedEntry;
-use monolith_host::driver::{Environment, Observer, RunRequest, Unobserved, drive, prepare};
+use monolith_host::driver::{Environment, NoObserver, Observer, RunRequest, drive, prepare};
 use monolith_host::store::{Durability, Store, StoreReader};
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
@@ -109,7 +109,7 @@ impl Observer for Unwatched {
     fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
 
     fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
-        Box::new(Unobserved)
+        Box::new(NoObserver)
     }
 }
 

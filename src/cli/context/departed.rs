@@ -2,7 +2,7 @@
 //! the exit code of a divergence. Does not compare; the view does.
 
 use crate::ui::screen::{Screen, Style};
-use monolith_core::view::{Departure, RunView};
+use monolith_core::view::{Divergence, RunView};
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
 use monolith_service::view::departure::departed;
@@ -16,7 +16,7 @@ pub(crate) fn warned(screen: Screen, view: &RunView) -> Option<Exit> {
 }
 
 /// The report itself.
-pub(crate) fn warn(screen: Screen, departure: &Departure) {
+pub(crate) fn warn(screen: Screen, departure: &Divergence) {
     let line = screen.paint(Style::Bad, &departed(departure));
     screen.write_err(&format!("{line}\n"));
 }
@@ -31,7 +31,7 @@ pub(crate) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, Ser
 }
 
 /// The line itself.
-pub(crate) fn mark(screen: Screen, departure: &Departure) -> Result<(), ServiceError> {
+pub(crate) fn mark(screen: Screen, departure: &Divergence) -> Result<(), ServiceError> {
     let line = screen.paint_out(Style::Bad, &departed(departure));
     Ok(screen.out(&format!("{line}\n"))?)
 }

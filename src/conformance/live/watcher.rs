@@ -15,7 +15,7 @@ use monolith_core::message::{
 };
 use monolith_core::session::Control;
 use monolith_core::transcript::SealedEntry;
-use monolith_host::driver::{Observer, Unobserved};
+use monolith_host::driver::{NoObserver, Observer};
 
 /// Sees the entries of one run and notes what they show of the server.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ struct SentRequest {
 
 impl Observer for Watcher {
     fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
-        Box::new(Unobserved)
+        Box::new(NoObserver)
     }
 
     fn entry(&mut self, draft: &EntryDraft, _: &SealedEntry, run: &Run) {

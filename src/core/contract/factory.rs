@@ -15,7 +15,7 @@ use super::{
     ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
     TextProfile, ToolTransport, wire_version,
 };
-use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
+use crate::message::{BytesPerToken, Digest, MAX_EXACT, NoTokenizers};
 
 /// Makes the contract of a run from what its author wrote and what bring-up found.
 ///
@@ -101,7 +101,7 @@ impl ContractFactory {
             spec.progress_report
                 .unwrap_or(FILE.progress_report.default_value),
             spec.batch.unwrap_or(FILE.batch.default_value),
-            &QuarterBytes,
+            &BytesPerToken,
         );
         let total_timeout_ms = spec
             .total_timeout_ms

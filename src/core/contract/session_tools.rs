@@ -290,11 +290,11 @@ fn report_schema(terms: &FinalReportTerms) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::QuarterBytes;
+    use crate::message::BytesPerToken;
 
     fn report(format: ReportFormat, schema: Option<Value>) -> ToolTerms {
         let terms = FinalReportTerms { format, schema };
-        let mut tools = session_tools(Some(&terms), false, false, &QuarterBytes);
+        let mut tools = session_tools(Some(&terms), false, false, &BytesPerToken);
         assert_eq!(tools.len(), 1);
         tools.remove(0)
     }
@@ -325,12 +325,12 @@ mod tests {
 
     #[test]
     fn what_is_not_asked_for_is_not_offered() {
-        assert!(session_tools(None, false, false, &QuarterBytes).is_empty());
+        assert!(session_tools(None, false, false, &BytesPerToken).is_empty());
         let names = |tools: Vec<ToolTerms>| -> Vec<String> {
             tools.into_iter().map(|tool| tool.name).collect()
         };
         assert_eq!(
-            names(session_tools(None, true, true, &QuarterBytes)),
+            names(session_tools(None, true, true, &BytesPerToken)),
             [BATCH, PROGRESS_REPORT]
         );
     }

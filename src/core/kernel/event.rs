@@ -7,9 +7,9 @@ use super::texts::is_instruction;
 use super::{ChildEnd, Inherited};
 use crate::contract::ExecutionContract;
 use crate::message::{
-    AgentMessage, CallSeq, Digest, InferenceSeq, InputExchange, NamedText, ObjectText,
-    ProtocolAdapterResult, ProviderFault, QuarterBytes, Role, RunId, ServerConfinement,
-    TokenCounter, ToolOutcome, ToolServerStatement, Usage,
+    AgentMessage, BytesPerToken, CallSeq, Digest, InferenceSeq, InputExchange, NamedText,
+    ObjectText, ProtocolAdapterResult, ProviderFault, Role, RunId, ServerConfinement, TokenCounter,
+    ToolOutcome, ToolServerStatement, Usage,
 };
 
 /// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
@@ -138,7 +138,7 @@ impl RunStarted {
     /// estimated as without a tokenizer.
     #[must_use]
     pub fn opening(system: &str, task: &str) -> Vec<AgentMessage> {
-        Self::opening_counted(system, task, &QuarterBytes)
+        Self::opening_counted(system, task, &BytesPerToken)
     }
 
     /// [`Self::opening`], tokens as `counter` counts them.

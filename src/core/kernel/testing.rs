@@ -121,7 +121,7 @@ pub(super) fn reporting(terms: Terms) -> Terms {
     };
     Terms {
         completion: Completion::FinalReport,
-        session_tools: session_tools(Some(&report), true, true, &crate::message::QuarterBytes),
+        session_tools: session_tools(Some(&report), true, true, &crate::message::BytesPerToken),
         final_report: Some(report),
         ..terms
     }

@@ -66,7 +66,7 @@ pub use scrubber::{NoSecrets, Scrubber};
 pub(crate) use server_statement::ServedBy;
 pub use server_statement::{NamedText, ToolServerStatement};
 pub use token_counter::NoTokenizers;
-pub use token_counter::{QuarterBytes, TokenCounter, TokenCounters};
+pub use token_counter::{BytesPerToken, TokenCounter, TokenCounters};
 pub use usage::estimate_tokens;
 pub use usage::{Usage, amount, noun_for};
 pub(crate) use value::{JsonSize, RoundedValue, is_recorded_exactly, rounded_value};

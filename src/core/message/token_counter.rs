@@ -33,14 +33,14 @@ pub trait TokenCounter: Debug + Send + Sync {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use monolith_core::message::{QuarterBytes, TokenCounter, TokenCounters};
+/// use monolith_core::message::{BytesPerToken, TokenCounter, TokenCounters};
 ///
 /// struct Mine;
 ///
 /// impl TokenCounters for Mine {
 ///     fn counter(&self, tokenizer: &str) -> Result<Arc<dyn TokenCounter>, String> {
 ///         match tokenizer {
-///             "mine" => Ok(QuarterBytes::counter()),
+///             "mine" => Ok(BytesPerToken::counter()),
 ///             other => Err(format!("nothing counts as {other} here")),
 ///         }
 ///     }
@@ -61,21 +61,21 @@ impl dyn TokenCounters + '_ {
     /// # Errors
     /// As [`TokenCounters::counter`].
     pub fn of(&self, tokenizer: Option<&str>) -> Result<Arc<dyn TokenCounter>, String> {
-        tokenizer.map_or_else(|| Ok(QuarterBytes::counter()), |name| self.counter(name))
+        tokenizer.map_or_else(|| Ok(BytesPerToken::counter()), |name| self.counter(name))
     }
 }
 
 /// The counter without a tokenizer: bytes divided by 4, rounded up.
 ///
 /// ```
-/// use monolith_core::message::QuarterBytes;
+/// use monolith_core::message::BytesPerToken;
 ///
-/// assert_eq!(QuarterBytes::counter().count("nine byte"), 3);
+/// assert_eq!(BytesPerToken::counter().count("nine byte"), 3);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct QuarterBytes;
+pub struct BytesPerToken;
 
-impl QuarterBytes {
+impl BytesPerToken {
     /// The same, shared.
     #[must_use]
     pub fn counter() -> Arc<dyn TokenCounter> {
@@ -83,7 +83,7 @@ impl QuarterBytes {
     }
 }
 
-impl TokenCounter for QuarterBytes {
+impl TokenCounter for BytesPerToken {
     fn count(&self, text: &str) -> u64 {
         estimate_tokens(text)
     }

@@ -7,7 +7,7 @@ use super::Attribution;
 use super::replayer::Replayer;
 use crate::contract::{FINAL_REPORT, FinalReport};
 use crate::kernel::{RunStarted, is_instruction};
-use crate::message::{AgentMessage, QuarterBytes, Role, estimate_tokens};
+use crate::message::{AgentMessage, BytesPerToken, Role, estimate_tokens};
 use crate::transcript::SealedEntry;
 
 /// The conversation without what was cut off and without the closing turn's instruction. An accepted report is text, and a message
@@ -92,7 +92,7 @@ impl Replayer {
             }
             // A process without the tokenizer estimated.
             let counter = match &started.tokenizer_fault {
-                Some(_) => Some(QuarterBytes::counter()),
+                Some(_) => Some(BytesPerToken::counter()),
                 None => self.counts(),
             };
             let Some(counter) = counter else { continue };

@@ -367,7 +367,7 @@ impl ForkPoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::QuarterBytes;
+    use crate::message::BytesPerToken;
 
     fn fault(before: Option<u64>, after: Option<u64>) -> String {
         let run_id = RunId::try_from("r1".to_owned()).unwrap();
@@ -412,7 +412,7 @@ mod tests {
             task: None,
         };
         let texts = |system: &str, task| {
-            let messages = point.opening(system, task, &QuarterBytes).into_iter();
+            let messages = point.opening(system, task, &BytesPerToken).into_iter();
             messages.map(|message| message.content).collect::<Vec<_>>()
         };
         assert_eq!(texts("Be long.", None), ["Be long.", "Count."]);

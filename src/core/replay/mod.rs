@@ -5,7 +5,7 @@
 //! their decisions. It asks no model and no tool, writes no request itself, and does not know where a transcript is kept: entries
 //! are handed in, blobs come through [`BlobSource`].
 //!
-//! [`Reissuer`] finds what of a run can be asked again, and compares what a host brings back. [`WhatIf`] gives the recorded events to
+//! [`Requerier`] finds what of a run can be asked again, and compares what a host brings back. [`WhatIf`] gives the recorded events to
 //! a session under another contract, as far as they answer what that one asks.
 //!
 //! ```text
@@ -20,9 +20,9 @@ mod decision;
 mod difference;
 mod fork;
 mod pointer;
-mod reissuer;
 mod replayer;
 mod report;
+mod requerier;
 mod tool_result;
 mod what_if;
 mod what_if_event;
@@ -34,10 +34,10 @@ pub use tool_result::BlobSource;
 pub use fork::{Fork, ForkFault, ForkPoint};
 pub use pointer::first_difference;
 pub use pointer::{ABSENT, differences};
-pub use reissuer::{LiveScope, Reissue, Reissuer};
 pub use replayer::Replayer;
 pub use report::{
     LiveReport, OtherDecision, RecordingMismatch, ReplayReport, TermsDifference, Unfinished,
     WhatIfReport,
 };
+pub use requerier::{LiveScope, Reissue, Requerier};
 pub use what_if::WhatIf;

@@ -8,7 +8,7 @@ use super::{Attribution, BlobSource, Difference, ReplayReport, Unfinished};
 use crate::contract::{CONTRACT_FORMAT, ExecutionContract, SEMANTICS_VERSION};
 use crate::kernel::{Action, EffectRecord, EntryKind, Event, Run, State};
 use crate::message::{
-    CallSeq, InferenceSeq, NoTokenizers, QuarterBytes, RunId, TokenCounter, TokenCounters,
+    BytesPerToken, CallSeq, InferenceSeq, NoTokenizers, RunId, TokenCounter, TokenCounters,
 };
 use crate::session::{Call, Input, Output, Request, Session};
 use crate::transcript::{Chain, Link, SealedEntry};
@@ -458,7 +458,7 @@ pub(super) fn session_of(
     contract: &Arc<ExecutionContract>,
     counter: &Result<Arc<dyn TokenCounter>, String>,
 ) -> Session {
-    let counter = counter.clone().unwrap_or_else(|_| QuarterBytes::counter());
+    let counter = counter.clone().unwrap_or_else(|_| BytesPerToken::counter());
     Session::recorded(Arc::clone(contract), counter)
 }
 

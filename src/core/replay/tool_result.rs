@@ -7,7 +7,7 @@ use super::Attribution;
 use super::replayer::Replayer;
 use crate::kernel::{ToolReturned, observation_tokens};
 use crate::message::{
-    ContentBlock, Digest, QuarterBytes, TokenCounter, ToolEnvelope, ToolOutcome, amount,
+    BytesPerToken, ContentBlock, Digest, TokenCounter, ToolEnvelope, ToolOutcome, amount,
     char_prefix,
 };
 use crate::transcript::SealedEntry;
@@ -109,7 +109,7 @@ impl Replayer {
         if is_estimate {
             return self.counts();
         }
-        Some(QuarterBytes::counter())
+        Some(BytesPerToken::counter())
     }
 
     /// Notes which estimates were not made again.

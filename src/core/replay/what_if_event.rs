@@ -11,7 +11,7 @@ use crate::kernel::{
     ToolReturned, observation_tokens,
 };
 use crate::message::{
-    ContentBlock, Digest, InferenceSeq, NoTokenizers, QuarterBytes, TokenCounter, ToolEnvelope,
+    BytesPerToken, ContentBlock, Digest, InferenceSeq, NoTokenizers, TokenCounter, ToolEnvelope,
     ToolOutcome, amount, char_prefix,
 };
 use crate::session::{Issued, Session};
@@ -123,7 +123,7 @@ impl RecordedAnswers {
         started.contract_hash = self.stated(started.contract_hash);
         let counter: &dyn TokenCounter = match &self.counter {
             Ok(counter) => counter.as_ref(),
-            Err(_) => &QuarterBytes,
+            Err(_) => &BytesPerToken,
         };
         if self.counts_otherwise() {
             started.tokenizer_fault = self.counter.as_ref().err().cloned();

@@ -7,7 +7,7 @@ use crate::message::{Digest, InferenceSeq};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use monolith_core::message::{NoSecrets, QuarterBytes};
+/// use monolith_core::message::{NoSecrets, BytesPerToken};
 /// use monolith_core::session::{Input, Session, SessionError};
 /// # use monolith_core::contract::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
 ///
@@ -20,7 +20,7 @@ use crate::message::{Digest, InferenceSeq};
 /// # let targets = vec![TargetCapability::default()];
 /// # let manifest = CapabilityManifest { targets, ..CapabilityManifest::default() };
 /// # let contract = ContractFactory.make(&spec, &manifest, None)?;
-/// let mut session = Session::new(Arc::new(contract), QuarterBytes::counter(), Arc::new(NoSecrets))?;
+/// let mut session = Session::new(Arc::new(contract), BytesPerToken::counter(), Arc::new(NoSecrets))?;
 /// assert_eq!(session.handle(0, Input::Timer), Err(SessionError::NotStarted));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -17,7 +17,7 @@ use crate::kernel::{
     EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget, RunStarted, State,
 };
 use crate::message::{
-    CallSeq, Digest, InferenceSeq, NoSecrets, QuarterBytes, RunId, Scrubber, ToolOutcome,
+    BytesPerToken, CallSeq, Digest, InferenceSeq, NoSecrets, RunId, Scrubber, ToolOutcome,
 };
 
 const CONTRACT: &str = "
@@ -64,7 +64,7 @@ struct Host {
 
 impl Host {
     fn new(contract: &Arc<ExecutionContract>, scrubber: Arc<dyn Scrubber>) -> Self {
-        let counter = QuarterBytes::counter();
+        let counter = BytesPerToken::counter();
         let session = Session::new(Arc::clone(contract), counter, scrubber).unwrap();
         Self {
             session,
@@ -344,7 +344,7 @@ fn a_resumed_run_loses_what_had_no_result() {
         .filter_map(|draft| draft.event.as_ref().map(|event| event.event.clone()))
         .collect();
 
-    let mut session = Session::recorded(Arc::clone(&contract), QuarterBytes::counter());
+    let mut session = Session::recorded(Arc::clone(&contract), BytesPerToken::counter());
     for event in events {
         session.handle(5, Input::Recorded(Box::new(event))).unwrap();
         while session.poll().is_some() {}
@@ -353,7 +353,7 @@ fn a_resumed_run_loses_what_had_no_result() {
         session.head().map(|head| head.to_string()),
         before.entries.last().cloned()
     );
-    let session = session.resume(QuarterBytes::counter(), Arc::new(NoSecrets));
+    let session = session.resume(BytesPerToken::counter(), Arc::new(NoSecrets));
     let mut session = session.unwrap();
     let early = session.handle(5, Input::Timer);
     assert_eq!(early, Err(SessionError::NotResumed));

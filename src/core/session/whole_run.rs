@@ -38,7 +38,7 @@ use crate::transcript::Chain;
 /// use monolith_core::adapter::ResponseMeta;
 /// use monolith_core::contract::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
 /// use monolith_core::kernel::{AgentOutcome, Probed, ProbedTarget, RunStarted};
-/// use monolith_core::message::{NoSecrets, QuarterBytes, RunId};
+/// use monolith_core::message::{NoSecrets, BytesPerToken, RunId};
 /// use monolith_core::session::{Input, Output, Session};
 ///
 /// # let spec = ContractSpec::parse("c.yaml", "
@@ -54,7 +54,7 @@ use crate::transcript::Chain;
 /// let run_id = RunId::try_from("example".to_owned())?;
 /// let opening = RunStarted::opening(&contract.system, "How late is it?");
 /// let started = RunStarted::new(&contract, run_id, opening, 0);
-/// let mut session = Session::new(contract, QuarterBytes::counter(), Arc::new(NoSecrets))?;
+/// let mut session = Session::new(contract, BytesPerToken::counter(), Arc::new(NoSecrets))?;
 ///
 /// let mut next = VecDeque::from([Input::Start(Box::new(started))]);
 /// let mut outcome = None;

@@ -16,21 +16,21 @@ use crate::message::Digest;
 /// The first entry from which on a view shows something else than the machine's state.
 ///
 /// ```
-/// use monolith_core::view::Departure;
+/// use monolith_core::view::Divergence;
 ///
-/// fn warning(departure: &Departure) -> String {
+/// fn warning(departure: &Divergence) -> String {
 ///     format!("not the state of the run from entry {} on: {departure}", departure.seq)
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Departure {
+pub struct Divergence {
     /// The number of the entry.
     pub seq: u64,
-    kind: DepartureKind,
+    kind: DivergenceKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum DepartureKind {
+enum DivergenceKind {
     /// The entry states something else beside the state digest.
     Action,
     /// The view and the machine count differently.
@@ -50,7 +50,7 @@ enum DepartureKind {
 /// The comparison of a view with a machine.
 #[derive(Clone)]
 pub(super) struct Agreement {
-    departure: Option<Departure>,
+    departure: Option<Divergence>,
     /// The state digest of the last entry.
     last: Option<Digest>,
     next: u64,
@@ -73,30 +73,30 @@ struct Folded {
     fold: Fold,
 }
 
-impl fmt::Display for Departure {
+impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seq = self.seq;
         match &self.kind {
-            DepartureKind::Action => {
+            DivergenceKind::Action => {
                 write!(f, "entry {seq} states something else than the machine")
             }
-            DepartureKind::Count(what) => {
+            DivergenceKind::Count(what) => {
                 write!(
                     f,
                     "after entry {seq} the {what} are not those of the machine"
                 )
             }
-            DepartureKind::End => write!(f, "the run continued after entry {seq}"),
-            DepartureKind::Missing => write!(f, "an entry is missing before entry {seq}"),
-            DepartureKind::Order { due } => write!(f, "entry {seq} came where {due} was due"),
-            DepartureKind::State { folded, stated } => {
+            DivergenceKind::End => write!(f, "the run continued after entry {seq}"),
+            DivergenceKind::Missing => write!(f, "an entry is missing before entry {seq}"),
+            DivergenceKind::Order { due } => write!(f, "entry {seq} came where {due} was due"),
+            DivergenceKind::State { folded, stated } => {
                 let (folded, stated) = (folded.short(16), stated.short(16));
                 write!(
                     f,
                     "entry {seq} has the state digest {stated}, and the machine's is {folded}"
                 )
             }
-            DepartureKind::Unexpected => write!(f, "the machine writes no entry {seq} here"),
+            DivergenceKind::Unexpected => write!(f, "the machine writes no entry {seq} here"),
         }
     }
 }
@@ -125,7 +125,7 @@ impl Agreement {
         }
     }
 
-    pub(super) const fn departure(&self) -> Option<&Departure> {
+    pub(super) const fn departure(&self) -> Option<&Divergence> {
         self.departure.as_ref()
     }
 
@@ -142,7 +142,7 @@ impl Agreement {
         }
         let action = entry.action;
         let kind = match &mut self.reference {
-            _ if action.seq != self.next => Some(DepartureKind::Order { due: self.next }),
+            _ if action.seq != self.next => Some(DivergenceKind::Order { due: self.next }),
             Reference::Folded(own) => own.judge(entry),
             Reference::Followed(_) => None,
         };
@@ -163,7 +163,7 @@ impl Agreement {
             }
         };
         if let Some(what) = what {
-            self.depart_behind(DepartureKind::Count(what));
+            self.depart_behind(DivergenceKind::Count(what));
         }
     }
 
@@ -171,7 +171,7 @@ impl Agreement {
     pub(super) fn pause(&mut self) {
         self.end_step();
         if !self.is_at_rest() {
-            self.depart_behind(DepartureKind::End);
+            self.depart_behind(DivergenceKind::End);
         }
     }
 
@@ -179,24 +179,24 @@ impl Agreement {
     pub(super) fn end(&mut self, run: &Run) {
         self.end_step();
         if (self.next, self.last) != (run.entries(), Some(run.state_digest())) {
-            self.depart_behind(DepartureKind::End);
+            self.depart_behind(DivergenceKind::End);
         }
     }
 
     /// No entry of the same step follows.
     fn end_step(&mut self) {
         if let Reference::Followed(Some(what)) = self.reference {
-            self.depart_behind(DepartureKind::Count(what));
+            self.depart_behind(DivergenceKind::Count(what));
         }
     }
 
     /// Departs after the last entry.
-    fn depart_behind(&mut self, kind: DepartureKind) {
+    fn depart_behind(&mut self, kind: DivergenceKind) {
         self.depart(self.next.saturating_sub(1), kind);
     }
 
-    fn depart(&mut self, seq: u64, kind: DepartureKind) {
-        self.departure.get_or_insert(Departure { seq, kind });
+    fn depart(&mut self, seq: u64, kind: DivergenceKind) {
+        self.departure.get_or_insert(Divergence { seq, kind });
     }
 
     /// The machine after the events so far; `None` before the first, and if the caller has it.
@@ -230,11 +230,11 @@ impl Agreement {
 }
 
 impl Folded {
-    fn judge(&mut self, entry: Entry<'_>) -> Option<DepartureKind> {
+    fn judge(&mut self, entry: Entry<'_>) -> Option<DivergenceKind> {
         let stated = entry.action;
         if let Some(event) = entry.event {
             if !self.due.is_empty() {
-                return Some(DepartureKind::Missing);
+                return Some(DivergenceKind::Missing);
             }
             for effect in self.fold.take(event.clone()) {
                 if let Effect::Append(drafts) = effect {
@@ -244,15 +244,15 @@ impl Folded {
             }
         }
         let Some(folded) = self.due.pop_front() else {
-            return Some(DepartureKind::Unexpected);
+            return Some(DivergenceKind::Unexpected);
         };
         if folded.state_digest != stated.state_digest {
-            return Some(DepartureKind::State {
+            return Some(DivergenceKind::State {
                 folded: folded.state_digest,
                 stated: stated.state_digest,
             });
         }
-        (folded != *stated).then_some(DepartureKind::Action)
+        (folded != *stated).then_some(DivergenceKind::Action)
     }
 }
 

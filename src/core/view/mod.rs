@@ -29,7 +29,7 @@ mod tree_usage;
 mod turns;
 mod work_changes;
 
-pub use agreement::Departure;
+pub use agreement::Divergence;
 pub use approvals::{ApprovalEnd, Approvals};
 pub use call::{Call, CallEnd, Execution};
 pub use entry::DecodedEntry;

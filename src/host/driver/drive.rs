@@ -39,7 +39,7 @@ use monolith_core::session::{Control, Input, Session, SessionError};
 /// # use monolith_core::contract::ContractSpec;
 /// # use monolith_core::message::RunId;
 /// # use monolith_core::session::{Control, RedactionKey};
-/// # use monolith_host::driver::{Environment, RunRequest, Unobserved};
+/// # use monolith_host::driver::{Environment, RunRequest, NoObserver};
 ///
 /// struct States(Vec<String>);
 ///
@@ -47,7 +47,7 @@ use monolith_core::session::{Control, Input, Session, SessionError};
 ///     fn entry(&mut self, draft: &EntryDraft, _: &SealedEntry, _: &Run) {
 ///         self.0.push(draft.action.to.as_str().to_owned());
 ///     }
-/// #   fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> { Box::new(Unobserved) }
+/// #   fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> { Box::new(NoObserver) }
 /// }
 ///
 /// # tokio::runtime::Runtime::new()?.block_on(async {

@@ -100,7 +100,7 @@ pub use error::DriverError;
 pub use file_place::FilePlace;
 pub use key_file_error::KeyFileError;
 pub use key_files::KeyFolder;
-pub use observer::{EntryLines, Finished, Observer, Unobserved};
+pub use observer::{EntryLines, Finished, NoObserver, Observer};
 pub use reissue::Recording;
 pub use reissue::reissue;
 pub use secrets::{Secrets, Unmatched};

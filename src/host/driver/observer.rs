@@ -53,9 +53,9 @@ pub trait Observer: Send {
 
 /// Sees nothing, neither of a run nor of those below it: what waits there for a person waits for as long as it may.
 #[derive(Clone, Copy, Debug)]
-pub struct Unobserved;
+pub struct NoObserver;
 
-impl Observer for Unobserved {
+impl Observer for NoObserver {
     fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
 
     fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {

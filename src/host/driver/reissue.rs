@@ -23,7 +23,7 @@ use crate::inference::Backend;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{EventKind, RunStarted};
 use monolith_core::message::{ProviderFault, ProviderFaultClass, RunId, ToolOutcome};
-use monolith_core::replay::{BlobSource, LiveReport, LiveScope, Reissue, Reissuer};
+use monolith_core::replay::{BlobSource, LiveReport, LiveScope, Reissue, Requerier};
 use monolith_core::session::{Call, Input, Request};
 use monolith_core::transcript::SealedEntry;
 
@@ -57,23 +57,23 @@ pub async fn reissue(
 ) -> Result<LiveReport, DriverError> {
     let run_id = recording.run_id.clone();
     let mut world = LiveTargets::up(&recording, request, scope, cancel).await?;
-    let mut reissuer =
-        Reissuer::new(recording.contract, &run_id, scope).counting_with(&world.tokenizers);
+    let mut requerier =
+        Requerier::new(recording.contract, &run_id, scope).counting_with(&world.tokenizers);
     for entry in recording.entries {
         if entry.seq == 0 {
             for name in std::mem::take(&mut world.changed) {
-                reissuer.tool_changed(entry, &name);
+                requerier.tool_changed(entry, &name);
             }
         }
-        if let Some(reissue) = reissuer.reissue(entry) {
+        if let Some(reissue) = requerier.reissue(entry) {
             progress(&line(entry.seq, &reissue));
-            match world.ask(reissue, &mut reissuer, cancel).await {
+            match world.ask(reissue, &mut requerier, cancel).await {
                 Reissued::Response(input) => {
-                    reissuer.compare(entry, *input, world.tools.scrubber.as_ref());
+                    requerier.compare(entry, *input, world.tools.scrubber.as_ref());
                 }
-                Reissued::NoTime => reissuer.skipped(entry.seq, "total_timeout_ms has passed"),
+                Reissued::NoTime => requerier.skipped(entry.seq, "total_timeout_ms has passed"),
                 Reissued::Unavailable => {
-                    reissuer.skipped(entry.seq, "the contract has no such target");
+                    requerier.skipped(entry.seq, "the contract has no such target");
                 }
             }
         }
@@ -81,10 +81,10 @@ pub async fn reissue(
             world.down().await;
             return Err(DriverError::AskingInterrupted { run_id });
         }
-        reissuer.take(entry, recording.blobs);
+        requerier.take(entry, recording.blobs);
     }
     world.down().await;
-    Ok(reissuer.finish(recording.open))
+    Ok(requerier.finish(recording.open))
 }
 
 fn line(seq: u64, reissue: &Reissue) -> String {
@@ -186,14 +186,14 @@ impl LiveTargets {
     async fn ask(
         &self,
         reissue: Reissue,
-        reissuer: &mut Reissuer,
+        requerier: &mut Requerier,
         cancel: &CancellationToken,
     ) -> Reissued {
         if self.ends <= Instant::now() {
             return Reissued::NoTime;
         }
         match reissue {
-            Reissue::Inference(request) => self.infer(*request, reissuer, cancel).await,
+            Reissue::Inference(request) => self.infer(*request, requerier, cancel).await,
             Reissue::Call(call) => self.call(*call, cancel).await,
         }
     }
@@ -201,14 +201,14 @@ impl LiveTargets {
     async fn infer(
         &self,
         request: Request,
-        reissuer: &mut Reissuer,
+        requerier: &mut Requerier,
         cancel: &CancellationToken,
     ) -> Reissued {
         let Some(backend) = self.backends.get(request.inference.target).cloned() else {
             return Reissued::Unavailable;
         };
         let inference = request.inference.inference;
-        let reading = read(backend, request, reissuer, cancel.child_token());
+        let reading = read(backend, request, requerier, cancel.child_token());
         let last = self.in_time(reading).await.unwrap_or_else(|| {
             // The recorded run had its answer by then.
             let class = ProviderFaultClass::Timeout;
@@ -280,7 +280,7 @@ fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
 async fn read(
     backend: Arc<Backend>,
     request: Request,
-    reissuer: &mut Reissuer,
+    requerier: &mut Requerier,
     cancel: CancellationToken,
 ) -> Input {
     let inference = request.inference.inference;
@@ -291,14 +291,14 @@ async fn read(
         tokio::select! {
             biased;
             Some(piece) = pieces.recv() => {
-                if piece.input.is_some_and(|input| reissuer.arrives(input)) {
+                if piece.input.is_some_and(|input| requerier.arrives(input)) {
                     return Input::ResponseEnded { inference };
                 }
             }
             done = &mut asking => {
                 // Its last pieces may have come with its end.
                 while let Ok(piece) = pieces.try_recv() {
-                    if piece.input.is_some_and(|input| reissuer.arrives(input)) {
+                    if piece.input.is_some_and(|input| requerier.arrives(input)) {
                         return Input::ResponseEnded { inference };
                     }
                 }

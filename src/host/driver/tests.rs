@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Environment, Finished, Observer, RunRequest, Unobserved, drive, prepare};
+use super::{Environment, Finished, NoObserver, Observer, RunRequest, drive, prepare};
 use crate::store::{Durability, Store, StoreReader};
 use monolith_core::contract::ContractSpec;
 use monolith_core::kernel::{EntryDraft, EntryKind, Run, State};
@@ -52,7 +52,7 @@ impl Watcher {
 
 impl Observer for Watcher {
     fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
-        Box::new(Unobserved)
+        Box::new(NoObserver)
     }
 
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, _: &Run) {

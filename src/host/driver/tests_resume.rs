@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::tests::{Blobs, CONTRACT, Watcher, call, chat, end, run, say};
 use super::{
-    DriverError, Environment, Finished, Observer, RunRequest, Unobserved, drive, prepare_resume,
+    DriverError, Environment, Finished, NoObserver, Observer, RunRequest, drive, prepare_resume,
     reopen,
 };
 use crate::store::{Durability, NewBlob, Store, StoreError, StoreReader};
@@ -29,7 +29,7 @@ impl Observer for Silent {
     fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
 
     fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
-        Box::new(Unobserved)
+        Box::new(NoObserver)
     }
 }
 

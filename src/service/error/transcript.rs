@@ -8,7 +8,7 @@ use crate::text::command::{command, typed_word};
 use crate::text::escape::line;
 use monolith_core::message::{RunId, VersionFault};
 use monolith_core::transcript::{Flaw, LineError};
-use monolith_core::view::Departure;
+use monolith_core::view::Divergence;
 
 /// A transcript, or a file that should be one, is not what the command needs.
 #[derive(Debug, thiserror::Error)]
@@ -45,10 +45,16 @@ pub enum TranscriptFault {
     },
     /// The author of the transcript: it verifies, and its entries are not those that the machine makes of its events.
     #[error("show {asked}: its entries are not those of the machine: {departure}")]
-    Departed { asked: String, departure: Departure },
+    Departed {
+        asked: String,
+        departure: Divergence,
+    },
     /// The author of the transcript, as above.
     #[error("export {asked}: its entries are not those of the machine: {departure}")]
-    ExportDeparted { asked: String, departure: Departure },
+    ExportDeparted {
+        asked: String,
+        departure: Divergence,
+    },
     /// The author of the transcript, as above.
     #[error(
         "export {asked}: its entries are not those of the machine of workflows: {}",

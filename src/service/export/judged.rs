@@ -17,7 +17,7 @@ use crate::workflow_entries::WorkflowSource;
 use monolith_core::agent::WorkflowFold;
 use monolith_core::contract::WorkflowOutcome;
 use monolith_core::message::Digest;
-use monolith_core::view::{Departure, RunView};
+use monolith_core::view::{Divergence, RunView};
 use monolith_host::telemetry::{sentence, workflow_sentence};
 
 /// The judgement of a transcript before anything is made of it.
@@ -104,7 +104,7 @@ impl Judged {
     }
 
     /// Returns the place where a run that verifies departs from the machine.
-    pub(super) fn departure(&self) -> Option<&Departure> {
+    pub(super) fn departure(&self) -> Option<&Divergence> {
         match &self.read {
             Some(Read::Run(view)) if self.flaw.is_none() => view.departure(),
             _ => None,

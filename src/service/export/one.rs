@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::service::Service;
 use crate::source::Source;
 use monolith_core::transcript::WithheldBlobs;
-use monolith_core::view::Departure;
+use monolith_core::view::Divergence;
 use monolith_host::store::{NewFile, PRIVATE};
 
 /// Maximum judgements of a run that continues meanwhile.
@@ -22,7 +22,7 @@ const MOST_LOOKS: usize = 8;
 /// A transcript that can be exported.
 pub struct Export {
     /// Place where a run that verifies departs from the machine.
-    pub departure: Option<Departure>,
+    pub departure: Option<Divergence>,
     /// Exit code of the evidence.
     pub exit: Exit,
     /// True if the run has ended.

@@ -5,11 +5,11 @@ use crate::error::transcript::TranscriptFault;
 use crate::service::Service;
 use crate::text::escape::line;
 use crate::verify::report::require_verified;
-use monolith_core::view::{Departure, RunView};
+use monolith_core::view::{Divergence, RunView};
 
 /// Returns the line that a surface shows before such a run.
 #[must_use]
-pub fn departed(departure: &Departure) -> String {
+pub fn departed(departure: &Divergence) -> String {
     let place = line(&departure.to_string());
     format!("NOT THE STATE OF THE RUN: {place}; monolith replay derives it again")
 }

@@ -12,7 +12,7 @@ use crate::source::{Recorded, Source};
 use crate::verify::report::own_report;
 use monolith_core::message::RunId;
 use monolith_core::transcript::VerifyReport;
-use monolith_core::view::{Departure, RunView};
+use monolith_core::view::{Divergence, RunView};
 use monolith_host::store::StoreReader;
 
 /// Time between two looks at the store.
@@ -82,7 +82,7 @@ pub struct Follower {
 #[derive(Clone, Debug)]
 pub struct FollowedEntry {
     /// First place where the entries read so far depart from the machine.
-    pub departure: Option<Departure>,
+    pub departure: Option<Divergence>,
     /// The entry.
     pub row: EntryRow,
 }

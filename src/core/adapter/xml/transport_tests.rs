@@ -23,7 +23,7 @@ fn reporting(transport: &str) -> Terms {
         schema: None,
     };
     Terms {
-        session_tools: session_tools(Some(&report), true, false, &crate::message::QuarterBytes),
+        session_tools: session_tools(Some(&report), true, false, &crate::message::BytesPerToken),
         final_report: Some(report),
         ..terms
     }

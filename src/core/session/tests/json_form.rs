@@ -63,7 +63,7 @@ fn exchange() -> Vec<Value> {
         "tools.mcp.a.sampling=p/m",
     ];
     let contract = contract(&[&SUMMARY[..], &sets].concat());
-    let (counter, scrubber) = (QuarterBytes::counter, Arc::new(NoSecrets));
+    let (counter, scrubber) = (BytesPerToken::counter, Arc::new(NoSecrets));
     let session = Session::new(Arc::clone(&contract), counter(), scrubber.clone());
     let mut exchange = Exchange {
         lines: vec![json!({"session": "new"})],
@@ -253,7 +253,7 @@ fn what_tool_servers_say_is_scrubbed_by_the_session() {
         assert!(!recorded.contains(secret), "{recorded}");
     };
     check(&host.hand_in(Input::Start(Box::new(started))));
-    let mut again = Session::resume(host.session, QuarterBytes::counter(), scrubber).unwrap();
+    let mut again = Session::resume(host.session, BytesPerToken::counter(), scrubber).unwrap();
     let resumed = Input::Resumed {
         addresses: Vec::new(),
         bring_up: Vec::new(),

@@ -16,7 +16,7 @@ use crate::view::servers::{
 use crate::view::tree_usage::UsageTotals;
 use crate::view::turns::{Activity, Turn};
 use crate::view::{
-    Approvals, Call, CallEnd, Departure, Execution, Preflight, Refusal, Report, ReportFault,
+    Approvals, Call, CallEnd, Divergence, Execution, Preflight, Refusal, Report, ReportFault,
     Request, RunStart, TreeUsage,
 };
 
@@ -76,7 +76,7 @@ impl RunView {
 
     /// Returns the first place where the entries differ from those that the machine makes of their events; `None` if all agree.
     #[must_use]
-    pub const fn departure(&self) -> Option<&Departure> {
+    pub const fn departure(&self) -> Option<&Divergence> {
         self.agreement.departure()
     }
 

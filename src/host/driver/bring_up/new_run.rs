@@ -21,7 +21,7 @@ use crate::driver::clock::unix_ms;
 use monolith_core::contract::{ExecutionContract, FactoryError, Label, TargetSpec, check_input};
 use monolith_core::kernel::{ParentRun, RunStarted};
 use monolith_core::message::{
-    AgentMessage, Digest, QuarterBytes, RunId, Scrubber as _, TokenCounter,
+    AgentMessage, BytesPerToken, Digest, RunId, Scrubber as _, TokenCounter,
 };
 use monolith_core::replay::ForkPoint;
 use monolith_core::session::{Redactor, Scrub};
@@ -446,7 +446,7 @@ async fn begin(
         Ok(counter) => (counter, None),
         Err(fault) => {
             // It may name a file, and it quotes llama.cpp.
-            (QuarterBytes::counter(), Some(redactor.cut_text(&fault)))
+            (BytesPerToken::counter(), Some(redactor.cut_text(&fault)))
         }
     };
     let Opening {

@@ -20,7 +20,7 @@ use monolith_core::contract::{
     ServerCapability, ServerKind, ValueOrigin,
 };
 use monolith_core::kernel::BringUpFault;
-use monolith_core::message::{AgentMessage, QuarterBytes, ServerConfinement, TokenCounter};
+use monolith_core::message::{AgentMessage, BytesPerToken, ServerConfinement, TokenCounter};
 
 /// The contract that a file gives, without a run.
 #[derive(Debug)]
@@ -196,7 +196,7 @@ async fn made(
 /// Returns the token counter of the conversation; if this build lacks that tokenizer, the one that a run then uses.
 fn counter_of(tokenizers: &Tokenizers, contract: &ExecutionContract) -> Arc<dyn TokenCounter> {
     let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
-    counter.unwrap_or_else(|_| QuarterBytes::counter())
+    counter.unwrap_or_else(|_| BytesPerToken::counter())
 }
 
 fn written(spec: &ContractSpec) -> Vec<(Option<usize>, &'static str)> {

@@ -13,7 +13,7 @@ use crate::driver::children::Below;
 use crate::driver::tasks::blocking;
 use crate::driver::{DriverError, Environment};
 use crate::tools::ToolServers;
-use monolith_core::message::{QuarterBytes, RunId};
+use monolith_core::message::{BytesPerToken, RunId};
 use monolith_core::session::{Input, RedactionKey, Redactor};
 
 /// Brings up again what a reopened run needs. The contract is the stored one; `request` only supplies what a contract
@@ -106,7 +106,7 @@ pub fn prepare_end(reopened: Reopened, environment: &Environment, key: &Redactio
     Prepared {
         below: Some(Below::to_end(environment, key)),
         backends: Vec::new(),
-        counter: QuarterBytes::counter(),
+        counter: BytesPerToken::counter(),
         grace: GRACE,
         max_inferences: None,
         redactor: Arc::new(Redactor::salted(secrets, key.salt(&run_id))),

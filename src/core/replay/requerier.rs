@@ -48,7 +48,7 @@ pub enum Reissue {
 /// Here nothing answers: a program sends what it gets, and hands in what comes back.
 ///
 /// ```
-/// use monolith_core::replay::{LiveScope, Reissue, Reissuer};
+/// use monolith_core::replay::{LiveScope, Reissue, Requerier};
 /// # use std::collections::BTreeMap;
 /// # use monolith_core::contract::ExecutionContract;
 /// # use monolith_core::transcript::{LineReader, Record, SealedEntry};
@@ -66,21 +66,21 @@ pub enum Reissue {
 /// # }
 /// # let (contract, run_id) = header.ok_or("no header")?;
 /// let scope = LiveScope { effects: false, inference: true, tools: false };
-/// let mut reissuer = Reissuer::new(contract, &run_id, scope);
+/// let mut requerier = Requerier::new(contract, &run_id, scope);
 /// let mut requests = 0;
 /// for entry in &entries {
-///     if let Some(Reissue::Inference(request)) = reissuer.reissue(entry) {
+///     if let Some(Reissue::Inference(request)) = requerier.reissue(entry) {
 ///         assert!(!request.body.is_empty());
 ///         requests += 1;
-///         reissuer.skipped(entry.seq, "there is no model here"); // else `compare`
+///         requerier.skipped(entry.seq, "there is no model here"); // else `compare`
 ///     }
-///     reissuer.take(entry, &blobs);
+///     requerier.take(entry, &blobs);
 /// }
-/// let report = reissuer.finish(false);
+/// let report = requerier.finish(false);
 /// assert!(requests > 0 && report.same && report.inferences == 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Reissuer {
+pub struct Requerier {
     answered: BTreeSet<InferenceSeq>,
     /// The response that arrives.
     partial: Option<PartialResponse>,
@@ -92,7 +92,7 @@ pub struct Reissuer {
     scope: LiveScope,
 }
 
-impl Reissuer {
+impl Requerier {
     /// For the run of that name under that contract.
     #[must_use]
     pub fn new(contract: ExecutionContract, run_id: &RunId, scope: LiveScope) -> Self {
