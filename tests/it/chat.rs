@@ -226,7 +226,7 @@ fn each_message_of_a_chat_continues_the_run_before() {
         .until("COMPLETED_CHAT_ONLY");
     chat.types("/undo\r")
         .until("is removed from this conversation; the next message")
-        .until("continues run ");
+        .until("continues run");
     // A script is played on from where the run before had come.
     chat.types("third\r")
         .until("Two.")

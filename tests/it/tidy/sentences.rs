@@ -41,7 +41,7 @@ const FOREIGN: [(&str, &str, &str); 6] = [
         ", expected one of `contract`, `run_id`, `set`, `task`",
         "serde_json",
     ),
-    ("src/cli/commands/man/run.rs", ".SH EXTRA", "clap_mangen"),
+    ("src/cli/commands/man.rs", ".SH EXTRA", "clap_mangen"),
     ("src/cli/program.rs", "error: ", "clap"),
     (
         "src/service/list/outcome_names.rs",

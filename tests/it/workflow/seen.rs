@@ -193,10 +193,7 @@ fn why_a_workflow_ended_so_is_explained() {
     // A workflow has no conversation.
     let refused = fixture.run(&["show", "w", "--conversation"]);
     assert!(
-        refused.code != 0
-            && refused
-                .err
-                .contains("a workflow cannot be exported as atif"),
+        refused.code != 0 && refused.err.contains("it is a workflow"),
         "{}",
         refused.printed()
     );

@@ -1,7 +1,11 @@
-//! The arguments of `monolith completions`.
+//! `monolith completions`: the script that completes commands in a shell, made from the command line itself.
 
 use clap::Args;
 use clap_complete::Shell;
+
+use crate::context::app::App;
+use monolith_service::error::ServiceError;
+use monolith_service::exit::Exit;
 
 #[derive(Debug, Args)]
 #[command(
@@ -16,4 +20,16 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: Shell,
+}
+
+/// `monolith completions`; `program` is the whole command line.
+pub(crate) fn completions(
+    app: &App,
+    args: &CompletionsArgs,
+    mut program: clap::Command,
+) -> Result<Exit, ServiceError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut program, "monolith", &mut script);
+    app.screen.out_whole(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::OK)
 }

@@ -2,14 +2,25 @@
 
 use std::io;
 use std::path::Path;
+use std::path::PathBuf;
 
+use clap::Args;
 use clap_mangen::Man;
 
-use super::args::ManArgs;
 use crate::context::app::App;
 use monolith_service::error::ServiceError;
 use monolith_service::error::system::SystemFault;
 use monolith_service::exit::Exit;
+
+#[derive(Debug, Args)]
+#[command(after_help = "To read the page: monolith man | man -l -")]
+pub(crate) struct ManArgs {
+    /// Write the pages of all commands to a folder
+    ///
+    /// Without --out, prints the main page on stdout.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
 
 /// `monolith man`; `program` is the whole command line.
 pub(crate) fn man(app: &App, args: &ManArgs, program: clap::Command) -> Result<Exit, ServiceError> {

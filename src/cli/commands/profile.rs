@@ -2,12 +2,39 @@
 
 use std::fmt::Write as _;
 
-use super::args::ProfileCommand;
+use clap::{Args, Subcommand};
+
 use crate::context::app::App;
 use monolith_core::contract::ModelProfile;
 use monolith_service::error::ServiceError;
 use monolith_service::error::model::ModelFault;
 use monolith_service::exit::Exit;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    /// List the built-in profiles
+    ///
+    /// Lists them in the order in which monolith matches them.
+    List(ListProfilesArgs),
+    /// Print a profile as JSON
+    ///
+    /// Prints the form that `model_profiles` of a contract takes.
+    Show(ShowProfileArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListProfilesArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowProfileArgs {
+    /// The profile's id
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+}
 
 /// `monolith profile`.
 pub(crate) fn profile(app: &App, command: &ProfileCommand) -> Result<Exit, ServiceError> {

@@ -2,16 +2,35 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::path::PathBuf;
 
+use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 
-use super::args::{ConfigCommand, ShowConfigArgs};
 use crate::context::app::App;
 use monolith_host::config::ShownValue;
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
 use monolith_service::secrets::without_secrets;
 use monolith_service::text::escape::line;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the merged settings of all .ai-agent.json files
+    ///
+    /// Prints one JSON document. Placeholders stay unexpanded, and secrets are masked.
+    Show(ShowConfigArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowConfigArgs {
+    /// Also look next to this contract or agent
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print each key with the file that sets it
+    #[arg(long)]
+    pub(crate) origin: bool,
+}
 
 /// `monolith config`.
 pub(crate) fn config(app: &App, command: &ConfigCommand) -> Result<Exit, ServiceError> {
