@@ -85,10 +85,12 @@ fn effect(base: &Base, subject: &Subject) -> Effect {
 /// Returns the effect of the mutant, found on a separate thread: it may panic, and it may never end.
 fn under(mutant: u32, base: &'static Base, subject: &'static Subject) -> Option<Effect> {
     let (done, ended) = mpsc::channel();
-    std::thread::spawn(move || {
+    let thread = std::thread::Builder::new().stack_size(mutants::STACK_BYTES);
+    let playing = thread.spawn(move || {
         mutants::activate(mutant);
         let _ = done.send(effect(base, subject));
     });
+    playing.expect("a thread");
     ended.recv_timeout(PATIENCE).ok()
 }
 

@@ -6,15 +6,31 @@ use std::collections::BTreeSet;
 /// Maximum number of switches that a case may pass under a mutant: one that never ends panics instead of taking all memory.
 const MOST_STEPS: u32 = 20_000_000;
 
+/// Maximum distance of a switch from [`activate`] on the stack: a recursion that never ends panics before the stack overflows.
+const MOST_DEPTH: usize = STACK_BYTES / 2;
+
+/// Stack of a thread that plays a mutant.
+pub const STACK_BYTES: usize = 16 << 20;
+
 thread_local! {
     static ACTIVE: Cell<u32> = const { Cell::new(u32::MAX) };
+    /// Address of a local variable of `activate`.
+    static BASE: Cell<usize> = const { Cell::new(0) };
     static STEPS: Cell<u32> = const { Cell::new(0) };
     static REACHED: RefCell<Option<BTreeSet<u32>>> = const { RefCell::new(None) };
 }
 
 /// Plays with that mutant.
 pub fn activate(mutant: u32) {
+    BASE.set(here());
     ACTIVE.set(mutant);
+}
+
+/// The address of a local variable.
+#[inline(never)]
+fn here() -> usize {
+    let local = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&local)).addr()
 }
 
 /// The mutants that `work` reaches, none of them active.
@@ -34,6 +50,10 @@ fn on(mutant: u32) -> bool {
     if active != u32::MAX {
         STEPS.set(STEPS.get() + 1);
         assert!(STEPS.get() < MOST_STEPS, "it does not end");
+        assert!(
+            here().abs_diff(BASE.get()) < MOST_DEPTH,
+            "it recurses without end"
+        );
     }
     active == mutant
 }
