@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::display::{Display, Quiet, ShownEntry};
@@ -13,10 +13,13 @@ use super::run::{Conduct, Start, start};
 use crate::error::ServiceError;
 use crate::service::Service;
 use monolith_core::message::RunId;
+use monolith_core::session::Control;
 
 /// A run that a task drives.
 #[derive(Debug)]
 pub struct Background {
+    /// Stops, ends or suspends the run.
+    pub control: mpsc::Sender<Control>,
     /// The end of the run. The run is left if the runtime shuts down before.
     pub ended: JoinHandle<Result<Ended, Broken>>,
     /// Name of the run.
@@ -36,15 +39,24 @@ pub async fn start_in_background(
     let display = Box::new(Announce(Some(announce)));
     let sessions = run.spec.sessions_dir.as_deref();
     let follower = Follower::accounting(&service, display, sessions, run.durability)?;
+    let (control, asked) = mpsc::channel(8);
     let ended = tokio::spawn(async move {
         // Its future is large.
-        let driven = Box::pin(start(&service, run, Conduct::unattended(&follower))).await;
+        let conduct = Conduct {
+            asked,
+            ..Conduct::unattended(&follower)
+        };
+        let driven = Box::pin(start(&service, run, conduct)).await;
         // A run that was refused drops its announcement.
         drop(follower);
         driven
     });
     if let Ok(run_id) = begun.await {
-        return Ok(Background { ended, run_id });
+        return Ok(Background {
+            control,
+            ended,
+            run_id,
+        });
     }
     match ended.await.map_err(io::Error::other)? {
         Err(broken) => Err(broken.error),

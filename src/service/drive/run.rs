@@ -68,7 +68,7 @@ pub struct Conduct<'a> {
 }
 
 impl<'a> Conduct<'a> {
-    /// Drives a run to its end. Answers to its calls are taken from the store.
+    /// Drives a run to its end. Answers to its calls are taken from the store, and calls in flight get no time after a suspension.
     #[must_use]
     pub fn unattended(follower: &'a Follower) -> Self {
         Self {
