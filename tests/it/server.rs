@@ -6,7 +6,8 @@
 mod example;
 
 use std::future::IntoFuture as _;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use monolith::host::Environment;
 use monolith::service::service::Service;
@@ -15,6 +16,17 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::fixture::{Fixture, calls, says};
+
+/// A process that ends with the test, even if the test fails.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
 
 /// A client of the example server, which works in the folder of a fixture.
 struct Server {
@@ -80,22 +92,25 @@ fn fixture() -> Fixture {
 async fn a_server_and_the_command_line_share_a_store_and_its_waiting_calls() {
     let fixture = fixture();
     let server = Server::start(&fixture).await;
-    let mut child = fixture
+    let child = fixture
         .command(&["run", "c.yaml", "--run-id", "by-command"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    let mut child = Ends(child);
     let (status, begun) = server.post("/runs", &json!({"contract": "c.yaml"})).await;
     assert_eq!(status, StatusCode::CREATED, "{begun}");
     let own = begun["run_id"].as_str().unwrap();
 
-    let waiting = server.waiting(2).await;
+    let waiting = tokio::time::timeout(Duration::from_secs(60), server.waiting(2))
+        .await
+        .unwrap();
     let pids = waiting
         .iter()
         .map(|call| (call["run_id"].as_str().unwrap(), &call["pid"]));
     let pids: std::collections::BTreeMap<_, _> = pids.collect();
-    assert_eq!(pids["by-command"], child.id());
+    assert_eq!(pids["by-command"], child.0.id());
     assert_eq!(pids[own], std::process::id());
     let shown: Value = serde_json::from_str(&server.get(&format!("/runs/{own}")).await).unwrap();
     assert_eq!(shown["outcome"], Value::Null, "{shown}");
@@ -117,7 +132,7 @@ async fn a_server_and_the_command_line_share_a_store_and_its_waiting_calls() {
         fixture.ok(&["verify", run]);
         fixture.ok(&["replay", run]);
     }
-    assert!(child.wait().unwrap().success());
+    assert!(child.0.wait().unwrap().success());
 }
 
 #[tokio::test(flavor = "multi_thread")]
