@@ -65,7 +65,7 @@ pub struct PendingAnswer {
 ///
 /// # Errors
 ///
-/// Those of [`prepare`] and [`PendingAnswer::leave`].
+/// The errors of [`prepare`] and [`PendingAnswer::leave`].
 pub fn give(service: &Service, request: &AnswerRequest) -> Result<AnswerGiven, ServiceError> {
     match prepare(service, request)? {
         Prepared::Given(given) => Ok(given),

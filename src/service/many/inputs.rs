@@ -131,7 +131,7 @@ impl Inputs {
         Ok(Self::Read { lines, next })
     }
 
-    /// The runs of the store that have no end, the oldest first. A run below another one goes on with that, and a step with its workflow.
+    /// The runs of the store that have no end, the oldest first. A child run is resumed with its parent, and a step with its workflow.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -19,7 +19,7 @@ struct Lines {
     last_unnamed: Option<u64>,
     /// The lines that have not ended yet.
     open: BTreeMap<u64, OpenLine>,
-    /// How many were taken.
+    /// Number of inputs that were taken.
     taken: u64,
 }
 

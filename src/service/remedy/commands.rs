@@ -32,7 +32,7 @@ enum FileKind {
     /// An agent's file, whose providers may be defined in `.ai-agent.json`.
     Agent,
     Contract,
-    /// A system prompt in the place of a file: no command can name it.
+    /// A system prompt instead of a file: no command can name it.
     Prompt,
     Unknown,
     /// A workflow, whose section `contract` the run is under.
@@ -139,7 +139,7 @@ impl<'s> Commands<'s> {
         self.typed(&format!("run {}", self.word))
     }
 
-    /// Judges the file as the run had it. Where no command can name it, a run that goes on from this one is judged.
+    /// Judges the file as the run had it. Where no command can name it, a run that continues this one is judged.
     pub(super) fn check(&self) -> String {
         if self.is_prompt() {
             self.typed(&format!("continue {} \"…\" --dry-run", self.run))

@@ -78,7 +78,7 @@ pub fn remedy_of<'s>(
     })
 }
 
-/// What helps by the key that was refused, the last request, the calls, or the code.
+/// Returns the remedy by the key that was refused, the last request, the calls, or the code.
 fn general(view: &RunView, code: OutcomeCode, request: Option<LastRequest>) -> Option<Remedy> {
     let key = refused_key_of(view).map(|variable| Remedy::AcceptedKeyIn {
         variable: variable.to_owned(),
@@ -113,7 +113,7 @@ fn with_values(remedy: Remedy, service: &Service, view: &RunView, run_id: &RunId
     }
 }
 
-/// What helps where limits of calls are for single tools, too: the one that was reached, where that is known.
+/// Returns the remedy if limits of calls apply to single tools, too: the one that was reached, where that is known.
 fn more_calls(view: &RunView, code: OutcomeCode) -> Option<Remedy> {
     let limits = &view.contract().max_calls;
     if code != OutcomeCode::MaxCalls || limits.per_tool.is_empty() {

@@ -71,7 +71,7 @@ pub(super) fn undone_text(gone: Option<&Turn>, last: Option<&Turn>) -> String {
     )
 }
 
-/// What a conversation has used so far.
+/// Returns the usage of a conversation so far.
 pub(super) fn used_text(used: &Used) -> String {
     format!(
         "{}, {} in, {} out, {}, {}\n",

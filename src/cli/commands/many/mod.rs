@@ -1,4 +1,4 @@
-//! What `run --contracts` and `resume --all` have in common: the results of many runs on the screen, with signals and progress.
+//! Shared by `run --contracts` and `resume --all`: the results of many runs on the screen, with signals and progress.
 //!
 //! Knows how many runs are interrupted and reported. The service drives them.
 

@@ -60,7 +60,7 @@ impl Printed {
         }
     }
 
-    /// The result of a workflow, which is a document of its own.
+    /// The result of a workflow, a separate kind of document.
     pub(super) fn workflow(
         app: &App,
         json: bool,
