@@ -1,10 +1,13 @@
 //! Resolves sampling parameters from the author's layers. Does not know which protocol sends them.
 
+use std::collections::BTreeSet;
+
 use super::spec::SAMPLING;
 use super::{
     BigCount, ModelSpec, ProviderSpec, Sampling, SamplingDefaults, SamplingSpec, Setting,
     TargetSpec,
 };
+use crate::message::Parameter;
 
 /// The author's parameters for one target, most specific first (semantics §4, 001 §6): target, model at its provider, provider,
 /// file. Command-line values for any of them take precedence over everything in the file.
@@ -52,6 +55,27 @@ impl<'a> Layers<'a> {
             .is_some_and(|setting| matches!(setting, Setting::Off))
     }
 
+    /// The keys that the author stated among those that have a default and that a provider may refuse.
+    fn stated(&self) -> BTreeSet<String> {
+        let set = [
+            (
+                Parameter::MaxOutputTokens,
+                self.states(|s| &s.max_output_tokens),
+            ),
+            (Parameter::RepeatPenalty, self.states(|s| &s.repeat_penalty)),
+            (Parameter::Seed, self.states(|s| &s.seed)),
+            (Parameter::Temperature, self.states(|s| &s.temperature)),
+            (Parameter::TopP, self.states(|s| &s.top_p)),
+        ];
+        let stated = set.into_iter().filter(|(_, stated)| *stated);
+        stated.map(|(key, _)| key.as_str().to_owned()).collect()
+    }
+
+    fn states<T>(&self, key: impl Fn(&SamplingSpec) -> &Setting<T>) -> bool {
+        let mut settings = self.0.iter().map(|layer| key(layer));
+        settings.any(|setting| !matches!(setting, Setting::Unset))
+    }
+
     /// The parameters, every default filled in.
     pub(super) fn resolved(
         &self,
@@ -96,6 +120,7 @@ impl<'a> Layers<'a> {
             seed: self
                 .pick(|s| &s.seed, Some(SAMPLING.seed.default_value))
                 .map(BigCount),
+            stated: self.stated(),
             stop: self.pick(|s| &s.stop, None).unwrap_or_default(),
             stream: self
                 .0

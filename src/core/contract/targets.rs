@@ -1,12 +1,13 @@
 //! Providers and targets of a contract. Plain data; reaches nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::BigCount;
+use crate::message::Parameter;
 
 /// The wire protocol of a provider.
 #[derive(
@@ -148,6 +149,9 @@ pub struct Sampling {
     pub repeat_penalty: Option<f64>,
     /// The seed; sent where the protocol has one.
     pub seed: Option<BigCount>,
+    /// The keys among these that the author stated; the others are defaults. Left out where there is none.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stated: BTreeSet<String>,
     /// Texts that end a response; left out where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
@@ -159,7 +163,43 @@ pub struct Sampling {
     pub top_p: Option<f64>,
 }
 
+/// Origin of a parameter in requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterOrigin {
+    /// A default, or a member that monolith adds.
+    Default,
+    /// The author's word.
+    Stated,
+}
+
 impl Sampling {
+    /// Origin of a parameter; `None` if requests do not carry it.
+    pub(super) fn origin(&self, parameter: Parameter) -> Option<ParameterOrigin> {
+        let is_sent = match parameter {
+            Parameter::MaxOutputTokens => !self.max_output_tokens_unsent,
+            Parameter::Reasoning => self.reasoning.is_some() || self.reasoning_tokens.is_some(),
+            Parameter::RepeatPenalty => self.repeat_penalty.is_some(),
+            Parameter::Seed => self.seed.is_some(),
+            Parameter::Stop => !self.stop.is_empty(),
+            Parameter::Temperature => self.temperature.is_some(),
+            Parameter::TopP => self.top_p.is_some(),
+            Parameter::Include
+            | Parameter::MaxTokensName
+            | Parameter::ParallelToolCalls
+            | Parameter::Store
+            | Parameter::StreamOptions
+            | Parameter::ToolChoice => true,
+        };
+        // Reasoning and stops have no default.
+        let is_stated = matches!(parameter, Parameter::Reasoning | Parameter::Stop)
+            || self.stated.contains(parameter.as_str());
+        is_sent.then_some(if is_stated {
+            ParameterOrigin::Stated
+        } else {
+            ParameterOrigin::Default
+        })
+    }
+
     /// The limit of a response, where requests state it.
     #[must_use]
     pub fn sent_limit(&self) -> Option<u64> {

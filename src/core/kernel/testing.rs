@@ -146,6 +146,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
             reasoning_value: None,
             repeat_penalty: None,
             seed: Some(BigCount(0)),
+            stated: std::collections::BTreeSet::new(),
             stop: Vec::new(),
             stream: false,
             temperature: None,

@@ -27,6 +27,7 @@ pub(super) fn resumed(h: &Harness) -> EventKind {
         confinement: Vec::new(),
         contract_hash: h.run.contract().contract_hash(),
         tool_servers: Vec::new(),
+        elapsed_ms: 0,
         tools_changed: Vec::new(),
     })
 }
@@ -38,6 +39,7 @@ fn other_contract() -> EventKind {
         confinement: Vec::new(),
         contract_hash: Digest::of(b"another"),
         tool_servers: Vec::new(),
+        elapsed_ms: 0,
         tools_changed: Vec::new(),
     })
 }
