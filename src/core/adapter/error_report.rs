@@ -170,6 +170,7 @@ const KEY_WORDS: &[&str] = &[
     "api_key",
     "authentication",
     "credential",
+    "security token",
     "unauthenticated",
     "unregistered callers",
 ];

@@ -66,6 +66,8 @@ mod tests_delegation_tree;
 #[cfg(test)]
 mod tests_explore;
 #[cfg(test)]
+mod tests_faults;
+#[cfg(test)]
 mod tests_filter;
 #[cfg(test)]
 mod tests_flow;
