@@ -1,7 +1,5 @@
 //! Resolves sampling parameters from the author's layers. Does not know which protocol sends them.
 
-use std::collections::BTreeSet;
-
 use super::spec::SAMPLING;
 use super::{
     BigCount, ModelSpec, ProviderSpec, Sampling, SamplingDefaults, SamplingSpec, Setting,
@@ -55,25 +53,28 @@ impl<'a> Layers<'a> {
             .is_some_and(|setting| matches!(setting, Setting::Off))
     }
 
-    /// The keys that the author stated among those that have a default and that a provider may refuse.
-    fn stated(&self) -> BTreeSet<String> {
-        let set = [
+    /// The keys that requests carry although no layer states them.
+    fn defaulted(&self) -> Vec<String> {
+        let unset = [
             (
                 Parameter::MaxOutputTokens,
-                self.states(|s| &s.max_output_tokens),
+                self.is_unset(|s| &s.max_output_tokens),
             ),
-            (Parameter::RepeatPenalty, self.states(|s| &s.repeat_penalty)),
-            (Parameter::Seed, self.states(|s| &s.seed)),
-            (Parameter::Temperature, self.states(|s| &s.temperature)),
-            (Parameter::TopP, self.states(|s| &s.top_p)),
+            (
+                Parameter::RepeatPenalty,
+                self.is_unset(|s| &s.repeat_penalty),
+            ),
+            (Parameter::Seed, self.is_unset(|s| &s.seed)),
+            (Parameter::Temperature, self.is_unset(|s| &s.temperature)),
+            (Parameter::TopP, self.is_unset(|s| &s.top_p)),
         ];
-        let stated = set.into_iter().filter(|(_, stated)| *stated);
-        stated.map(|(key, _)| key.as_str().to_owned()).collect()
+        let unset = unset.into_iter().filter(|(_, is_unset)| *is_unset);
+        unset.map(|(key, _)| key.as_str().to_owned()).collect()
     }
 
-    fn states<T>(&self, key: impl Fn(&SamplingSpec) -> &Setting<T>) -> bool {
+    fn is_unset<T>(&self, key: impl Fn(&SamplingSpec) -> &Setting<T>) -> bool {
         let mut settings = self.0.iter().map(|layer| key(layer));
-        settings.any(|setting| !matches!(setting, Setting::Unset))
+        settings.all(|setting| matches!(setting, Setting::Unset))
     }
 
     /// The parameters, every default filled in.
@@ -101,6 +102,7 @@ impl<'a> Layers<'a> {
                     Some(SAMPLING.caching.default_value.to_owned()),
                 )
                 .unwrap_or_else(|| "none".to_owned()),
+            defaulted: self.defaulted(),
             max_output_tokens: self
                 .pick(|s| &s.max_output_tokens, Some(longest))
                 .unwrap_or(longest),
@@ -120,7 +122,6 @@ impl<'a> Layers<'a> {
             seed: self
                 .pick(|s| &s.seed, Some(SAMPLING.seed.default_value))
                 .map(BigCount),
-            stated: self.stated(),
             stop: self.pick(|s| &s.stop, None).unwrap_or_default(),
             stream: self
                 .0

@@ -1,6 +1,6 @@
 //! Providers and targets of a contract. Plain data; reaches nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,6 +133,10 @@ pub enum ReasoningValue {
 pub struct Sampling {
     /// Prompt caching: `full` or `none`.
     pub caching: String,
+    /// Keys that requests carry although the author states none of them; sorted, omitted if there is none. A provider that refuses one
+    /// does not refuse the author.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaulted: Vec<String>,
     /// Tokens a response may have.
     pub max_output_tokens: u64,
     /// True if requests omit `max_output_tokens`: the tokens are still reserved. Omitted if false.
@@ -149,9 +153,6 @@ pub struct Sampling {
     pub repeat_penalty: Option<f64>,
     /// The seed; sent where the protocol has one.
     pub seed: Option<BigCount>,
-    /// The keys among these that the author stated; the others are defaults. Left out where there is none.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub stated: BTreeSet<String>,
     /// Texts that end a response; left out where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
@@ -188,16 +189,19 @@ impl Sampling {
             | Parameter::ParallelToolCalls
             | Parameter::Store
             | Parameter::StreamOptions
-            | Parameter::ToolChoice => true,
+            | Parameter::ToolChoice => return Some(ParameterOrigin::Default),
         };
-        // Reasoning and stops have no default.
-        let is_stated = matches!(parameter, Parameter::Reasoning | Parameter::Stop)
-            || self.stated.contains(parameter.as_str());
-        is_sent.then_some(if is_stated {
+        is_sent.then_some(if self.is_stated(parameter.as_str()) {
             ParameterOrigin::Stated
         } else {
             ParameterOrigin::Default
         })
+    }
+
+    /// True if the author states that key.
+    #[must_use]
+    pub fn is_stated(&self, key: &str) -> bool {
+        !self.defaulted.iter().any(|defaulted| defaulted == key)
     }
 
     /// The limit of a response, where requests state it.

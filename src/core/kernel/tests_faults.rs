@@ -57,7 +57,11 @@ fn a_hold_shrinks_by_the_time_without_a_process() {
 #[test]
 fn a_refused_default_is_left_out_of_a_request_that_is_no_attempt() {
     let mut h = Harness::inferring(optional());
-    for parameter in [Parameter::StreamOptions, Parameter::Store, Parameter::Include] {
+    for parameter in [
+        Parameter::StreamOptions,
+        Parameter::Store,
+        Parameter::Include,
+    ] {
         failed_with(&mut h, |fault| {
             fault.permanent = true;
             fault.parameters = vec![parameter];
@@ -82,7 +86,6 @@ fn a_stated_parameter_that_is_refused_drops_its_target_for_the_run() {
         };
         for target in &mut terms.targets {
             target.sampling.temperature = Some(0.3);
-            target.sampling.stated.insert("temperature".to_owned());
         }
         terms
     };

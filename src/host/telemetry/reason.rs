@@ -416,7 +416,7 @@ fn failed_attempts(view: &RunView) -> (Vec<String>, usize) {
     last.sort_unstable();
     let targets = last.len();
     let several = targets > 1;
-    let attempts = if several { &last } else { of_turn };
+    let attempts = if several { last.as_slice() } else { of_turn };
     let attempts = attempts.iter().filter_map(|attempt| view.request(*attempt));
     let attempts = attempts.filter(|request| !request.is_ok());
     let model = |request: &Request| model_of(view, request);

@@ -36,9 +36,7 @@ fn a_request_that_would_fail_again_is_a_permanent_fault() {
             true,
         );
     }
-    for status in [
-        401, 402, 408, 409, 413, 425, 429, 500, 502, 503, 504, 529,
-    ] {
+    for status in [401, 402, 408, 409, 413, 425, 429, 500, 502, 503, 504, 529] {
         check(status, "", false);
     }
     let code = |code: &str| format!(r#"{{"error":{{"message":"x","code":"{code}"}}}}"#);
@@ -87,7 +85,11 @@ fn a_403_is_about_the_key_only_where_the_body_says_so() {
 fn a_redirect_names_its_place_and_is_not_sent_again() {
     let headers = [("Location", "https://example.org/v1/")];
     let fault = fault(308, &headers, "");
-    assert!(fault.message.contains("https://example.org/v1/"), "{}", fault.message);
+    assert!(
+        fault.message.contains("https://example.org/v1/"),
+        "{}",
+        fault.message
+    );
     assert!(fault.permanent);
 }
 
@@ -96,7 +98,11 @@ fn a_refused_parameter_is_named_in_the_fault() {
     let check = |status: u16, body: &str, expect: &[Parameter]| {
         let streamed = format!("data: {body}\n\n");
         for body in [body, &streamed] {
-            assert_eq!(fault(status, &[], body).parameters, expect, "{status} {body}");
+            assert_eq!(
+                fault(status, &[], body).parameters,
+                expect,
+                "{status} {body}"
+            );
         }
     };
     let openai = r#"{"error":{"message":"Unsupported value: 'temperature' does not support 0.7 with this model.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}"#;
@@ -108,7 +114,8 @@ fn a_refused_parameter_is_named_in_the_fault() {
     check(400, anthropic, &[Parameter::Temperature, Parameter::TopP]);
     let gemini = r#"[{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"seed\" at 'generation_config': Cannot find field.","status":"INVALID_ARGUMENT"}}]"#;
     assert_eq!(fault(400, &[], gemini).parameters, [Parameter::Seed]);
-    let overflow = r#"{"error":{"message":"max_tokens must be less: maximum context length is 8192 tokens"}}"#;
+    let overflow =
+        r#"{"error":{"message":"max_tokens must be less: maximum context length is 8192 tokens"}}"#;
     check(400, overflow, &[]);
 }
 

@@ -74,8 +74,8 @@ pub(super) fn refusing() -> Terms {
         targets: vec![target("script"), target("other")],
         ..small(ToolPolicy::Optional)
     };
-    let stated = &mut terms.targets[0].sampling.stated;
-    stated.insert("max_output_tokens".to_owned());
+    let defaulted = &mut terms.targets[1].sampling.defaulted;
+    defaulted.push("max_output_tokens".to_owned());
     terms
 }
 
