@@ -334,7 +334,7 @@ impl<F: Fold + Send> Decoder<F> {
     /// The verdict over a response whose status is not 2xx.
     fn error_status(self, body: &[u8]) -> Decoded {
         if self.meta.status < 400 {
-            return self.no_answer("the status is neither success nor error");
+            return self.redirect();
         }
         let text = String::from_utf8_lossy(body.strip_prefix(BOM).unwrap_or(body));
         // Some servers answer a streaming request with the error as an event.
@@ -355,6 +355,28 @@ impl<F: Fold + Send> Decoder<F> {
                 ..with_retry_after(report.into_fault(self.meta.status), &self.meta)
             },
             usage: None,
+        }
+    }
+
+    /// The verdict over a redirect, which is not followed: it would take the key along. The same request is redirected again.
+    fn redirect(self) -> Decoded {
+        let mut headers = self.meta.headers.iter();
+        let location = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"));
+        let why = match location {
+            Some((_, to)) => {
+                format!("the server redirects to {to}; set base_url to where its API is")
+            }
+            None => "the status is neither success nor error".to_owned(),
+        };
+        match self.no_answer(&why) {
+            Decoded::Fault { fault, usage } => Decoded::Fault {
+                fault: ProviderFault {
+                    permanent: true,
+                    ..fault
+                },
+                usage,
+            },
+            message @ Decoded::Message(_) => message,
         }
     }
 

@@ -42,6 +42,7 @@ mod openai_responses;
 mod openai_tools;
 mod parameter_types;
 mod protocol;
+mod refused_parameters;
 mod rendered_messages;
 mod repair;
 mod request;

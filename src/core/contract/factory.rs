@@ -11,9 +11,9 @@ use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE};
 use super::{
     CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
-    FactoryError, GrammarLanguage, IntentPolicyResolver, ModelProfile, ProviderSpec, ProviderTerms,
-    ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    TextProfile, ToolTransport, wire_version,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, MAX_REPEATS, ModelProfile, ProviderSpec,
+    ProviderTerms, ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec,
+    TargetTerms, Terms, TextProfile, ToolTransport, wire_version,
 };
 use crate::message::{BytesPerToken, Digest, MAX_EXACT, NoTokenizers};
 
@@ -94,6 +94,10 @@ impl ContractFactory {
             .or(profile.map(|p| p.max_format_retries))
             .unwrap_or(PROFILE.max_format_retries.default_value);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
+        // A request is repeated where its target refuses parameters that nobody stated.
+        let repeats = u64::try_from(targets.iter().filter(|t| !t.summarizer).count())
+            .unwrap_or(u64::MAX)
+            .saturating_mul(MAX_REPEATS.into());
         let completion = spec.completion.unwrap_or(FILE.completion.default_value);
         let final_report = report_terms(&spec.final_report, completion);
         let session_tools = session_tools(
@@ -116,7 +120,9 @@ impl ContractFactory {
             grammar_profile: grammar_profile(spec),
             max_format_retries,
             max_inferences: spec.max_inferences.unwrap_or(exact(
-                all_attempts.saturating_add(max_format_retries.into()),
+                all_attempts
+                    .saturating_add(max_format_retries.into())
+                    .saturating_add(repeats),
             )),
             model_profile_id,
             policy_decision: resolution.decision.clone(),

@@ -160,6 +160,7 @@ pub use spec::{
 pub(crate) use spec::{AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec};
 pub use spec::{ContractSpec, SpecErrors};
 pub use spec::{FromLayer, LayerKey, LayerMapping, layer_term, parameter_term};
+pub use targets::ParameterOrigin;
 pub use targets::{PromptLayout, ProviderTerms, ReasoningValue};
 pub use targets::{ProviderType, TextProfile};
 pub(crate) use targets::{Sampling, TargetTerms};
@@ -168,7 +169,7 @@ pub use terms::{
     ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use terms::{
-    CallLimits, ContextBudget, ContractMetadata, CycleException, Page, PolicyDecision,
+    CallLimits, ContextBudget, ContractMetadata, CycleException, MAX_REPEATS, Page, PolicyDecision,
     ToolOutputBudget,
 };
 pub(crate) use tokenizer::Counting;

@@ -5,6 +5,7 @@ use super::{
     BigCount, ModelSpec, ProviderSpec, Sampling, SamplingDefaults, SamplingSpec, Setting,
     TargetSpec,
 };
+use crate::message::Parameter;
 
 /// The author's parameters for one target, most specific first (semantics §4, 001 §6): target, model at its provider, provider,
 /// file. Command-line values for any of them take precedence over everything in the file.
@@ -52,6 +53,30 @@ impl<'a> Layers<'a> {
             .is_some_and(|setting| matches!(setting, Setting::Off))
     }
 
+    /// The keys that requests carry although no layer states them.
+    fn defaulted(&self) -> Vec<String> {
+        let unset = [
+            (
+                Parameter::MaxOutputTokens,
+                self.is_unset(|s| &s.max_output_tokens),
+            ),
+            (
+                Parameter::RepeatPenalty,
+                self.is_unset(|s| &s.repeat_penalty),
+            ),
+            (Parameter::Seed, self.is_unset(|s| &s.seed)),
+            (Parameter::Temperature, self.is_unset(|s| &s.temperature)),
+            (Parameter::TopP, self.is_unset(|s| &s.top_p)),
+        ];
+        let unset = unset.into_iter().filter(|(_, is_unset)| *is_unset);
+        unset.map(|(key, _)| key.as_str().to_owned()).collect()
+    }
+
+    fn is_unset<T>(&self, key: impl Fn(&SamplingSpec) -> &Setting<T>) -> bool {
+        let mut settings = self.0.iter().map(|layer| key(layer));
+        settings.all(|setting| matches!(setting, Setting::Unset))
+    }
+
     /// The parameters, every default filled in.
     pub(super) fn resolved(
         &self,
@@ -77,6 +102,7 @@ impl<'a> Layers<'a> {
                     Some(SAMPLING.caching.default_value.to_owned()),
                 )
                 .unwrap_or_else(|| "none".to_owned()),
+            defaulted: self.defaulted(),
             max_output_tokens: self
                 .pick(|s| &s.max_output_tokens, Some(longest))
                 .unwrap_or(longest),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::BigCount;
+use crate::message::Parameter;
 
 /// The wire protocol of a provider.
 #[derive(
@@ -132,6 +133,10 @@ pub enum ReasoningValue {
 pub struct Sampling {
     /// Prompt caching: `full` or `none`.
     pub caching: String,
+    /// Keys that requests carry although the author states none of them; sorted, omitted if there is none. A provider that refuses one
+    /// does not refuse the author.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaulted: Vec<String>,
     /// Tokens a response may have.
     pub max_output_tokens: u64,
     /// True if requests omit `max_output_tokens`: the tokens are still reserved. Omitted if false.
@@ -159,7 +164,46 @@ pub struct Sampling {
     pub top_p: Option<f64>,
 }
 
+/// Origin of a parameter in requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterOrigin {
+    /// A default, or a member that monolith adds.
+    Default,
+    /// The author's word.
+    Stated,
+}
+
 impl Sampling {
+    /// Origin of a parameter; `None` if requests do not carry it.
+    pub(super) fn origin(&self, parameter: Parameter) -> Option<ParameterOrigin> {
+        let is_sent = match parameter {
+            Parameter::MaxOutputTokens => !self.max_output_tokens_unsent,
+            Parameter::Reasoning => self.reasoning.is_some() || self.reasoning_tokens.is_some(),
+            Parameter::RepeatPenalty => self.repeat_penalty.is_some(),
+            Parameter::Seed => self.seed.is_some(),
+            Parameter::Stop => !self.stop.is_empty(),
+            Parameter::Temperature => self.temperature.is_some(),
+            Parameter::TopP => self.top_p.is_some(),
+            Parameter::Include
+            | Parameter::MaxTokensName
+            | Parameter::ParallelToolCalls
+            | Parameter::Store
+            | Parameter::StreamOptions
+            | Parameter::ToolChoice => return Some(ParameterOrigin::Default),
+        };
+        is_sent.then_some(if self.is_stated(parameter.as_str()) {
+            ParameterOrigin::Stated
+        } else {
+            ParameterOrigin::Default
+        })
+    }
+
+    /// True if the author states that key.
+    #[must_use]
+    pub fn is_stated(&self, key: &str) -> bool {
+        !self.defaulted.iter().any(|defaulted| defaulted == key)
+    }
+
     /// The limit of a response, where requests state it.
     #[must_use]
     pub fn sent_limit(&self) -> Option<u64> {

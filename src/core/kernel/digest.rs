@@ -7,7 +7,9 @@ use serde::Serialize;
 use super::batch::{BatchCall, FailedEnd, Settled, Shown, Slot};
 use super::child_run::Share;
 use super::context::ContextLedger;
+use super::faults::LeftOut;
 use super::history::CallHistory;
+use super::holds::Holds;
 use super::machine::{Machine, Verdict};
 use super::stage::{Awaited, StageView};
 use super::turn::Turn;
@@ -69,6 +71,9 @@ pub struct DecisionKey {
     invalid_turns: u32,
     delegations: Vec<DelegationKey>,
     dropped: BTreeSet<usize>,
+    /// The rest of a hold is no moment: it decides which target is asked next.
+    holds: Vec<(usize, u32, u64)>,
+    left_out: LeftOut,
     overran: BTreeSet<usize>,
     interrupted: Option<InterrupterKey>,
     context: ContextLedger,
@@ -171,12 +176,18 @@ impl Machine {
             flags: [bool; 6],
             /// Rolls with every authorised call: which, in what order, by which exception.
             history: Digest,
+            /// Left out where every target's last answer was no fault.
+            #[serde(skip_serializing_if = "Holds::is_empty")]
+            holds: &'a Holds,
             interrupted: Option<Interrupter>,
             invalid_turns: u32,
             /// Left out where nothing labelled was shown, and under contracts without rules of `flow`.
             #[serde(skip_serializing_if = "BTreeSet::is_empty")]
             labels: BTreeSet<Label>,
             last_call: Option<&'a str>,
+            /// Left out where no target refused a parameter.
+            #[serde(skip_serializing_if = "LeftOut::is_empty")]
+            left_out: &'a LeftOut,
             notices: u64,
             outcome: Option<Outcome>,
             /// Left out where no answer was longer than its limit.
@@ -209,10 +220,12 @@ impl Machine {
                 self.proof.is_some(),
             ],
             history: self.history.digest,
+            holds: &self.holds,
             interrupted: self.interrupted,
             invalid_turns: self.invalid_turns,
             labels: self.deciding_labels(),
             last_call: self.history.last.as_deref(),
+            left_out: &self.left_out,
             notices: self.notice_tokens(),
             outcome: at.outcome(),
             overran: &self.overran,
@@ -432,6 +445,8 @@ impl Run {
                 .map(|(call, tokens, cost, _)| (call, tokens, cost, 0))
                 .collect(),
             dropped: m.dropped.clone(),
+            holds: m.holds.key(m.at_ms),
+            left_out: m.left_out.clone(),
             overran: m.overran.clone(),
             interrupted: m.interrupted.map(|by| match by {
                 Interrupter::Abort => 0,

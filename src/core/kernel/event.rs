@@ -447,11 +447,22 @@ pub struct Resumed {
     pub confinement: Vec<ServerConfinement>,
     /// The recomputed hash of the contract.
     pub contract_hash: Digest,
+    /// Milliseconds by the wall clock since the last event, in which the run's own clock stood still. Holds shrink by them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub elapsed_ms: u64,
     /// As [`RunStarted::tool_servers`], for what follows: a server may be another version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_servers: Vec<ToolServerStatement>,
     /// Exposed names whose pin no longer holds.
     pub tools_changed: Vec<String>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[expect(

@@ -9,7 +9,6 @@ use super::context::{account, schema_tokens, smallest, target_name};
 use super::delegate::{envelope_disagrees, without_a_run};
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
-use super::infer::drop_reason;
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
@@ -94,8 +93,8 @@ impl Machine {
             self.count_usage(failed.inference, usage);
         }
         let asked = self.asked.get(&failed.inference).copied();
-        if let Some((target, reason)) = asked.zip(drop_reason(&failed.fault)) {
-            self.drop_target(target, reason, outbox);
+        if let Some(target) = asked {
+            self.take_fault(target, &failed.fault, outbox);
         }
         let reply = self.end_sample(batch, failed.inference, None, outbox);
         reply.unwrap_or_else(|| self.go_on(batch, outbox, "no summary came"))
@@ -208,7 +207,7 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Slot {
         let closing = self.closing.is_some();
-        let (smallest, fits) = smallest(&self.contract, self.lineup(), closing);
+        let (smallest, fits) = smallest(&self.contract, self.next_lineup(), closing);
         let schema = schema_tokens(&self.contract, smallest, closing);
         let mut with_result = self.context;
         with_result.new = exact_sum(with_result.new, envelope.tokens);

@@ -22,6 +22,7 @@ guards! {
     Interrupted,
     TotalTimeout,
     StepTimeout,
+    WaitFits,
     TokensExceeded,
     CostExceeded,
     CallLimit,

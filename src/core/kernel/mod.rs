@@ -30,12 +30,14 @@ mod ending;
 mod entry;
 mod event;
 mod execute;
+mod faults;
 mod first_request;
 mod flow;
 mod flow_record;
 mod gate;
 mod guard;
 mod history;
+mod holds;
 mod infer;
 mod judge;
 mod lineup;
@@ -63,6 +65,8 @@ mod tests_alphabet;
 mod tests_delegation_tree;
 #[cfg(test)]
 mod tests_explore;
+#[cfg(test)]
+mod tests_faults;
 #[cfg(test)]
 mod tests_filter;
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub enum PredicateName {
     FatalProviderFault,
     /// So many turns in a row asked for tools by names or with arguments that are refused.
     InvalidTurns,
-    /// No target is left that knows its model.
+    /// No target is left that takes the request.
     NoTargetLeft,
     /// A rejection, and no format retry left.
     FormatRetriesExhausted,
@@ -90,7 +90,7 @@ impl PredicateName {
             Self::FatalProviderFault => "fatal provider fault",
             Self::FormatRetriesExhausted => "rejected, no format retry left",
             Self::InvalidTurns => "too many turns in a row with refused calls only",
-            Self::NoTargetLeft => "no target is left that knows its model",
+            Self::NoTargetLeft => "no target is left that takes the request",
             Self::Refused => "refused by every target asked",
             Self::AttemptsExhausted => "attempts of the turn used up",
             Self::FinalReportFailed => "the final report failed",

@@ -9,8 +9,8 @@ use super::machine::{Machine, Verdict};
 use super::predicate::{required_success, unproven_success};
 use super::turn::Failure;
 use super::{
-    AgentOutcome, BlockReason, ClosingReason, ContextBlock, Interrupter, Outcome, OutcomeCode,
-    Predicate, PredicateName,
+    AgentOutcome, BlockReason, ClosingReason, ContextBlock, DropReason, Interrupter, Outcome,
+    OutcomeCode, Predicate, PredicateName,
 };
 use crate::contract::ToolPolicy;
 use crate::message::estimate_tokens;
@@ -124,6 +124,7 @@ impl Machine {
             | Verdict::Violation(_)
             | Verdict::Limit(_)
             | Verdict::Lost
+            | Verdict::ParametersRefused
             | Verdict::WaitEnded => return none_left(),
         };
         if let Some(code) = failure.fatal_code()
@@ -211,15 +212,41 @@ impl Machine {
     }
 
     pub(super) fn no_target_is_left(&self) -> bool {
-        holds(Guard::NoTargetLeft, self.lineup().left().next().is_none())
+        // An attempt that did not fail leads to another turn, whose targets were not asked yet.
+        let lineup = match self.verdict {
+            Verdict::Failed(_) => self.lineup(),
+            Verdict::None
+            | Verdict::Advanced
+            | Verdict::ReportFailed
+            | Verdict::Terminal
+            | Verdict::Violation(_)
+            | Verdict::Limit(_)
+            | Verdict::EnvelopeMalformed
+            | Verdict::Lost
+            | Verdict::ParametersRefused
+            | Verdict::WaitEnded => self.next_lineup(),
+        };
+        holds(Guard::NoTargetLeft, lineup.left().next().is_none())
     }
 
-    /// Every target was dropped, the last one since its provider does not know the model.
+    /// Every target was dropped: the last one's reason is the cause.
     fn no_target_left(&self) -> Ending {
+        let refused_parameter = matches!(
+            self.verdict,
+            Verdict::Failed(Failure::Provider {
+                dropped: Some(DropReason::StatedParameter),
+                ..
+            })
+        );
         let (class, code) = if self.inference_succeeded {
             (
                 AgentOutcome::FailedBudgetExhausted,
                 OutcomeCode::AttemptsExhausted,
+            )
+        } else if refused_parameter {
+            (
+                AgentOutcome::FailedPreflight,
+                OutcomeCode::ProfileIncompatible,
             )
         } else {
             (AgentOutcome::FailedPreflight, OutcomeCode::ModelUnavailable)
@@ -258,7 +285,7 @@ impl Machine {
     /// Returns the next step of the run if nothing prevents it.
     pub(super) fn next_in_turn(&self) -> Next {
         match &self.verdict {
-            Verdict::Lost | Verdict::WaitEnded => Next::Again,
+            Verdict::Lost | Verdict::ParametersRefused | Verdict::WaitEnded => Next::Again,
             Verdict::Failed(_) if !self.attempts_used_up() => Next::Retry,
             Verdict::None
             | Verdict::Failed(_)
@@ -417,10 +444,13 @@ impl Machine {
                 let outcome = Outcome::new(AgentOutcome::FailedBudgetExhausted, code);
                 Ending::by(7, PredicateName::NextExceedsBudget, outcome).into()
             }
-            None => Decision::Continue {
-                predicate: Predicate { item, name },
-                next,
-            },
+            None => self.waits_too_long(next).map_or(
+                Decision::Continue {
+                    predicate: Predicate { item, name },
+                    next,
+                },
+                Decision::End,
+            ),
         }
     }
 
@@ -470,11 +500,10 @@ impl Machine {
     }
 
     pub(super) fn next_target(&self, next: Next) -> usize {
-        let lineup = self.lineup();
         match next {
             Next::Again => self.turn.target(),
-            Next::Retry => self.turn.next_target(lineup),
-            Next::Turn | Next::Closing(_) => lineup.at(position(self.invalid_turns, 1)),
+            Next::Retry => self.turn.next_target(self.lineup()),
+            Next::Turn | Next::Closing(_) => self.next_lineup().at(position(self.invalid_turns, 1)),
         }
     }
 }

@@ -8,8 +8,10 @@ use statig::blocking::{IntoStateMachineExt, StateMachine};
 use super::commit::Next;
 use super::context::ContextLedger;
 use super::digest::leaves_out_digests;
+use super::faults::LeftOut;
 use super::flow::LabelLedger;
 use super::history::{CallHistory, Conversation};
+use super::holds::Holds;
 use super::machine::{Input, Machine, RunClock, Verdict};
 use super::outbox::Outbox;
 use super::session::Report;
@@ -45,6 +47,7 @@ impl Run {
             validators,
             at_ms: 0,
             events: Digest::ZERO,
+            run_id: started.run_id.clone(),
             genesis,
             seq: 0,
             counters: Counters::default(),
@@ -55,6 +58,8 @@ impl Run {
             verdict: Verdict::None,
             invalid_turns: 0,
             dropped: BTreeSet::new(),
+            holds: Holds::default(),
+            left_out: LeftOut::default(),
             overran: BTreeSet::new(),
             suspended: false,
             notices: Vec::new(),

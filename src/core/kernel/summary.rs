@@ -54,7 +54,7 @@ impl Machine {
     /// True if a model is to summarise this result, budgets permitting.
     pub(super) fn summarises(&self, envelope: &ToolEnvelope) -> bool {
         let target = self.contract.summarizer();
-        target.is_some_and(|target| !self.dropped.contains(&target))
+        target.is_some_and(|target| self.may_ask(target))
             && envelope.full.is_some()
             && envelope.status == EnvelopeStatus::Ok
             && !self.nothing_starts()
@@ -127,6 +127,7 @@ impl Machine {
             Shown::Summary { text, tokens }
         });
         if came {
+            self.has_answered(returned.inference);
             self.count_usage(returned.inference, &returned.usage);
         }
         came

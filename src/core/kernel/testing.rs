@@ -139,6 +139,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
         provider: "demo".to_owned(),
         sampling: Sampling {
             caching: "full".to_owned(),
+            defaulted: Vec::new(),
             max_output_tokens: 1_000,
             max_output_tokens_unsent: false,
             reasoning: None,

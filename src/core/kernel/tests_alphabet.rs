@@ -14,8 +14,8 @@ use crate::contract::{
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeFields, FailureCode, InferenceSeq,
-    InputQuestion, ObjectText, ProtocolAdapterResult, ProviderFaultClass, SamplingRequest,
-    StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    InputQuestion, ObjectText, Parameter, ProtocolAdapterResult, ProviderFaultClass,
+    SamplingRequest, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
 use responses::response;
@@ -148,8 +148,12 @@ pub(super) enum Letter {
     Interrupt(Interrupter),
     Timer(When),
     FailsUnknown,
+    FailsPermanently,
+    Refuses(Parameter),
     Suspended,
     Resumed,
+    /// After that many milliseconds without a process.
+    ResumedAfter(u64),
     ResumedOther,
     ResumedWithout,
     StaleAnswer,
@@ -264,6 +268,7 @@ impl Letter {
                     contract.contract_hash()
                 },
                 tool_servers: Vec::new(),
+                elapsed_ms: 0,
                 tools_changed: changed.iter().map(|&t| t.to_owned()).collect(),
             })
         };
@@ -297,6 +302,17 @@ impl Letter {
             Self::FailsUnknown => fails(failed(ledger.asked()?, ProviderFaultClass::Model), |f| {
                 f.fault.unknown_model = true;
             }),
+            Self::FailsPermanently => {
+                fails(failed(ledger.asked()?, ProviderFaultClass::Model), |f| {
+                    f.fault.permanent = true;
+                })
+            }
+            Self::Refuses(parameter) => {
+                fails(failed(ledger.asked()?, ProviderFaultClass::Model), |f| {
+                    f.fault.permanent = true;
+                    f.fault.parameters = vec![parameter];
+                })
+            }
             Self::Suspended => EventKind::Suspended,
             Self::LimitedFor(ms) => fails(
                 failed(ledger.asked()?, ProviderFaultClass::RateLimit),
@@ -329,6 +345,13 @@ impl Letter {
             Self::Interrupt(by) => EventKind::Interrupted(by),
             Self::Timer(_) => EventKind::TimerFired,
             Self::Resumed => resumed(false, &[]),
+            Self::ResumedAfter(ms) => match resumed(false, &[]) {
+                EventKind::Resumed(resumed) => EventKind::Resumed(Resumed {
+                    elapsed_ms: ms,
+                    ..resumed
+                }),
+                other => other,
+            },
             Self::ResumedOther => resumed(true, &[]),
             Self::ResumedWithout => resumed(false, &["read"]),
             Self::StaleAnswer => response_event(Response::Read, run, InferenceSeq(777), 300, None),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::testing::*;
-use super::{Approval, DropReason, InferenceFailed, ToolExposure};
+use super::{Approval, DropReason, Effect, InferenceFailed, ToolExposure};
 use crate::contract::{ApprovalAction, ApprovalRule, ProviderTerms, Terms, ToolPolicy};
 use crate::kernel::EventKind;
 use crate::message::{ProviderFault, ProviderFaultClass};
@@ -97,7 +97,7 @@ fn a_permanent_fault_drops_its_target_for_the_run() {
     two.push(permanent(&two));
     assert_eq!(two.request().map(|request| request.target), Some(1));
     two.fail(ProviderFaultClass::Network);
-    assert_eq!(two.request().map(|request| request.target), Some(1));
+    assert!(matches!(two.effects[..], [Effect::Wait { .. }]));
 }
 
 /// The ruling on a call.

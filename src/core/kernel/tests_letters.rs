@@ -7,7 +7,7 @@ use Letter::{
 use super::Interrupter;
 use super::tests_alphabet::{Does, Letter, Response, When};
 use crate::message::{
-    AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, ProtocolAdapterResult,
+    AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, Parameter, ProtocolAdapterResult,
     ProviderFaultClass as Fault, Role, StopReason, ToolInvocation,
 };
 
@@ -108,6 +108,16 @@ pub(super) const WRONG: &[Letter] = &[
     Returns(Response::ReadUnreadable),
     Returns(Response::OutsideReadRead),
     Returns(Response::Rejected),
+];
+pub(super) const REFUSALS: &[Letter] = &[
+    Letter::Refuses(Parameter::MaxOutputTokens),
+    Letter::Refuses(Parameter::StreamOptions),
+    Letter::FailsPermanently,
+    Fails(Fault::Network),
+    Letter::LimitedFor(3_000_000),
+    Letter::Suspended,
+    Letter::ResumedAfter(5_000),
+    Letter::Stop,
 ];
 pub(super) const FAULTS: &[Letter] = &[
     Fails(Fault::RateLimit),

@@ -71,6 +71,10 @@ const REVEALING: &[(&str, &[Guard])] = &[
         &[Guard::InvalidTurns, Guard::NoTargetLeft],
     ),
     (
+        "optional: refused parameters and holds on two targets",
+        &[Guard::WaitFits],
+    ),
+    (
         "required: a first prompt that does not fit",
         &[Guard::FirstRequestFits],
     ),

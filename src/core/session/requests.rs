@@ -151,6 +151,7 @@ impl Requests {
         let target = self.targets.get_mut(inference.target)?.as_mut().ok()?;
         let shape = RequestShape::from(&inference);
         let body = target.encoder.encode(run.conversation(), &shape);
+        let body = body.without(&inference.left_out);
         let adapter = target.adapter;
         self.issue(adapter, inference, body, false)
     }
@@ -197,6 +198,7 @@ impl Requests {
         let conversation = request.conversation(bytes);
         let shape = RequestShape::from(request.request());
         let body = target.encoder.encode(&conversation, &shape);
+        let body = body.without(&request.request().left_out);
         Ok(self.issue(target.adapter, request.into_request(), body, true))
     }
 

@@ -369,6 +369,7 @@ fn a_resumed_run_loses_what_had_no_result() {
         confinement: Vec::new(),
         tool_servers: Vec::new(),
         tools_changed,
+        unix_ms: 0,
     });
     let appended: Vec<EventKind> = outputs
         .iter()

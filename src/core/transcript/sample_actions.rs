@@ -9,7 +9,7 @@ use crate::kernel::{
     DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, FlowRecord, FlowSource,
     PolicyRecord, Predicate, PredicateName, ReportRecord, ReportSource, State,
 };
-use crate::message::{CallSeq, Digest, InferenceSeq};
+use crate::message::{CallSeq, Digest, InferenceSeq, Parameter};
 
 /// An action with every optional field and every effect.
 pub(crate) fn full_action() -> Action {
@@ -58,6 +58,12 @@ pub(crate) fn full_action() -> Action {
             DroppedTarget {
                 limit: None,
                 projected: None,
+                reason: DropReason::StatedParameter,
+                target: "demo/\u{e9}".to_owned(),
+            },
+            DroppedTarget {
+                limit: None,
+                projected: None,
                 reason: DropReason::UnknownModel,
                 target: "demo/\u{e9}".to_owned(),
             },
@@ -78,6 +84,7 @@ pub(crate) fn full_action() -> Action {
             EffectRecord::Infer {
                 attempt: 1,
                 inference: InferenceSeq(1),
+                left_out: [Parameter::Seed].into(),
                 notices: vec![digest],
                 target: 0,
                 tools: true,

@@ -10,7 +10,7 @@ use crate::kernel::{
 use crate::message::{
     AgentMessage, CallSeq, Confinement, ContentBlock, Digest, EnvelopeError, EnvelopeFields,
     EnvelopeStatus, FailureCode, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange,
-    InputQuestion, MemoryScope, NamedText, ObjectText, Observed, ObservedStatus,
+    InputQuestion, MemoryScope, NamedText, ObjectText, Observed, ObservedStatus, Parameter,
     ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart, ReasoningText,
     ReasoningTrace, Repair, Role, SandboxPart, SandboxStrength, ServedBy, ServerConfinement,
     TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
@@ -325,6 +325,7 @@ pub(crate) fn every_event() -> Vec<Event> {
             confinement,
             contract_hash: digest,
             tool_servers: tool_servers.clone(),
+            elapsed_ms: 60_000,
             tools_changed: vec!["fs__read".to_owned()],
         }),
     ];
@@ -402,6 +403,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
         returned(plain),
         EventKind::InferenceFailed(InferenceFailed {
             fault: ProviderFault {
+                parameters: Parameter::ALL.to_vec(),
                 permanent: true,
                 unknown_model: true,
                 ..ProviderFault::new(ProviderFaultClass::RateLimit, String::new())
@@ -418,6 +420,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
             confinement: Vec::new(),
             contract_hash: digest,
             tool_servers: Vec::new(),
+            elapsed_ms: 0,
             tools_changed: Vec::new(),
         }),
     ];

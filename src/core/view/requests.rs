@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::turns::{Activities, Activity};
 use crate::kernel::Action;
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, FailureCode, InferenceSeq, ProtocolAdapterResult,
-    ProviderFault, ProviderFaultClass, StopReason, Usage,
+    AdapterStatus, AgentMessage, CallSeq, FailureCode, InferenceSeq, Parameter,
+    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, StopReason, Usage,
 };
 
 /// A request to a model.
@@ -71,8 +71,12 @@ pub enum RequestEnd {
         message: String,
         /// True if no model API is at the address. False if the API only lacks the model, or is down.
         not_found: bool,
+        /// Parameters that the provider names as the ones it does not take.
+        parameters: Vec<Parameter>,
         /// The status of the HTTP response, where there was one.
         status: Option<u16>,
+        /// True if the provider says that it does not have the model.
+        unknown_model: bool,
     },
     /// Its process ended first.
     Lost,
@@ -128,7 +132,9 @@ impl RequestEnd {
             class: fault.class,
             message: fault.message.clone(),
             not_found: is_elsewhere(fault),
+            parameters: fault.parameters.clone(),
             status: fault.status,
+            unknown_model: fault.unknown_model,
         }
     }
 }

@@ -86,6 +86,7 @@ pub struct RunView {
     last_refusal: Option<(Refusal, String)>,
     /// The first run of the line of forks, where the caller knows it.
     origin: Option<RunId>,
+    end_note: Option<String>,
     outcome: Option<Outcome>,
     preflight: Preflight,
     /// The refusal by VALIDATE_CALLS of the last message without an authorised call.
@@ -148,6 +149,7 @@ impl RunView {
             judged: None,
             last_refusal: None,
             origin: None,
+            end_note: None,
             outcome: None,
             preflight: Preflight::default(),
             refused: None,
@@ -189,6 +191,12 @@ impl RunView {
         self.last_refusal.as_ref().map(|(_, note)| note.as_str())
     }
 
+    /// Returns the machine's sentence about the end of the run, where its code does not say enough.
+    #[must_use]
+    pub fn end_note(&self) -> Option<&str> {
+        self.end_note.as_deref()
+    }
+
     /// Returns true if that entry, the last one taken, refuses calls of the model.
     pub fn refuses_calls(&self, action: &Action) -> bool {
         action.from == State::ValidateCalls
@@ -221,6 +229,9 @@ impl RunView {
             event,
             hash,
         } = entry;
+        if action.from == State::Commit && action.to == State::Terminate {
+            self.end_note.clone_from(&action.note);
+        }
         if action.from == State::ValidateCalls && action.to == State::Commit {
             self.refused.clone_from(&action.note);
         }

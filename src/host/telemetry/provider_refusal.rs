@@ -2,7 +2,7 @@
 
 use monolith_core::contract::{ProviderTerms, ProviderType};
 use monolith_core::kernel::OutcomeCode;
-use monolith_core::message::{FailureCode, ProviderFaultClass, StopReason};
+use monolith_core::message::{FailureCode, Parameter, ProviderFaultClass, StopReason};
 use monolith_core::view::{LastRequest, Request, RequestEnd, RunView, has_web_page};
 
 /// The provider that refused the last request although no key was sent to it; `None` if one may have been. A header may
@@ -62,11 +62,37 @@ pub fn went_away(view: &RunView) -> Option<&str> {
     answered.next().map(|_| name)
 }
 
+/// The parameters that the provider refused in the last request, if the run ended for the request itself; empty if the provider
+/// named none. `None` for every other end.
+pub fn refused_request(view: &RunView) -> Option<Vec<Parameter>> {
+    let code = view.outcome()?.code;
+    match last_attempt(view)?.end.as_ref()? {
+        RequestEnd::Failed {
+            parameters,
+            status: Some(status),
+            unknown_model: false,
+            ..
+        } if !parameters.is_empty()
+            || code == OutcomeCode::ModelUnavailable && (400..500).contains(status) =>
+        {
+            Some(parameters.clone())
+        }
+        _ => None,
+    }
+}
+
 /// Returns the recorded fact about the last request of a run that ended because of it, if it says more than the code.
 pub fn last_request(view: &RunView) -> Option<LastRequest> {
     let code = view.outcome()?.code;
     if code == OutcomeCode::ModelUnavailable {
-        return wants_key(view).then_some(LastRequest::UnknownModel);
+        let is_unknown = matches!(
+            last_attempt(view).and_then(|request| request.end.as_ref()),
+            Some(RequestEnd::Failed {
+                unknown_model: true,
+                ..
+            })
+        );
+        return (is_unknown && wants_key(view)).then_some(LastRequest::UnknownModel);
     }
     match (code, last_attempt(view)?.end.as_ref()?) {
         // A status is an answer: of a gateway, whose server was too slow for it.

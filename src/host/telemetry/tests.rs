@@ -72,6 +72,7 @@ fn infer() -> Vec<EffectRecord> {
     vec![EffectRecord::Infer {
         attempt: 1,
         inference: InferenceSeq(1),
+        left_out: std::collections::BTreeSet::new(),
         notices: Vec::new(),
         target: 0,
         tools: true,

@@ -14,7 +14,8 @@ use monolith_core::kernel::{AgentOutcome, OutcomeCode};
 use monolith_core::message::RunId;
 use monolith_core::view::{LastRequest, Refusal, RunView};
 use monolith_host::telemetry::{
-    keyless, last_request, last_target, misled, played_out, refused_key_of, silent, went_away,
+    keyless, last_request, last_target, misled, played_out, refused_key_of, refused_request,
+    silent, went_away,
 };
 
 /// The advice after a failed run.
@@ -83,7 +84,9 @@ fn general(view: &RunView, code: OutcomeCode, request: Option<LastRequest>) -> O
     let key = refused_key_of(view).map(|variable| Remedy::AcceptedKeyIn {
         variable: variable.to_owned(),
     });
-    key.or_else(|| request.map(Remedy::of_request))
+    let refused = || refused_request(view).map(|parameters| Remedy::RefusedRequest { parameters });
+    key.or_else(refused)
+        .or_else(|| request.map(Remedy::of_request))
         .or_else(|| not_executed(view, code))
         .or_else(|| more_calls(view, code))
         .or_else(|| Remedy::of_code(code))

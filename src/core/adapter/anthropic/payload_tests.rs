@@ -237,7 +237,7 @@ fn an_error_is_a_fault_at_every_place() {
     at(504, "timeout_error", "x", "timeout");
     at(429, "rate_limit_error", "x", "rate_limit");
     at(401, "authentication_error", "invalid x-api-key", "auth");
-    at(403, "permission_error", "x", "auth");
+    at(403, "permission_error", "x", "model");
     at(402, "billing_error", "x", "quota");
     at(
         400,

@@ -186,7 +186,7 @@ fn a_blocked_prompt_and_an_error_are_faults_at_every_place() {
     };
     let key = r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}"#;
     at(&error(400, "INVALID_ARGUMENT", "bad", key), 400, "auth");
-    at(&error(403, "PERMISSION_DENIED", "x", ""), 403, "auth");
+    at(&error(403, "PERMISSION_DENIED", "x", ""), 403, "model");
     at(
         &error(404, "NOT_FOUND", "models/x is not found", ""),
         404,

@@ -29,8 +29,13 @@ impl Oracle {
         if self.facts.invalid >= self.terms.max_invalid_turns {
             return self.end(Class::FailedValidation, Code::Arguments);
         }
-        if self.left().next().is_none() {
-            return self.none_left();
+        let none_left = if found.why.is_some() {
+            self.left().next().is_none()
+        } else {
+            self.left_next().next().is_none()
+        };
+        if none_left {
+            return self.none_left(Code::ModelUnavailable);
         }
         // 6; 5 speaks only where the run would otherwise continue
         if found.terminal {
@@ -72,11 +77,6 @@ impl Oracle {
     pub(super) fn faulted(&mut self, why: Why) -> Option<Reaction> {
         let target = self.facts.asked;
         self.facts.failed.push((target, why));
-        match why {
-            Why::Unknown => drop(self.facts.dropped.insert(target)),
-            Why::Limited { wait_ms } => self.facts.cycle.push((target, Some(wait_ms))),
-            _ => self.facts.cycle.push((target, None)),
-        }
         let left: BTreeSet<usize> = self.left().collect();
         let f = &self.facts;
         let used_up = f.attempt >= self.terms.max_attempts_per_turn;
@@ -87,7 +87,7 @@ impl Oracle {
         let only_provider = f.failed.iter().all(|e| {
             matches!(
                 e.1,
-                Why::Provider | Why::Limited { .. } | Why::Overflow | Why::Fatal(_) | Why::Unknown
+                Why::Provider | Why::Overflow | Why::Fatal(_) | Why::Unknown | Why::Stated
             )
         });
         let no_retry = f.retries_used >= self.terms.max_format_retries;
@@ -97,7 +97,8 @@ impl Oracle {
             Why::Structure if no_retry => {
                 self.end(Class::FailedProtocolMalformed, Code::FormatRetriesExhausted)
             }
-            Why::Unknown if left.is_empty() => self.none_left(),
+            Why::Unknown if left.is_empty() => self.none_left(Code::ModelUnavailable),
+            Why::Stated if left.is_empty() => self.none_left(Code::ProfileIncompatible),
             Why::Overflow if f.closing.is_some() => {
                 self.end(Class::FailedBudgetExhausted, Code::Context)
             }
@@ -116,11 +117,11 @@ impl Oracle {
     }
 
     /// Item 4: no target is left that could be asked.
-    fn none_left(&mut self) -> Reaction {
+    fn none_left(&mut self, before: Code) -> Reaction {
         if self.facts.succeeded {
             self.end(Class::FailedBudgetExhausted, Code::AttemptsExhausted)
         } else {
-            self.end(Class::FailedPreflight, Code::ModelUnavailable)
+            self.end(Class::FailedPreflight, before)
         }
     }
 
@@ -203,12 +204,11 @@ impl Oracle {
         if let Some(code) = self.refused_by_budget(wish) {
             return self.end(Class::FailedBudgetExhausted, code);
         }
+        if let Some(code) = self.waits_too_long(wish) {
+            return self.end(Class::FailedTimeout, code);
+        }
         let expected = self.projected(wish);
-        let wait = if wish == Wish::Retry {
-            self.wait_before_retry()
-        } else {
-            None
-        };
+        let wait = self.wait_before(wish);
         let attempt = self.attempt_of(wish);
         let target = self.target_of(wish);
         let now = self.run_ms();
@@ -225,14 +225,12 @@ impl Oracle {
         if matches!(wish, Wish::Turn | Wish::Closing(_)) {
             f.turn += 1;
             f.failed.clear();
-            f.cycle.clear();
+            f.dropped_in_turn.clear();
             f.invalid_before = f.invalid;
-            f.waits = 0;
             self.clock.turn_began = now;
         }
-        if let Some(wait_ms) = wait {
-            f.waits += 1;
-            self.clock.until = self.clock.at + wait_ms;
+        if let Some(until) = wait {
+            self.clock.until = until;
             return self.wait();
         }
         self.clock.until = 0;
@@ -275,23 +273,6 @@ impl Oracle {
             tools,
             expected,
         })
-    }
-
-    /// A wait only where every target of the cycle that ends here was limited; the longest (§4).
-    pub(super) fn wait_before_retry(&mut self) -> Option<u64> {
-        let left: Vec<usize> = self.left().collect();
-        let cycle = &self.facts.cycle;
-        let asked = |target: &usize| cycle.iter().any(|(of, _)| of == target);
-        if !left.iter().all(asked) {
-            return None;
-        }
-        let longest = |target: &usize| {
-            let of_target = cycle.iter().filter(|(of, _)| of == target);
-            of_target.filter_map(|(_, wait)| *wait).max()
-        };
-        let waits: Option<Vec<u64>> = left.iter().map(longest).collect();
-        self.facts.cycle.clear();
-        waits?.into_iter().max()
     }
 
     pub(super) fn end(&mut self, class: Class, code: Code) -> Reaction {
@@ -429,29 +410,40 @@ impl Oracle {
         }
     }
 
-    /// Returns the target of attempt `attempt` in a turn that follows `invalid` invalid turns (§4).
-    fn target(&self, invalid: u32, attempt: u32) -> usize {
+    /// Returns the target of attempt `attempt` in a turn that follows `invalid` invalid turns, among those that are left (§4).
+    fn target(&self, invalid: u32, attempt: u32, left: &BTreeSet<usize>) -> usize {
         let len = self.targets();
-        let mut at = (invalid + attempt - 1) as usize % len;
-        for _ in 0..len {
-            if self.facts.dropped.contains(&at) {
-                at = (at + 1) % len;
-            }
-        }
-        at
+        let first = (invalid + attempt - 1) as usize % len;
+        let round = (first..len).chain(0..first);
+        let round: Vec<usize> = round.filter(|t| left.contains(t)).collect();
+        let free = round.iter().find(|t| self.hold(**t).is_none());
+        let earliest = round.iter().min_by_key(|t| self.hold(**t));
+        *free.or(earliest).unwrap_or(&first)
     }
 
     pub(super) fn target_of(&self, wish: Wish) -> usize {
         let f = &self.facts;
         match wish {
             Wish::Again => f.asked,
-            Wish::Retry => self.target(f.invalid_before, f.attempt + 1),
-            Wish::Turn | Wish::Closing(_) => self.target(f.invalid, 1),
+            Wish::Retry => {
+                let left = self.left().collect();
+                self.target(f.invalid_before, f.attempt + 1, &left)
+            }
+            Wish::Turn | Wish::Closing(_) => {
+                let left = self.left_next().collect();
+                self.target(f.invalid, 1, &left)
+            }
         }
     }
 
-    /// The targets that may be asked.
+    /// The targets that may be asked in this turn.
     pub(super) fn left(&self) -> impl Iterator<Item = usize> {
+        let in_turn = &self.facts.dropped_in_turn;
+        self.left_next().filter(|t| !in_turn.contains(t))
+    }
+
+    /// The targets that may be asked in the next turn.
+    pub(super) fn left_next(&self) -> impl Iterator<Item = usize> {
         (0..self.targets()).filter(|t| !self.facts.dropped.contains(t))
     }
 

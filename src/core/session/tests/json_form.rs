@@ -176,6 +176,7 @@ fn exchange() -> Vec<Value> {
             confinement: Vec::new(),
             tool_servers: Vec::new(),
             tools_changed,
+            unix_ms: 0,
         },
     );
     exchange.hand_in(210, Input::Control(Control::Abort));
@@ -260,6 +261,7 @@ fn what_tool_servers_say_is_scrubbed_by_the_session() {
         confinement: Vec::new(),
         tool_servers: said,
         tools_changed: Vec::new(),
+        unix_ms: 0,
     };
     again.handle(5, resumed).unwrap();
     let outputs: Vec<Output> = std::iter::from_fn(|| again.poll()).collect();

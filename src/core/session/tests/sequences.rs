@@ -242,7 +242,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => Just(Input::Blob { bytes: b"another".to_vec(), hash: full }),
         2 => Just(Input::Timer),
         1 => control.prop_map(Input::Control),
-        1 => Just(Input::Resumed { addresses: Vec::new(), bring_up: Vec::new(), confinement: Vec::new(), tool_servers: Vec::new(), tools_changed: vec!["a__time".to_owned()] }),
+        1 => Just(Input::Resumed { addresses: Vec::new(), bring_up: Vec::new(), confinement: Vec::new(), tool_servers: Vec::new(), tools_changed: vec!["a__time".to_owned()], unix_ms: 0 }),
         1 => inference().prop_map(|inference| Input::Lost(LostEffect::Inference(inference))),
         1 => (0..9_u64).prop_map(Input::Durable),
     ]

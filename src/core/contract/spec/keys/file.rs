@@ -184,7 +184,7 @@ form! {
         #[recorded]
         max_invalid_turns: u32, u32 = 3,
         "Turns in a row of which every call is refused for its name or its arguments. At least 1." => inherited;
-        max_inferences: u64, DefaultText = DefaultText("turns × attempts + format retries"),
+        max_inferences: u64, DefaultText = DefaultText("turns × attempts + format retries + 3 × targets"),
         "Requests of the run." => inherited;
         #[recorded]
         max_tokens_consumed: Big as u64, u64 = 1_000_000,
