@@ -61,7 +61,7 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
         "context_budget.force_synthesis_at_ratio",
         format!("context_budget.force_synthesis_at_ratio is from 0 to 1, got {ratio}"),
     );
-    let unknown_window = "state the model's window under context_budget or at the target";
+    let unknown_window = "the catalogue does not know the model; add its window at the target, such as `context_window: 32768`";
     rule(
         budget.context_window == 0,
         "context_budget.context_window",
@@ -220,9 +220,49 @@ pub fn contract_warnings(terms: &Terms) -> Vec<String> {
          turns, never as FAILED_VALIDATION(arguments)"
     );
     let mut warnings: Vec<String> = never.then_some(warning).into_iter().collect();
+    warnings.extend(refused_parameters(terms));
     warnings.extend(tool_warnings(terms));
     warnings.extend(flow_warnings(terms));
     warnings.extend(delegation_warnings(terms));
+    warnings
+}
+
+/// Warns about parameters that an author states and the model refuses, by the catalogue of models. They are sent.
+fn refused_parameters(terms: &Terms) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (n, target) in terms.targets.iter().enumerate() {
+        let Some(facts) = &target.facts else {
+            continue;
+        };
+        let (model, sampling) = (&target.model, &target.sampling);
+        let mut refused = |key: &str, remedy: &str| {
+            warnings.push(format!(
+                "targets.{n}: `{model}` refuses {key}, by the catalogue of models; it is sent as stated, and the provider may refuse the \
+                 request: {remedy}"
+            ));
+        };
+        for (key, value) in [
+            ("temperature", sampling.temperature),
+            ("top_p", sampling.top_p),
+        ] {
+            if value.is_some() && sampling.is_stated(key) && facts.refuses(key) {
+                refused(key, "leave it out");
+            }
+        }
+        if sampling.reasoning_count().is_some() && facts.refuses("budget_tokens") {
+            refused(
+                "a number of tokens for reasoning",
+                "state a level, such as `reasoning: high`",
+            );
+        }
+        let tokens = sampling.max_output_tokens;
+        if let Some(most) = facts.max_output_tokens.filter(|most| *most < tokens) {
+            refused(
+                &format!("max_output_tokens of {tokens}"),
+                &format!("it gives at most {most}"),
+            );
+        }
+    }
     warnings
 }
 

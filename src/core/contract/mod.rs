@@ -20,6 +20,7 @@ mod approval_check;
 mod approval_rule;
 mod author_form;
 mod big_count;
+mod catalogue;
 mod check;
 mod compiled_schema;
 mod delegate_terms;
@@ -83,6 +84,7 @@ pub(crate) use approval_rule::ApprovalRule;
 pub use approval_rule::RulePlace;
 pub use author_form::{AuthorForm, ChangedError};
 pub use big_count::{BigCount, inexact_integer_at};
+pub use catalogue::{ModelFacts, ThinkingForm, known_window};
 pub(crate) use check::ToolFault;
 pub use check::{
     context_feasible, contract_warnings, structure_faults, tool_faults_with, tool_warnings,

@@ -161,12 +161,14 @@ fn micro_of(pico: u128) -> u64 {
 }
 
 impl Terms {
-    /// The prices of that target's model, if the contract has them.
+    /// The prices of that target's model, if the contract has them: the author's, else the catalogue's.
     #[must_use]
     pub fn price(&self, target: usize) -> Option<&ModelPrice> {
         let target = self.targets.get(target)?;
-        let models = self.prices.as_ref()?.models.get(&target.provider)?;
-        models.get(&target.model)
+        let tables = self.prices.as_ref().map(|table| &table.models);
+        let models = tables.and_then(|models| models.get(&target.provider));
+        let stated = models.and_then(|models| models.get(&target.model));
+        stated.or_else(|| target.facts.as_ref()?.price.as_ref())
     }
 
     /// Returns the cost of a request to that target: as the provider reports, else by the price table. None if there is
