@@ -9,6 +9,7 @@ use super::big_count::inexact_integer_at;
 use super::delegation_check::{delegation_faults, delegation_warnings};
 use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
+use super::model_check::{refused_parameters, unknown_prices};
 use super::offered_tools::not_offered;
 use super::schema_bounds::SchemaFault;
 use super::terms::TermFault;
@@ -194,22 +195,6 @@ pub fn unknown_windows(terms: &Terms) -> Vec<usize> {
     unknown.map(|(n, _)| n).collect()
 }
 
-/// Models without a known price, under a limit on cost.
-fn unknown_prices(terms: &Terms) -> Vec<TermFault> {
-    let targets = terms.targets.iter().enumerate();
-    targets
-        .filter(|(n, _)| terms.max_cost_micro_usd.is_some() && terms.needs_price(*n))
-        .map(|(n, target)| {
-            let (model, provider) = (&target.model, &target.provider);
-            let text = format!(
-                "max_cost_micro_usd needs the price of targets.{n}, the model `{model}` of provider `{provider}`: \
-                 state it under prices"
-            );
-            TermFault::at("max_cost_micro_usd", text)
-        })
-        .collect()
-}
-
 /// Terms that are allowed and hardly intended: no check fails for them.
 #[must_use]
 pub fn contract_warnings(terms: &Terms) -> Vec<String> {
@@ -224,45 +209,6 @@ pub fn contract_warnings(terms: &Terms) -> Vec<String> {
     warnings.extend(tool_warnings(terms));
     warnings.extend(flow_warnings(terms));
     warnings.extend(delegation_warnings(terms));
-    warnings
-}
-
-/// Warns about parameters that an author states and the model refuses, by the catalogue of models. They are sent.
-fn refused_parameters(terms: &Terms) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (n, target) in terms.targets.iter().enumerate() {
-        let Some(facts) = &target.facts else {
-            continue;
-        };
-        let (model, sampling) = (&target.model, &target.sampling);
-        let mut refused = |key: &str, remedy: &str| {
-            warnings.push(format!(
-                "targets.{n}: `{model}` refuses {key}, by the catalogue of models; it is sent as stated, and the provider may refuse the \
-                 request: {remedy}"
-            ));
-        };
-        for (key, value) in [
-            ("temperature", sampling.temperature),
-            ("top_p", sampling.top_p),
-        ] {
-            if value.is_some() && sampling.is_stated(key) && facts.refuses(key) {
-                refused(key, "leave it out");
-            }
-        }
-        if sampling.reasoning_count().is_some() && facts.refuses("budget_tokens") {
-            refused(
-                "a number of tokens for reasoning",
-                "state a level, such as `reasoning: high`",
-            );
-        }
-        let tokens = sampling.max_output_tokens;
-        if let Some(most) = facts.max_output_tokens.filter(|most| *most < tokens) {
-            refused(
-                &format!("max_output_tokens of {tokens}"),
-                &format!("it gives at most {most}"),
-            );
-        }
-    }
     warnings
 }
 

@@ -39,6 +39,8 @@ mod information_flow;
 mod intent;
 mod manifest;
 mod masking;
+mod model_check;
+mod model_facts;
 mod oauth_terms;
 mod offer_difference;
 mod offered_tools;
@@ -84,7 +86,7 @@ pub(crate) use approval_rule::ApprovalRule;
 pub use approval_rule::RulePlace;
 pub use author_form::{AuthorForm, ChangedError};
 pub use big_count::{BigCount, inexact_integer_at};
-pub use catalogue::{ModelFacts, ThinkingForm, known_window};
+pub use catalogue::known_window;
 pub(crate) use check::ToolFault;
 pub use check::{
     context_feasible, contract_warnings, structure_faults, tool_faults_with, tool_warnings,
@@ -114,6 +116,7 @@ pub(crate) use intent::Resolution;
 pub use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
 pub use masking::{MASK, masked_argument, masked_text, masked_value, masked_whole, masked_words};
+pub use model_facts::{ModelFacts, ThinkingForm};
 pub use oauth_terms::{OAuthGrant, OAuthTerms};
 pub use offer_difference::change_of_tool;
 pub use offered_tools::way_without_tools;

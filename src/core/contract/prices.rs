@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BigCount, ProviderType, Terms};
+use super::{BigCount, Terms};
 use crate::message::{MAX_EXACT, Usage};
 
 /// Trillionths of a dollar in a millionth of one.
@@ -198,19 +198,6 @@ impl Terms {
         price.map_or(0, |price| {
             price.most_micro_usd(prompt_tokens, output_tokens)
         })
-    }
-
-    /// True if the cost of a request to that target needs a price that is missing. Embedded and scripted models cost nothing.
-    pub(super) fn needs_price(&self, target: usize) -> bool {
-        let provider = self.targets.get(target).map(|target| &target.provider);
-        let provider = provider.and_then(|name| self.providers.get(name));
-        let free = provider.is_some_and(|provider| {
-            matches!(
-                provider.provider_type,
-                ProviderType::Local | ProviderType::Scripted
-            )
-        });
-        !free && self.price(target).is_none()
     }
 }
 
