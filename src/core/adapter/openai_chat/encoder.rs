@@ -121,13 +121,15 @@ impl<'a> Parameters<'a> {
         let openrouter = provider == ProviderType::Openrouter;
         let effort = target.effort();
         let (limit, seed) = (sampling.sent_limit(), sampling.seed.map(|seed| seed.0));
-        let (max_tokens, max_completion_tokens) = match target.refuses("max_tokens") {
-            false => (limit, None),
-            true => (None, limit),
+        let (max_tokens, max_completion_tokens) = if target.refuses("max_tokens") {
+            (None, limit)
+        } else {
+            (limit, None)
         };
-        let (seed, random_seed) = match target.refuses("seed") {
-            false => (seed, None),
-            true => (None, seed),
+        let (seed, random_seed) = if target.refuses("seed") {
+            (None, seed)
+        } else {
+            (seed, None)
         };
         let off = sampling
             .reasoning_off()
