@@ -9,6 +9,7 @@ use super::big_count::inexact_integer_at;
 use super::delegation_check::{delegation_faults, delegation_warnings};
 use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
+use super::model_check::{refused_parameters, unknown_prices};
 use super::offered_tools::not_offered;
 use super::schema_bounds::SchemaFault;
 use super::terms::TermFault;
@@ -61,7 +62,7 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
         "context_budget.force_synthesis_at_ratio",
         format!("context_budget.force_synthesis_at_ratio is from 0 to 1, got {ratio}"),
     );
-    let unknown_window = "state the model's window under context_budget or at the target";
+    let unknown_window = "the catalogue does not know the model; add its window at the target, such as `context_window: 32768`";
     rule(
         budget.context_window == 0,
         "context_budget.context_window",
@@ -194,22 +195,6 @@ pub fn unknown_windows(terms: &Terms) -> Vec<usize> {
     unknown.map(|(n, _)| n).collect()
 }
 
-/// Models without a known price, under a limit on cost.
-fn unknown_prices(terms: &Terms) -> Vec<TermFault> {
-    let targets = terms.targets.iter().enumerate();
-    targets
-        .filter(|(n, _)| terms.max_cost_micro_usd.is_some() && terms.needs_price(*n))
-        .map(|(n, target)| {
-            let (model, provider) = (&target.model, &target.provider);
-            let text = format!(
-                "max_cost_micro_usd needs the price of targets.{n}, the model `{model}` of provider `{provider}`: \
-                 state it under prices"
-            );
-            TermFault::at("max_cost_micro_usd", text)
-        })
-        .collect()
-}
-
 /// Terms that are allowed and hardly intended: no check fails for them.
 #[must_use]
 pub fn contract_warnings(terms: &Terms) -> Vec<String> {
@@ -220,6 +205,7 @@ pub fn contract_warnings(terms: &Terms) -> Vec<String> {
          turns, never as FAILED_VALIDATION(arguments)"
     );
     let mut warnings: Vec<String> = never.then_some(warning).into_iter().collect();
+    warnings.extend(refused_parameters(terms));
     warnings.extend(tool_warnings(terms));
     warnings.extend(flow_warnings(terms));
     warnings.extend(delegation_warnings(terms));

@@ -96,8 +96,9 @@ impl Target {
     ) -> Result<Self, AdapterError> {
         let mut terms = Terms::clone(contract);
         if let Some(target) = terms.targets.get_mut(index) {
-            let most = &mut target.sampling.max_output_tokens;
-            *most = (*most).min(max_tokens.max(1));
+            let sampling = &mut target.sampling;
+            sampling.max_output_tokens = sampling.max_output_tokens.min(max_tokens.max(1));
+            sampling.max_output_tokens_unsent = false;
         }
         Self::under(contract, &terms, index, begun_unix_ms)
     }

@@ -3,7 +3,8 @@
 //!
 //! **Requests.** `model`, `messages`, `tools` with `tool_choice` (`auto`, or `required` while the token gate is closed;
 //! both left out where no tool is exposed) and `parallel_tool_calls: false` where the contract says so, then
-//! `max_tokens`, `temperature`, `top_p`, `seed`, `stop`, `stream`. A penalty on repetition is no field of the protocol: it is sent
+//! `max_tokens` (`max_completion_tokens` to models that refuse it), `temperature`, `top_p`, `seed` (`random_seed` to Mistral), `stop`,
+//! `stream` with `stream_options` (not to Mistral). A penalty on repetition is no field of the protocol: it is sent
 //! as `repetition_penalty` to OpenRouter, as `repeat_penalty` to other kinds of provider, and not at all to type
 //! `openai`, where strict servers refuse unknown fields and the type cannot tell them apart. Reasoning is never sent back but to
 //! OpenRouter, see below.

@@ -16,7 +16,7 @@ mod encoder;
 mod fold;
 mod items;
 
-pub(super) use encoder::{Encoder, PATH, VERSION};
+pub(super) use encoder::{Encoder, PATH, VERSION, reasons};
 pub(super) use fold::Fold;
 
 #[cfg(test)]

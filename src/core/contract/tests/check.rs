@@ -30,9 +30,9 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
     check(&loose, &[]);
     let cloud = [
         "providers={cloud: {type: openai}}",
-        "targets=[{provider: cloud, model: gpt-4o, context_window: 8192}]",
+        "targets=[{provider: cloud, model: our-own, context_window: 8192}]",
     ];
-    let unpriced = "max_cost_micro_usd needs the price of targets.0, the model `gpt-4o` of provider `cloud`: state it under prices";
+    let unpriced = "max_cost_micro_usd needs the price of targets.0, the model `our-own` of provider `cloud`: state it under prices";
     let priced = |model: &str| {
         format!("prices={{version: a, models: {{cloud: {{{model}: {{input: 0, output: 0}}}}}}}}")
     };
@@ -40,7 +40,7 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
         &[cloud.as_slice(), &["max_cost_micro_usd=1"]].concat(),
         &[unpriced],
     );
-    for (model, expect) in [("gpt-4", &[unpriced][..]), ("gpt-4o", &[])] {
+    for (model, expect) in [("our", &[unpriced][..]), ("our-own", &[])] {
         let priced = priced(model);
         check(
             &[cloud.as_slice(), &["max_cost_micro_usd=1", &priced]].concat(),
@@ -70,7 +70,7 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
     check(
         &["model_profile_id=unknown"],
         &[
-            "context_budget.context_window is 0: state the model's window under context_budget or at the target",
+            "context_budget.context_window is 0: the catalogue does not know the model; add its window at the target, such as `context_window: 32768`",
         ],
     );
     check(
@@ -79,7 +79,7 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
             "context_budget.context_window=9000",
         ],
         &[
-            "targets.0.context_window is 0: state the model's window under context_budget or at the target",
+            "targets.0.context_window is 0: the catalogue does not know the model; add its window at the target, such as `context_window: 32768`",
         ],
     );
     check(

@@ -105,18 +105,16 @@ impl Sources {
     pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
         let one = |provider: &str| match (self.models.get(provider), self.scripts.get(provider)) {
             (Some(model), _) => TargetCapability {
-                adapter_version: None,
                 context_window: model.context_window,
                 fingerprint: model.fingerprint.clone(),
                 prompt_layout: model.prompt_layout,
                 vocabulary: model.vocabulary,
+                ..TargetCapability::default()
             },
             (None, Some(file)) => TargetCapability {
                 adapter_version: file.script.adapter.map(|a| a.version().to_owned()),
-                context_window: None,
                 fingerprint: Some(format!("scripted:{}", file.digest)),
-                prompt_layout: None,
-                vocabulary: None,
+                ..TargetCapability::default()
             },
             (None, None) => TargetCapability::default(),
         };

@@ -72,6 +72,8 @@ form! {
             pub profile: Option<Box<AgentProfile>>,
             /// Scripts of scripted providers that stand in no file, by provider.
             pub scripts: BTreeMap<String, String>,
+            /// True if requests carry the defaults of 001 for parameters that no one states, as those of agent files do.
+            pub sends_defaults: bool,
             /// The folder of snapshots that its layers of configuration name; `None` if it takes nothing from them.
             pub sessions_dir: Option<PathBuf>,
             /// The transport of calls where the author states none and no model takes another form; `None` for the default of a contract file.

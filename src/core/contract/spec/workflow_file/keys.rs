@@ -347,6 +347,7 @@ pub fn tool_spec(
         providers: BTreeMap::from([(STEP_PROVIDER.to_owned(), provider)]),
         sampling: SamplingSpec::default(),
         scripts,
+        sends_defaults: false,
         system: None,
         targets: vec![target],
         task: Some(format!("call {tool}")),
