@@ -265,6 +265,7 @@ fn targets(
         let terms = TargetTerms {
             adapter_version: String::new(),
             context_window: exact(context_window.unwrap_or(0)),
+            left_out: BTreeMap::new(),
             model: target.model.clone(),
             model_fingerprint: fingerprint
                 .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),

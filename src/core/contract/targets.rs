@@ -215,6 +215,9 @@ pub struct TargetTerms {
     pub adapter_version: String,
     /// This model's window in tokens.
     pub context_window: u64,
+    /// The exposed tools that requests to this target leave out, each with the reason; left out where there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
     /// The model's name at the provider.
     pub model: String,
     /// Identity of the weights: a file's hash, or provider and name for a remote model.

@@ -132,6 +132,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
     TargetTerms {
         adapter_version: "openai-chat/1".to_owned(),
         context_window: 100_000,
+        left_out: BTreeMap::new(),
         model: model.to_owned(),
         model_fingerprint: format!("scripted:{model}"),
         model_profile_id: "scripted".to_owned(),
