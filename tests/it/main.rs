@@ -143,6 +143,8 @@ mod pieces;
 #[cfg(test)]
 mod planted;
 #[cfg(test)]
+mod proxies;
+#[cfg(test)]
 #[cfg(unix)]
 mod questions;
 #[cfg(test)]

@@ -250,14 +250,18 @@ fn leaves_none(terms: &Terms, name: &str, server: &ServerTerms) -> Option<String
     (server.available && !is_taken).then(|| format!("{place}: {key} no tool of the server"))
 }
 
-/// Reports that a filter leaves the models of a target no tool.
+/// Reports that the models of a target are offered no tool: a filter leaves none, or requests leave them out.
 fn without_tools(terms: &Terms, target: usize) -> Option<String> {
     let name = &terms.targets.get(target)?.provider;
     let provider = terms.providers.get(name)?;
     let key = match provider.tools_allowed {
         Some(_) if provider.tools_denied.is_empty() => "tools_allowed",
         Some(_) => "tools_allowed and tools_denied",
-        None => "tools_denied",
+        None if !provider.tools_denied.is_empty() => "tools_denied",
+        None => {
+            let text = format!("targets.{target} is offered no tool: its requests leave them out");
+            return Some(text);
+        }
     };
     Some(format!(
         "targets.{target} is offered no tool: that is what {key} of the provider `{name}` leaves of them"

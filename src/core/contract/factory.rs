@@ -279,6 +279,7 @@ fn targets(
             adapter_version: String::new(),
             context_window: exact(context_window.unwrap_or(0)),
             facts: known.and_then(|entry| entry.used(stated, &sampling)),
+            left_out: BTreeMap::new(),
             model: target.model.clone(),
             model_fingerprint: fingerprint
                 .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),

@@ -76,6 +76,8 @@ mod tool_pattern;
 mod typed_schema;
 mod validators;
 mod value_bounds;
+mod wire_names;
+mod wire_schema;
 pub(crate) mod wire_version;
 mod workflow;
 
@@ -103,7 +105,7 @@ pub(crate) use execution_contract::canonical;
 pub(crate) use execution_contract::check_document_size;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
-pub use factory_error::{FactoryError, RefusedName};
+pub use factory_error::FactoryError;
 pub(crate) use final_report::FinalReportTerms;
 pub use final_report::{FINAL_REPORT, FinalReport, ReportContent, ReportFormat};
 pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
@@ -119,7 +121,7 @@ pub use masking::{MASK, masked_argument, masked_text, masked_value, masked_whole
 pub use model_facts::{ModelFacts, ThinkingForm};
 pub use oauth_terms::{OAuthGrant, OAuthTerms};
 pub use offer_difference::change_of_tool;
-pub use offered_tools::way_without_tools;
+pub use offered_tools::{NAME_RULE, is_tool_name};
 pub use pinned_offers::{PinnedOffers, changed_offers, pins_schema};
 pub(crate) use prices::RunPrices;
 pub use prices::{ModelPrice, PriceTable};
@@ -184,6 +186,7 @@ pub(crate) use tool_pattern::pattern_takes;
 pub use validators::Validators;
 pub use validators::check_input;
 pub(crate) use value_bounds::StepsLeft;
+pub(crate) use wire_names::WireNames;
 pub(crate) use workflow::{
     Condition, Delegate, Dependencies, ForEach, If, Parallel, Part, Template, Test, ToolUse,
     WORKFLOW_FORMAT, While, WorkflowFault,

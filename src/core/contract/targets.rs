@@ -261,6 +261,9 @@ pub struct TargetTerms {
     /// Facts about the model from the catalogue of models; omitted where the contract uses none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<ModelFacts>,
+    /// The exposed tools that requests to this target leave out, each with the reason; left out where there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
     /// The model's name at the provider.
     pub model: String,
     /// Identity of the weights: a file's hash, or provider and name for a remote model.

@@ -436,12 +436,11 @@ impl Terms {
         self.token_gate && self.tool_policy == ToolPolicy::Required
     }
 
-    /// The tools a request offers outside the closing turn: none under `forbidden`.
+    /// The tools a request offers outside the closing turn: none under `forbidden`, and none that every target leaves out.
     pub fn exposed_tools(&self) -> impl Iterator<Item = &ToolTerms> {
         let none = self.tool_policy == ToolPolicy::Forbidden;
-        self.tools
-            .iter()
-            .filter(move |tool| !none && self.allows(&tool.name))
+        let exposed = self.tools.iter();
+        exposed.filter(move |tool| !none && self.allows(&tool.name) && !self.is_left_out(tool))
     }
 }
 

@@ -71,7 +71,7 @@ pub enum EventKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunStarted {
-    /// Addresses of the providers for which the contract names a variable; sorted by provider.
+    /// Addresses of the providers for which the contract names a variable, or that a proxy leads to; sorted by provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<ProviderAddress>,
     /// Failures of bring-up, for people; sorted by server.
@@ -413,7 +413,7 @@ pub enum LostEffect {
     Call(CallSeq),
 }
 
-/// The address of a provider for which the contract names a variable.
+/// The address of a provider for which the contract names a variable, or that a proxy leads to.
 ///
 /// ```
 /// use monolith_core::kernel::ProviderAddress;
@@ -430,13 +430,16 @@ pub struct ProviderAddress {
     pub address: String,
     /// A key of the contract's `providers`.
     pub provider: String,
+    /// The proxy of its requests, without user and password; absent where they go to the address itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
 }
 
 /// A new process took over the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resumed {
-    /// As [`RunStarted::addresses`], for what follows: a model server may have moved.
+    /// As [`RunStarted::addresses`], for what follows: a model server or a proxy may have moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<ProviderAddress>,
     /// Differences between each tool server's offer and the contract, for people; sorted by server.

@@ -133,6 +133,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
         adapter_version: "openai-chat/1".to_owned(),
         context_window: 100_000,
         facts: None,
+        left_out: BTreeMap::new(),
         model: model.to_owned(),
         model_fingerprint: format!("scripted:{model}"),
         model_profile_id: "scripted".to_owned(),

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::testing::*;
 use super::{Approval, DropReason, Effect, InferenceFailed, ToolExposure};
-use crate::contract::{ApprovalAction, ApprovalRule, ProviderTerms, Terms, ToolPolicy};
+use crate::contract::{ApprovalAction, ApprovalRule, BATCH, ProviderTerms, Terms, ToolPolicy};
 use crate::kernel::EventKind;
-use crate::message::{ProviderFault, ProviderFaultClass};
+use crate::message::{AgentMessage, ProviderFault, ProviderFaultClass};
 
 /// Two targets, of which the first is not offered `write`.
 fn filtered(strict_mode: bool) -> Terms {
@@ -53,6 +53,58 @@ fn a_call_that_the_model_was_not_offered_is_refused_and_the_other_target_may_mak
     assert_eq!(h.started_calls().len(), 1);
     h.run_tools().answer(text("done"));
     assert_eq!(h.end(), "COMPLETED_WITH_TOOLS (final_message)");
+}
+
+/// 17 §6: the machine knows own names, the model reads and writes wire names.
+#[test]
+fn texts_to_the_model_and_the_parts_of_a_batch_have_wire_names() {
+    let mut terms = reporting(filtered(false));
+    for tool in &mut terms.tools {
+        tool.name = format!("files/{}", tool.name);
+    }
+    terms.allowed_tools = None;
+    let narrow = terms.providers.get_mut("narrow").unwrap();
+    narrow.tools_denied = vec!["files/write".to_owned()];
+    let mut h = Harness::inferring(terms);
+    h.answer(calls(&["files/write"]));
+    h.answer(calls(&["files_wite"]));
+    h.fail(ProviderFaultClass::Network);
+    let part = r#"{"calls":[{"tool":"files_write","arguments":{"path":"a"}}]}"#;
+    h.answer(AgentMessage {
+        tool_calls: vec![call("b", BATCH, part)],
+        ..text("")
+    });
+    assert_eq!(h.started_calls().len(), 1, "{:?} {}", h.observations(), h.end());
+    let started = h.effects.iter().find_map(|effect| match effect {
+        Effect::Execute(order) => Some(order.invocation.name.clone()),
+        _ => None,
+    });
+    assert_eq!(started.as_deref(), Some("files/write"));
+    h.run_tools();
+    let said = h.observations();
+    assert_eq!(said[0], "(tool failed: TOOL_NOT_ALLOWED: files_write)");
+    assert!(
+        said[1].starts_with("(tool failed: TOOL_NOT_FOUND: files_wite (nearest: files_read, "),
+        "{said:?}"
+    );
+    assert!(said[2].contains(r#""tool":"files_write""#), "{said:?}");
+}
+
+/// 17 §6: what the requests to one target leave out, another target is offered.
+#[test]
+fn a_tool_that_requests_leave_out_is_outside_for_that_target_alone() {
+    let mut terms = filtered(false);
+    let narrow = terms.providers.get_mut("narrow").unwrap();
+    narrow.tools_denied = Vec::new();
+    terms.targets[0]
+        .left_out
+        .insert("write".to_owned(), "x".to_owned());
+    let mut h = Harness::inferring(terms);
+    h.answer(calls(&["write"]));
+    assert_eq!(h.observations(), ["(tool failed: TOOL_NOT_ALLOWED: write)"]);
+    h.fail(ProviderFaultClass::Network)
+        .answer(calls(&["write"]));
+    assert_eq!(h.started_calls().len(), 1);
 }
 
 #[test]

@@ -83,10 +83,12 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         ..verdict(message.clone())
     };
-    let moved = vec![ProviderAddress {
+    let at = |provider: &str, proxy| ProviderAddress {
         address: odd.clone(),
-        provider: "demo".to_owned(),
-    }];
+        provider: provider.to_owned(),
+        proxy,
+    };
+    let moved = vec![at("demo", Some(odd.clone())), at("other", None)];
     let tool_servers = vec![
         ToolServerStatement::new("fs", Some((&odd, "1.2")), "2025-06-18", Some(&odd)),
         ToolServerStatement::new("web", None, "2025-06-18", None),

@@ -9,8 +9,9 @@ use monolith_core::contract::recorded_url;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Url};
 
+use super::proxies::through;
 use super::timeouts::{Timeouts, wait};
-use super::{Secret, TransportFault, TransportFaultKind};
+use super::{Proxies, ProxyFault, Secret, TransportFault, TransportFaultKind};
 
 /// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,12 +31,13 @@ pub struct HttpTarget {
     pub headers: Vec<(String, Secret)>,
     /// Sent as a bearer token; without one no Authorization header is sent.
     pub key: Option<Secret>,
+    /// The proxies of the environment.
+    pub proxies: Proxies,
 }
 
 /// A server that speaks HTTP/1.1, with TLS by rustls.
 ///
-/// Follows no redirect and sends nothing twice: a request may have had its effect. Takes no proxy from the environment:
-/// where bytes go is decided by contract and configuration alone.
+/// Follows no redirect and sends nothing twice: a request may have had its effect.
 #[derive(Debug)]
 pub struct HttpBackend {
     base: Url,
@@ -64,17 +66,22 @@ impl HttpBackend {
         if !matches!(base.scheme(), "http" | "https") {
             return Err(refuse(format!("its scheme is {:?}", base.scheme())));
         }
+        let proxy = target
+            .proxies
+            .for_url(&base)
+            .map_err(BackendError::Proxy)?;
         let mut client = reqwest::Client::builder();
-        if base.scheme() == "http" {
+        if base.scheme() == "http" && proxy.as_ref().is_none_or(|proxy| proxy.scheme() == "http") {
             // No redirect is followed, so no TLS is ever spoken: reading the platform's certificates would be most of a
             // client's cost.
             client = client.tls_certs_only([]);
         }
         let own = headers(target)?;
+        let client =
+            through(client, proxy.as_ref()).map_err(|e| BackendError::Client(chain(&e)))?;
         let client = client
             .connect_timeout(CONNECT_TIMEOUT)
             .default_headers(own.clone())
-            .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .retry(reqwest::retry::never())
@@ -382,6 +389,9 @@ pub enum BackendError {
     /// The HTTP client could not be set up.
     #[error("the HTTP client cannot be set up: {0}")]
     Client(String),
+    /// The environment names a proxy that cannot be used.
+    #[error(transparent)]
+    Proxy(ProxyFault),
 }
 
 /// The part before the body.

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use wiremock::matchers::{body_string, header, method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
+use super::Proxies;
 use super::{
     Backend, BackendError, HttpBackend, HttpTarget, Reply, Secret, Timeouts, TransportFault,
     TransportFaultKind,
@@ -18,6 +19,7 @@ fn target(base_url: String) -> HttpTarget {
         base_url,
         headers: Vec::new(),
         key: None,
+        proxies: Proxies::default(),
     }
 }
 
@@ -99,6 +101,7 @@ async fn a_request_carries_path_key_headers_and_body() {
             base_url: format!("{}/v1{slash}?api-version=1", server.uri()),
             headers: vec![("X-Title".to_owned(), Secret::new("t"))],
             key: Some(Secret::new("sk-1")),
+            proxies: Proxies::default(),
         });
         let backend = Backend::Http(backend.unwrap());
         let mut reply = ask(&backend, &timeouts(LONG)).await.unwrap();
@@ -380,6 +383,7 @@ async fn an_authors_header_replaces_the_protocols_own() {
             base_url: server.uri(),
             headers: own,
             key: None,
+            proxies: Proxies::default(),
         });
         let backend = Backend::Http(backend.unwrap());
         let timeouts = timeouts(LONG);

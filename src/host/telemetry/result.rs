@@ -1,7 +1,7 @@
 //! The result document of a run. A function of its view; does not know the terminal.
 
 use monolith_core::contract::ReportContent;
-use monolith_core::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
+use monolith_core::kernel::{AgentOutcome, BringUpCause, Outcome, OutcomeCode, Run};
 use monolith_core::message::{
     AgentMessage, CallSeq, Digest, FailureCode, Role, RunId, ServerConfinement,
 };
@@ -96,8 +96,32 @@ pub struct AgentResult {
     /// The confinement of each program that the run starts, as its last process has it; absent where it starts none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confinement: Vec<ServerConfinement>,
+    /// The tools that requests leave out, each with its server and the reason; absent where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutTool>,
     /// Null exactly on success.
     pub error: Option<String>,
+}
+
+/// A tool that requests leave out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOutTool {
+    /// The tool, the targets where not all, and the reason.
+    pub detail: String,
+    /// The name of its server in the contract.
+    pub server: String,
+}
+
+impl LeftOutTool {
+    fn of_run(view: &RunView) -> Vec<Self> {
+        let faults = view.preflight().bring_up.iter();
+        let left_out = faults.filter(|fault| fault.cause == Some(BringUpCause::LeftOut));
+        let left_out = left_out.map(|fault| Self {
+            detail: fault.detail.clone(),
+            server: fault.server.clone(),
+        });
+        left_out.collect()
+    }
 }
 
 /// The usage of a run.
@@ -226,6 +250,7 @@ impl AgentResult {
                 .collect(),
             accounting: AccountingLine::of_run(view),
             confinement: view.confinement(),
+            left_out: LeftOutTool::of_run(view),
             error: (!success).then(|| match outcome {
                 Some(outcome) => format!("{outcome}: {why}"),
                 None => why,
@@ -288,6 +313,7 @@ impl AgentResult {
             conversation: Vec::new(),
             accounting: Vec::new(),
             confinement: Vec::new(),
+            left_out: Vec::new(),
             error: Some(error),
         }
     }
@@ -303,6 +329,7 @@ impl AgentResult {
             counters: ResultCounters::of(view),
             accounting: AccountingLine::of_run(view),
             confinement: view.confinement(),
+            left_out: LeftOutTool::of_run(view),
             ..Self::without_run(exit_code, reason, error, view.unix_ms(view.at_ms()))
         }
     }

@@ -9,8 +9,7 @@ use super::unproven::{
 };
 use crate::drive::typed_at::TypedAt;
 use crate::service::Service;
-use monolith_core::contract::way_without_tools;
-use monolith_core::kernel::{AgentOutcome, OutcomeCode};
+use monolith_core::kernel::{AgentOutcome, BringUpCause, OutcomeCode};
 use monolith_core::message::RunId;
 use monolith_core::view::{LastRequest, Refusal, RunView};
 use monolith_host::telemetry::{
@@ -171,13 +170,10 @@ fn exact(service: &Service, view: &RunView, run_id: &RunId) -> Option<Remedy> {
         }
         OutcomeCode::ToolUnavailable => {
             let faults = view.preflight().bring_up.iter();
+            let faults = faults.filter(|fault| fault.cause != Some(BringUpCause::LeftOut));
             let servers = faults.map(|fault| ServerRemedy::of_fault(view.contract(), fault));
             let servers: Vec<ServerRemedy> = servers.collect();
-            if servers.is_empty() {
-                way_without_tools(view.contract()).map(|way| Remedy::WithoutTools { way })
-            } else {
-                Some(Remedy::Servers(servers))
-            }
+            (!servers.is_empty()).then_some(Remedy::Servers(servers))
         }
         OutcomeCode::ToolChanged => Some(Remedy::PinTools),
         OutcomeCode::ProofNotSucceeded => Some(accept_calls(view)),

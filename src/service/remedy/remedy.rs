@@ -104,9 +104,6 @@ pub enum Remedy {
         window: Option<u64>,
     },
     UnknownModel,
-    WithoutTools {
-        way: String,
-    },
 }
 
 impl Remedy {
@@ -409,7 +406,6 @@ impl Remedy {
                 "the server does not know the model: correct `model` of the target, then {}",
                 run.corrected()
             ),
-            Self::WithoutTools { way } => line(way),
             Self::AcceptedKey => "set the variable that `api_key_env` names to a key that the provider accepts".to_owned(),
             Self::AllowTool => "name the tool in `allowed_tools`, or ask for what those can do".to_owned(),
             Self::AllowTools => "allow tools with `tool_policy`, or ask for what needs none".to_owned(),

@@ -205,12 +205,12 @@ fn header(screen: Screen, run: &ShownRun, verified: &str, full: bool) -> String 
             0 => String::new(),
             seq => format!(", from entry {seq} on"),
         };
-        let _ = writeln!(out, "address   {provider} at {is}{since}");
+        let proxy = address.is.proxy.as_ref();
+        let proxy = proxy.map_or_else(String::new, |proxy| format!(" through {}", line(proxy)));
+        let _ = writeln!(out, "address   {provider} at {is}{proxy}{since}");
     }
     out.push_str(&servers(view));
-    if full {
-        out.push_str(&not_up(view));
-    }
+    out.push_str(&not_up(view, full));
     out.push_str(&budgets(view));
     let head = view.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(

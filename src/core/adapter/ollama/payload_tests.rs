@@ -144,7 +144,7 @@ fn a_request_is_these_bytes() {
         r#"{"role":"assistant","content":""}],"#,
         r#""tools":[{"type":"function","function":{"name":"read","description":"does read","#,
         r#""parameters":{"type":"object","properties":{"path":{"type":"string"}},"a":1}}},"#,
-        r#"{"type":"function","function":{"name":"write","description":"does write","parameters":{"type":"object"}}}],"#,
+        r#"{"type":"function","function":{"name":"write","description":"does write","parameters":{"type":"object","properties":{}}}}],"#,
         r#""think":true,"stream":true,"options":{"num_predict":4096,"num_ctx":1,"temperature":0.7,"#,
         r#""repeat_penalty":1.1,"seed":7}}"#,
     );

@@ -144,8 +144,7 @@ struct Parameters<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning<'a>>,
-    /// Reasoning that goes back with the next request: nothing is stored at the provider.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    /// Reasoning that goes back with the next request: nothing is stored at the provider, and models reason unasked.
     include: &'static [&'static str],
     store: bool,
     stream: bool,
@@ -172,11 +171,7 @@ impl<'a> Parameters<'a> {
             temperature: sampling.temperature.filter(|_| plain),
             top_p: sampling.top_p.filter(|_| plain),
             reasoning: effort.map(|effort| Reasoning { effort }),
-            include: if effort.is_some() {
-                &["reasoning.encrypted_content"]
-            } else {
-                &[]
-            },
+            include: &["reasoning.encrypted_content"],
             store: false,
             stream: sampling.stream,
         }

@@ -441,7 +441,7 @@ fn what_cannot_be_a_contract_is_refused_by_name() {
     }
     let mut found = manifest();
     let web = found.servers.get_mut("web").unwrap();
-    web.tools.push(tool("dot.ted", json!({})));
+    web.tools.push(tool("all*", json!({})));
     let error = ContractFactory
         .make(&spec(&[WEB]), &found, None)
         .unwrap_err();

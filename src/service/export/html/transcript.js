@@ -42,7 +42,7 @@ const transcript = (() => {
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed tool_changed: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
     report: bytes format hash source warnings?; observed: duration_ms status; flow: action call rule seen tool; seen: entry label tool;
-    resumed: addresses? bring_up? confinement? contract_hash tool_servers? tools_changed; addresses: address provider;
+    resumed: addresses? bring_up? confinement? contract_hash tool_servers? tools_changed; addresses: address provider proxy?;
     confinement: is server; confined: landlock memory?; unavailable off:`
     .split(";").flatMap((row) => {
       const [names, keys] = row.split(":");
