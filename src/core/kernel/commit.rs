@@ -96,7 +96,7 @@ impl Machine {
         }
     }
 
-    fn begin_turn(&mut self) {
+    pub(super) fn begin_turn(&mut self) {
         let number = self.turn.number.saturating_add(1);
         self.turn = Turn::begin(number, self.run_ms(), self.invalid_turns, self.lineup());
         self.counters.turns = self.counters.turns.saturating_add(1);

@@ -23,6 +23,7 @@ impl Machine {
             .or_else(|| self.decide_violation())
             .or_else(|| self.decide_fault())
             .or_else(|| self.decide_terminal())
+            .or_else(|| self.decide_given())
             .map_or_else(|| self.decide_next(self.next_in_turn()), Decision::End)
     }
 
@@ -211,7 +212,11 @@ impl Machine {
     }
 
     pub(super) fn no_target_is_left(&self) -> bool {
-        holds(Guard::NoTargetLeft, self.lineup().left().next().is_none())
+        let left = self.lineup().left().next();
+        holds(
+            Guard::NoTargetLeft,
+            left.is_none() && self.contract.asks_model(),
+        )
     }
 
     /// Every target was dropped, the last one since its provider does not know the model.
@@ -246,6 +251,24 @@ impl Machine {
             (ToolPolicy::Forbidden, _) => unproven_success(0, code),
         };
         Some(Ending::by(6, PredicateName::TerminalResponse, outcome))
+    }
+
+    /// Item 6 of a run that asks no model: its one call has ended, and nothing follows.
+    fn decide_given(&self) -> Option<Ending> {
+        if self.contract.asks_model() {
+            return None;
+        }
+        let outcome = match &self.proof {
+            Some(proof) => required_success(proof.clone(), OutcomeCode::ToolResult),
+            None if self.stop_requested => {
+                Outcome::new(AgentOutcome::Interrupted, OutcomeCode::Stop)
+            }
+            None => Outcome::new(
+                AgentOutcome::FailedProtocolNoTools,
+                OutcomeCode::ProofNotSucceeded,
+            ),
+        };
+        Some(Ending::by(6, PredicateName::GivenCall, outcome))
     }
 
     fn attempts_used_up(&self) -> bool {

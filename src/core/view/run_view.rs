@@ -380,6 +380,9 @@ impl RunView {
         self.preflight.bring_up.clone_from(&started.bring_up);
         self.reports = Reports::of_run(&self.contract, &started.run_id);
         self.servers.started(self.entries, started);
+        if !self.contract.asks_model() {
+            self.requested.take(None, started.given_call());
+        }
         self.start = Some(RunStart::from(started));
     }
 
@@ -396,7 +399,7 @@ impl RunView {
         if in_time && !self.requests.is_beside(inference) {
             self.judged = Some(inference);
             self.requested
-                .take(inference, result.canonical_message.as_ref());
+                .take(Some(inference), result.canonical_message.as_ref());
         }
         self.charge(inference, &returned.usage);
         self.end_request(inference, RequestEnd::returned(result));

@@ -109,7 +109,7 @@ impl ToolLine {
             txn_id: run.own,
             parent_txn_id: run.parent,
             origin_txn_id: run.origin,
-            timestamp: view.unix_ms(execution.began_at_ms),
+            timestamp: view.unix_ms(execution.called_at_ms()),
             characters_in: result.map_or(requested_size.unwrap_or(0), |result| result.bytes_in),
             characters_out: result.map_or(0, |result| result.bytes_out),
             source: (contract.tool_transport == ToolTransport::Xml).then_some(CallSource::Xml),

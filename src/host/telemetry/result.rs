@@ -96,8 +96,24 @@ pub struct AgentResult {
     /// The confinement of each program that the run starts, as its last process has it; absent where it starts none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confinement: Vec<ServerConfinement>,
+    /// The input of a list that asked for the run; absent of a run that no list asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listed>,
     /// Null exactly on success.
     pub error: Option<String>,
+}
+
+/// The input of a list that asked for a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// The line, or the file of a folder.
+    pub place: String,
+    /// The contract file; absent if the line does not name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<String>,
+    /// The task, or the input of a workflow; absent if neither the list nor the run has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// The usage of a run.
@@ -201,7 +217,11 @@ impl AgentResult {
         let conversation = run.conversation();
         let why = why(view).unwrap_or_else(|| UNFINISHED.to_owned());
         let content = if success {
-            final_answer(conversation.iter().map(AsRef::as_ref)).to_owned()
+            final_answer(
+                conversation.iter().map(AsRef::as_ref),
+                contract.asks_model(),
+            )
+            .to_owned()
         } else {
             why.clone()
         };
@@ -226,6 +246,7 @@ impl AgentResult {
                 .collect(),
             accounting: AccountingLine::of_run(view),
             confinement: view.confinement(),
+            listed: None,
             error: (!success).then(|| match outcome {
                 Some(outcome) => format!("{outcome}: {why}"),
                 None => why,
@@ -288,6 +309,7 @@ impl AgentResult {
             conversation: Vec::new(),
             accounting: Vec::new(),
             confinement: Vec::new(),
+            listed: None,
             error: Some(error),
         }
     }
@@ -386,11 +408,19 @@ impl FinalReport {
     }
 }
 
-/// The model's last words: what a successful run answers.
-fn final_answer<'m>(conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>) -> &'m str {
+/// What a successful run answers: the model's last words, or the result of its call where it asks no model.
+fn final_answer<'m>(
+    conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>,
+    asks_model: bool,
+) -> &'m str {
+    let by = if asks_model {
+        Role::Assistant
+    } else {
+        Role::Tool
+    };
     conversation
         .rev()
-        .find(|message| message.role == Role::Assistant)
+        .find(|message| message.role == by)
         .map_or("", |message| message.content.as_str())
 }
 
