@@ -233,7 +233,9 @@ impl RunView {
             && let Some(judged) = self.judged.take()
         {
             let kept = self.conversation != Some(action.conversation_digest);
-            self.requests.settle(judged, kept);
+            let note = action.note.as_ref();
+            self.requests
+                .settle(&mut self.activities, judged, kept, note);
         }
         self.conversation = Some(action.conversation_digest);
         let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());

@@ -56,7 +56,7 @@ impl LlmLine {
         Self {
             provider: target.map(|t| t.provider.clone()).unwrap_or_default(),
             model: target.map(|t| t.model.clone()).unwrap_or_default(),
-            status: status(request.is_ok()),
+            status: status(request.succeeded()),
             latency: latency(request.sent_at_ms, request.ended_at_ms),
             tokens: AccountingTokens::from(&usage),
             index: index(number),

@@ -20,7 +20,10 @@ pub(super) const fn is_unproven(code: OutcomeCode) -> bool {
 
 /// Returns what helps where calls were asked for and none was executed; `None` if no record shows it.
 pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Remedy> {
-    if !is_unproven(code) || view.requested_calls() == 0 || view.counters().executed > 0 {
+    // The call of a step may have been denied, or lost.
+    let is_of_step = code == OutcomeCode::ProofNotSucceeded;
+    let is_unproven = is_unproven(code) || is_of_step;
+    if !is_unproven || view.requested_calls() == 0 || view.counters().executed > 0 {
         return None;
     }
     let mut calls = view.calls().values().rev();
