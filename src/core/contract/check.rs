@@ -15,7 +15,7 @@ use super::schema_bounds::SchemaFault;
 use super::terms::TermFault;
 use super::tool_filter::is_wildcard;
 use super::{
-    Completion, Elicitation, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolTerms,
+    Completion, Elicitation, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolProof, ToolTerms,
     ToolTransport, Validators,
 };
 
@@ -64,7 +64,7 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     );
     let unknown_window = "the catalogue does not know the model; add its window at the target, such as `context_window: 32768`";
     rule(
-        budget.context_window == 0,
+        budget.context_window == 0 && terms.asks_model(),
         "context_budget.context_window",
         format!("context_budget.context_window is 0: {unknown_window}"),
     );
@@ -91,8 +91,7 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     }
     let attempted = terms.targets.iter().take(terms.attempt_targets());
     rule(
-        terms.attempt_targets() == 0 && !terms.targets.is_empty()
-            || attempted.into_iter().any(|target| target.summarizer),
+        attempted.into_iter().any(|target| target.summarizer),
         "targets",
         "a target that only makes summaries is the last of several".to_owned(),
     );
@@ -158,10 +157,14 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     faults
 }
 
-/// Returns errors for missing targets and meaningless values of 0.
+/// Returns errors for missing targets and meaningless values of 0. Without a target a run makes the one call that it is given, and only
+/// its ok result is a success.
 fn zeros(terms: &Terms) -> Vec<TermFault> {
-    let none = || TermFault::at("targets", "targets is empty".to_owned());
-    let none = terms.targets.is_empty().then(none);
+    let is_call = terms.tool_policy == ToolPolicy::Required
+        && terms.tool_proof != ToolProof::Executed
+        && terms.completion == Completion::Message;
+    let none = || TermFault::at("targets", "targets names no model to ask".to_owned());
+    let none = (!terms.asks_model() && !is_call).then(none);
     let zero = positive(terms).into_iter().filter(|(_, value)| *value == 0);
     let zero = zero.map(|(field, _)| TermFault::at(field, format!("{field} is 0")));
     none.into_iter().chain(zero).collect()
@@ -172,11 +175,12 @@ fn rules_of_two(terms: &Terms) -> Vec<TermFault> {
     let required = terms.tool_policy == ToolPolicy::Required;
     let retries = terms.max_format_retries;
     let mut faults = Vec::new();
-    if required && terms.max_turns == 1 {
+    let asks = terms.asks_model();
+    if required && asks && terms.max_turns == 1 {
         let text = "tool_policy required needs max_turns of at least 2, got 1".to_owned();
         faults.push(TermFault::at("tool_policy", text).and(&["max_turns"]));
     }
-    if required && terms.max_inferences == 1 {
+    if required && asks && terms.max_inferences == 1 {
         let text = "tool_policy required needs max_inferences of at least 2, got 1".to_owned();
         faults.push(TermFault::at("tool_policy", text).and(&["max_inferences"]));
     }
@@ -199,7 +203,8 @@ pub fn unknown_windows(terms: &Terms) -> Vec<usize> {
 #[must_use]
 pub fn contract_warnings(terms: &Terms) -> Vec<String> {
     let (turns, invalid) = (terms.max_turns, terms.max_invalid_turns);
-    let never = terms.tool_policy == ToolPolicy::Required && turns <= invalid;
+    let required = terms.tool_policy == ToolPolicy::Required;
+    let never = required && terms.asks_model() && turns <= invalid;
     let warning = format!(
         "max_turns {turns} is not above max_invalid_turns {invalid}: under tool_policy required invalid calls then end the run by its \
          turns, never as FAILED_VALIDATION(arguments)"
@@ -438,7 +443,7 @@ pub fn context_feasible(terms: &Terms) -> Result<(), TermFault> {
     let (system, synthesis) = (budget.reserved_system, budget.reserved_synthesis);
     let (margin, window) = (budget.minimum_loop_margin, budget.context_window);
     let needed = system.saturating_add(synthesis).saturating_add(margin);
-    if needed <= window {
+    if needed <= window || !terms.asks_model() {
         return Ok(());
     }
     // The author does not write the reserve for the last answer: it follows from another key, which is the one to change.

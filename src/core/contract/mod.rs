@@ -161,8 +161,8 @@ pub use spec::{
 pub use spec::{
     AgentDefinition, Definition, DefinitionKind, Definitions, Delegator, FileTrust, LayerValue,
     McpSpec, McpTransport, ProviderSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
-    agent_profile_schema, contract_file_schema, is_tool_step, suggest, task_of, tool_spec,
-    with_pins, workflow_file_schema,
+    agent_profile_schema, contract_file_schema, suggest, task_of, tool_spec, with_pins,
+    workflow_file_schema,
 };
 pub(crate) use spec::{AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec};
 pub use spec::{ContractSpec, SpecErrors};

@@ -395,6 +395,12 @@ impl Terms {
             .count()
     }
 
+    /// True if attempts go to a model. Otherwise the run makes one call, which is an input of the run, and ends with it.
+    #[must_use]
+    pub fn asks_model(&self) -> bool {
+        self.attempt_targets() > 0
+    }
+
     /// The target that makes summaries of results; none if there is to be none.
     #[must_use]
     pub fn summarizer(&self) -> Option<usize> {

@@ -137,7 +137,7 @@ impl Machine {
         }
     }
 
-    fn begin_turn(&mut self) {
+    pub(super) fn begin_turn(&mut self) {
         let number = self.turn.number.saturating_add(1);
         let target = self.next_target(Next::Turn);
         self.turn = Turn::begin(number, self.run_ms(), self.invalid_turns, target);

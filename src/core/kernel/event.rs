@@ -87,7 +87,7 @@ pub struct RunStarted {
     pub inherited: Option<Inherited>,
     /// The words of the task that the intent rules matched, in order of appearance.
     pub intent_words: Vec<String>,
-    /// The conversation at the start: system, prior messages, task.
+    /// The conversation at the start: system, prior messages, task; under a contract without a target also the call to make.
     pub messages: Vec<AgentMessage>,
     /// The run this one was forked from or delegated by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,6 +151,12 @@ impl RunStarted {
         let said = |role, text: &str| AgentMessage::text(role, text, counter.count(text));
         let system = (!system.trim().is_empty()).then(|| said(Role::System, system));
         system.into_iter().chain([said(Role::User, task)]).collect()
+    }
+
+    /// Returns the message with the call that the run is to make, where its contract names no model to ask: the last one.
+    pub fn given_call(&self) -> Option<&AgentMessage> {
+        let last = self.messages.last();
+        last.filter(|last| last.role == Role::Assistant && !last.tool_calls.is_empty())
     }
 
     /// Returns the user's words in a run's initial conversation, joined by line feeds: the intent rules judge them (semantics

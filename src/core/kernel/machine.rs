@@ -106,6 +106,8 @@ pub(super) struct Machine {
     pub(super) intent_words: Vec<String>,
     pub(super) labels: LabelLedger,
     pub(super) clock: RunClock,
+    /// The message with the call that is an input of the run, until it is validated.
+    pub(super) given: Option<AgentMessage>,
 }
 
 /// The machine's input: an event from outside, or the push that takes it through a passed state.

@@ -72,6 +72,8 @@ mod tests_filter;
 #[cfg(test)]
 mod tests_flow;
 #[cfg(test)]
+mod tests_given;
+#[cfg(test)]
 mod tests_letters;
 #[cfg(test)]
 mod tests_monitors;

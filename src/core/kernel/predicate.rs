@@ -59,6 +59,8 @@ pub enum PredicateName {
     Context,
     /// An acceptable terminal response, and the policy is satisfied.
     TerminalResponse,
+    /// The call that is an input of the run has ended.
+    GivenCall,
     /// A stop was asked for: closing turn, or the end where none is possible.
     Stop,
     /// The next request would exceed a limit.
@@ -96,6 +98,7 @@ impl PredicateName {
             Self::FinalReportFailed => "the final report failed",
             Self::Context => "context used up",
             Self::TerminalResponse => "terminal response, policy satisfied",
+            Self::GivenCall => "the call that the run was given has ended",
             Self::Stop => "stop requested",
             Self::NextExceedsBudget => "the next request would exceed a budget",
             Self::SynthesisWithoutProof => "closing turn due without the required tool proof",

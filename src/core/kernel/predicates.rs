@@ -23,6 +23,7 @@ impl Machine {
             .or_else(|| self.decide_violation())
             .or_else(|| self.decide_fault())
             .or_else(|| self.decide_terminal())
+            .or_else(|| self.decide_given())
             .map_or_else(|| self.decide_next(self.next_in_turn()), Decision::End)
     }
 
@@ -226,7 +227,10 @@ impl Machine {
             | Verdict::ParametersRefused
             | Verdict::WaitEnded => self.next_lineup(),
         };
-        holds(Guard::NoTargetLeft, lineup.left().next().is_none())
+        holds(
+            Guard::NoTargetLeft,
+            lineup.left().next().is_none() && self.contract.asks_model(),
+        )
     }
 
     /// Every target was dropped: the last one's reason is the cause.
@@ -273,6 +277,24 @@ impl Machine {
             (ToolPolicy::Forbidden, _) => unproven_success(0, code),
         };
         Some(Ending::by(6, PredicateName::TerminalResponse, outcome))
+    }
+
+    /// Item 6 of a run that asks no model: its one call has ended, and nothing follows.
+    fn decide_given(&self) -> Option<Ending> {
+        if self.contract.asks_model() {
+            return None;
+        }
+        let outcome = match &self.proof {
+            Some(proof) => required_success(proof.clone(), OutcomeCode::ToolResult),
+            None if self.stop_requested => {
+                Outcome::new(AgentOutcome::Interrupted, OutcomeCode::Stop)
+            }
+            None => Outcome::new(
+                AgentOutcome::FailedProtocolNoTools,
+                OutcomeCode::ProofNotSucceeded,
+            ),
+        };
+        Some(Ending::by(6, PredicateName::GivenCall, outcome))
     }
 
     fn attempts_used_up(&self) -> bool {

@@ -78,8 +78,14 @@ impl Run {
             intent_words: started.intent_words.clone(),
             labels: LabelLedger::default(),
             clock: RunClock::default(),
+            given: None,
         };
-        for message in &started.messages {
+        if !machine.contract.asks_model() {
+            machine.given = started.given_call().cloned();
+        }
+        let given = usize::from(machine.given.is_some());
+        let spoken = started.messages.len().saturating_sub(given);
+        for message in started.messages.iter().take(spoken) {
             machine.append_pending(message.clone());
         }
         machine.label_opening(&started);

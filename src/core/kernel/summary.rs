@@ -90,10 +90,11 @@ impl Machine {
         prompt: u64,
     ) -> bool {
         let terms = &self.contract;
-        let next = self.projected(Next::Turn);
         // Each has its own price, since a price is rounded.
         let prompts = in_flight.iter().copied().chain([(target, prompt)]);
-        let next = [(self.next_target(Next::Turn), next)];
+        let next = || (self.next_target(Next::Turn), self.projected(Next::Turn));
+        let next = terms.asks_model().then(next);
+        let asked = 1 + u64::from(next.is_some());
         let (requests, least) =
             prompts
                 .chain(next)
@@ -101,7 +102,7 @@ impl Machine {
                     let (most_tokens, most_cost) = self.reserved_for(target, prompt);
                     (exact_sum(tokens, most_tokens), exact_sum(cost, most_cost))
                 });
-        let inferences = self.counters.inferences.saturating_add(2);
+        let inferences = self.counters.inferences.saturating_add(asked);
         // What runs below may still use is spoken for.
         let (tokens, cost) = self.reserved();
         let tokens = exact_sum(self.counters.tree_tokens(), tokens);

@@ -170,9 +170,15 @@ pub(super) struct Harness {
 
 impl Harness {
     pub(super) fn new(terms: Terms) -> Self {
+        Self::given(terms, None)
+    }
+
+    /// A run whose last message at the start is this one, where there is one.
+    pub(super) fn given(terms: Terms, last: Option<AgentMessage>) -> Self {
         let contract = Arc::new(ExecutionContract::of_terms(terms));
         let validators = Arc::new(Validators::compile(&contract));
-        let started = started(&contract);
+        let mut started = started(&contract);
+        started.messages.extend(last);
         let (run, effects) = Run::start(contract, validators, started);
         let mut harness = Self {
             run,

@@ -32,6 +32,8 @@ pub struct Request {
     pub usage: Option<Usage>,
     /// True if its message is in the conversation; none before that is decided. A message left out belongs to a failed attempt.
     pub kept: Option<bool>,
+    /// The reason why its message was left out, in the machine's words.
+    pub left_out: Option<String>,
     /// The cost, if known.
     pub cost_micro_usd: Option<u64>,
 }
@@ -97,6 +99,12 @@ impl Request {
     /// Returns true if a message with neither text nor a call came.
     pub const fn is_blank(&self) -> bool {
         matches!(self.end, Some(RequestEnd::Returned { blank: true, .. }))
+    }
+
+    /// Returns true if it brought a canonical message, and the attempt did not fail of it: a message that was cut, refused or empty is left
+    /// out.
+    pub fn succeeded(&self) -> bool {
+        self.is_ok() && self.kept != Some(false)
     }
 
     /// Returns true if a canonical message came in time.
@@ -183,6 +191,7 @@ impl Requests {
             end: None,
             ended_at_ms: None,
             kept: None,
+            left_out: None,
             number: activities.begin(Activity::Request(inference)),
             purpose,
             sent_at_ms: at_ms,
@@ -205,17 +214,30 @@ impl Requests {
             && request.end.is_none()
         {
             // What came back is judged first.
-            request.kept = (!matches!(end, RequestEnd::Returned { .. })).then_some(false);
+            let is_judged = matches!(end, RequestEnd::Returned { .. });
+            request.kept = (!is_judged).then_some(false);
             request.end = Some(end);
             request.ended_at_ms = Some(at_ms);
-            activities.end(request.number);
+            if !is_judged || request.is_beside() {
+                activities.end(request.number);
+            }
         }
     }
 
-    /// It is decided whether the message of the request is in the conversation.
-    pub(super) fn settle(&mut self, inference: InferenceSeq, kept: bool) {
-        if let Some(request) = self.0.get_mut(&inference) {
+    /// It is decided whether the message of the request is in the conversation: its facts are complete. `note` says why where it is not.
+    pub(super) fn settle(
+        &mut self,
+        activities: &mut Activities,
+        inference: InferenceSeq,
+        kept: bool,
+        note: Option<&String>,
+    ) {
+        if let Some(request) = self.0.get_mut(&inference)
+            && request.kept.is_none()
+        {
             request.kept = Some(kept);
+            request.left_out = note.filter(|_| !kept).cloned();
+            activities.end(request.number);
         }
     }
 

@@ -244,7 +244,9 @@ impl RunView {
             && let Some(judged) = self.judged.take()
         {
             let kept = self.conversation != Some(action.conversation_digest);
-            self.requests.settle(judged, kept);
+            let note = action.note.as_ref();
+            self.requests
+                .settle(&mut self.activities, judged, kept, note);
         }
         self.conversation = Some(action.conversation_digest);
         let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());
@@ -391,6 +393,9 @@ impl RunView {
         self.preflight.bring_up.clone_from(&started.bring_up);
         self.reports = Reports::of_run(&self.contract, &started.run_id);
         self.servers.started(self.entries, started);
+        if !self.contract.asks_model() {
+            self.requested.take(None, started.given_call());
+        }
         self.start = Some(RunStart::from(started));
     }
 
@@ -407,7 +412,7 @@ impl RunView {
         if in_time && !self.requests.is_beside(inference) {
             self.judged = Some(inference);
             self.requested
-                .take(inference, result.canonical_message.as_ref());
+                .take(Some(inference), result.canonical_message.as_ref());
         }
         self.charge(inference, &returned.usage);
         self.end_request(inference, RequestEnd::returned(result));

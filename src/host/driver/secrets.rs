@@ -52,8 +52,9 @@ impl Secrets {
     /// The secrets that a file names, as far as the environment has them.
     #[must_use]
     pub fn of(spec: &ContractSpec, environment: &Environment) -> Self {
+        let whole = spec.part_of.as_ref();
+        let mut found = whole.map_or_else(Self::default, |whole| Self::of(whole, environment));
         let environment = &environment.over(spec);
-        let mut found = Self::default();
         for (file, text) in environment.own_secrets() {
             found.take(&file, true, &text);
         }

@@ -7,6 +7,8 @@ use monolith_core::view::{
 
 /// The text until the answer is there.
 const UNANSWERED: &str = "no answer was recorded";
+/// The text for a message that was left out, if the machine stated nothing else.
+const UNKEPT: &str = "the message did not count";
 /// The text for a well-formed report that still counted for nothing, if the machine stated nothing else.
 const UNCOUNTED: &str = "the report did not count";
 
@@ -28,7 +30,14 @@ pub(super) fn of_request(request: &Request) -> Option<String> {
             ..
         }) => {
             let pointer = pointer.as_deref().unwrap_or_default();
-            format!("{} at {pointer:?}", (*failure_code)?)
+            match failure_code {
+                Some(code) => format!("{code} at {pointer:?}"),
+                None if request.succeeded() => return None,
+                None => request
+                    .left_out
+                    .clone()
+                    .unwrap_or_else(|| UNKEPT.to_owned()),
+            }
         }
         Some(RequestEnd::Failed { class, message, .. }) => {
             format!("{}: {message}", class.as_str())

@@ -47,7 +47,7 @@ pub use provider_refusal::{
 };
 pub use reason::{denied_calls, failed_calls, headline, why, workflow_sentence};
 pub use result::{
-    AgentResult, AwaitedApproval, FinalReport, ReportStatus, ResultCounters, ResultMessage,
+    AgentResult, AwaitedApproval, FinalReport, Listed, ReportStatus, ResultCounters, ResultMessage,
 };
 pub use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
 pub use sentence::sentence;

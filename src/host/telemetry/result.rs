@@ -99,6 +99,9 @@ pub struct AgentResult {
     /// The tools that requests leave out, each with its server and the reason; absent where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOutTool>,
+    /// The input of a list that asked for the run; absent of a run that no list asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listed>,
     /// Null exactly on success.
     pub error: Option<String>,
 }
@@ -122,6 +125,19 @@ impl LeftOutTool {
         });
         left_out.collect()
     }
+}
+
+/// The input of a list that asked for a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// The line, or the file of a folder.
+    pub place: String,
+    /// The contract file; absent if the line does not name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<String>,
+    /// The task, or the input of a workflow; absent if neither the list nor the run has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// The usage of a run.
@@ -225,7 +241,11 @@ impl AgentResult {
         let conversation = run.conversation();
         let why = why(view).unwrap_or_else(|| UNFINISHED.to_owned());
         let content = if success {
-            final_answer(conversation.iter().map(AsRef::as_ref)).to_owned()
+            final_answer(
+                conversation.iter().map(AsRef::as_ref),
+                contract.asks_model(),
+            )
+            .to_owned()
         } else {
             why.clone()
         };
@@ -251,6 +271,7 @@ impl AgentResult {
             accounting: AccountingLine::of_run(view),
             confinement: view.confinement(),
             left_out: LeftOutTool::of_run(view),
+            listed: None,
             error: (!success).then(|| match outcome {
                 Some(outcome) => format!("{outcome}: {why}"),
                 None => why,
@@ -314,6 +335,7 @@ impl AgentResult {
             accounting: Vec::new(),
             confinement: Vec::new(),
             left_out: Vec::new(),
+            listed: None,
             error: Some(error),
         }
     }
@@ -413,11 +435,19 @@ impl FinalReport {
     }
 }
 
-/// The model's last words: what a successful run answers.
-fn final_answer<'m>(conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>) -> &'m str {
+/// What a successful run answers: the model's last words, or the result of its call where it asks no model.
+fn final_answer<'m>(
+    conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>,
+    asks_model: bool,
+) -> &'m str {
+    let by = if asks_model {
+        Role::Assistant
+    } else {
+        Role::Tool
+    };
     conversation
         .rev()
-        .find(|message| message.role == Role::Assistant)
+        .find(|message| message.role == by)
         .map_or("", |message| message.content.as_str())
 }
 

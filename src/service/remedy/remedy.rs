@@ -115,7 +115,8 @@ impl Remedy {
             OutcomeCode::FinalReport
             | OutcomeCode::TextFallback
             | OutcomeCode::Synthesis
-            | OutcomeCode::FinalMessage => return None,
+            | OutcomeCode::FinalMessage
+            | OutcomeCode::ToolResult => return None,
             OutcomeCode::ContractInvalid
             | OutcomeCode::ContractHashMismatch
             | OutcomeCode::ProvenanceMissing

@@ -198,7 +198,12 @@ fn header(screen: Screen, run: &ShownRun, verified: &str, full: bool) -> String 
     let targets: Vec<String> = (0..contract.targets.len())
         .map(|index| target_name(contract, u32::try_from(index).unwrap_or(u32::MAX)))
         .collect();
-    let _ = writeln!(out, "targets   {}", targets.join(", "));
+    let targets = if contract.asks_model() {
+        targets.join(", ")
+    } else {
+        "none; the call is an input of the run".to_owned()
+    };
+    let _ = writeln!(out, "targets   {targets}");
     for address in view.addresses() {
         let (provider, is) = (line(&address.is.provider), line(&address.is.address));
         let since = match address.seq {

@@ -85,8 +85,8 @@ fn take_providers(own: &mut ContractSpec, (folder, theirs): (&Path, &Path), by: 
     }
 }
 
-/// The models that the agent's file names elsewhere, which are none of those.
-fn add_beside(own: &mut ContractSpec) {
+/// Adds the models that a file names elsewhere, which are none of its targets: no attempt goes to them.
+pub(super) fn add_beside(own: &mut ContractSpec) {
     let summarizer = own.tool_output_budget.summarizer_model.iter();
     let servers = own.tools.servers.values();
     let samplers = servers.filter_map(|server| server.terms.sampling.as_ref());
@@ -112,7 +112,7 @@ fn add_beside(own: &mut ContractSpec) {
     }
 }
 
-fn is_called(target: &TargetSpec, named: &str) -> bool {
+pub(super) fn is_called(target: &TargetSpec, named: &str) -> bool {
     named == target.model || named == format!("{}/{}", target.provider, target.model)
 }
 

@@ -66,16 +66,13 @@ impl Sources {
                 continue;
             }
             let path: PathBuf = folder.join(provider.file.as_deref().unwrap_or_default());
-            let text = match spec.scripts.get(name) {
-                Some(script) => script.clone(),
-                None => tokio::fs::read_to_string(&path).await.map_err(|fault| {
-                    DriverError::ScriptUnreadable {
-                        path: path.clone(),
-                        provider: name.to_owned(),
-                        reason: fault.to_string(),
-                    }
-                })?,
-            };
+            let text = tokio::fs::read_to_string(&path).await.map_err(|fault| {
+                DriverError::ScriptUnreadable {
+                    path: path.clone(),
+                    provider: name.to_owned(),
+                    reason: fault.to_string(),
+                }
+            })?;
             let script = text.parse().map_err(|fault| DriverError::Script {
                 fault,
                 path: path.clone(),
