@@ -194,6 +194,8 @@ mod show;
 #[cfg(test)]
 mod statements;
 #[cfg(test)]
+mod strict;
+#[cfg(test)]
 mod suspend;
 #[cfg(test)]
 mod tamper;
