@@ -146,16 +146,13 @@ fn lost(message: &Value, given: &Given) -> Option<String> {
         .iter()
         .zip(list(message, "tool_calls"));
     changed(own, message, "reasoning_content").or_else(|| {
-        of_calls
-            .filter_map(|(own, call)| {
-                changed(own, call, "extra_content").or_else(|| changed(own, call, "id"))
-            })
-            .next()
+        of_calls.into_iter().find_map(|(own, call)| {
+            changed(own, call, "extra_content").or_else(|| changed(own, call, "id"))
+        })
     })
 }
 
 fn parameters(provider: Provider, body: &Value) -> Result<(), Answer> {
-    let number = |key: &str| body[key].as_f64();
     match provider {
         Provider::Gpt => {
             // https://github.com/nashsu/llm_wiki/issues/336
@@ -176,7 +173,8 @@ fn parameters(provider: Provider, body: &Value) -> Result<(), Answer> {
                 ));
             }
             // https://github.com/diffbot/code-gpt-docs/issues/445
-            if let Some(given) = number("temperature").filter(|given| *given != 1.0) {
+            let given = &body["temperature"];
+            if !given.is_null() && *given != 1.0 {
                 let message = format!(
                     "Unsupported value: 'temperature' does not support {given} with this model. Only the default (1) value is supported."
                 );
@@ -227,19 +225,18 @@ fn parameters(provider: Provider, body: &Value) -> Result<(), Answer> {
                 return Err(openai(message, Some("stream_options"), None));
             }
         }
-        Provider::DeepSeek => {
-            // https://github.com/deepseek-ai/DeepSeek-V3/issues/1376, https://github.com/osaurus-ai/osaurus/pull/1940
+        // https://github.com/deepseek-ai/DeepSeek-V3/issues/1376, https://github.com/osaurus-ai/osaurus/pull/1940
+        Provider::DeepSeek
             if thinks(provider, body)
                 && !matches!(body["tool_choice"].as_str(), Some("auto" | "none"))
-                && !body["tool_choice"].is_null()
-            {
-                return Err(deepseek("Thinking mode does not support this tool_choice"));
-            }
+                && !body["tool_choice"].is_null() =>
+        {
+            return Err(deepseek("Thinking mode does not support this tool_choice"));
         }
         Provider::Kimi => {
             // https://github.com/BerriAI/litellm/pull/29687, https://github.com/google-gemini/gemini-cli/pull/18977
             for (key, only) in [("temperature", 1.0), ("top_p", 0.95)] {
-                if number(key).is_some_and(|given| given != only) {
+                if !body[key].is_null() && body[key] != only {
                     return Err(kimi(&format!(
                         "invalid {key}: only {only} is allowed for this model"
                     )));

@@ -145,10 +145,7 @@ fn parameters(provider: Provider, body: &Value) -> Result<(), Answer> {
                     "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size",
                 ));
             }
-            if body["temperature"]
-                .as_f64()
-                .is_some_and(|given| given != 1.0)
-            {
+            if !body["temperature"].is_null() && body["temperature"] != 1.0 {
                 return Err(refused(
                     "`temperature` may only be set to 1 when thinking is enabled. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#important-considerations-when-using-extended-thinking",
                 ));
@@ -369,14 +366,14 @@ fn thinking(body: &Value, messages: &[(String, Vec<Value>)], given: &Given) -> R
         .enumerate()
         .rev()
         .find(|(_, (role, _))| role == "assistant");
-    if body["thinking"]["type"] == "enabled" && in_loop {
-        if let Some((at, (_, blocks))) = of_model.filter(|(_, (_, blocks))| !is_thought(&blocks[0]))
-        {
-            return Err(refused(format!(
-                "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking",
-                text(&blocks[0], "type")
-            )));
-        }
+    if body["thinking"]["type"] == "enabled"
+        && in_loop
+        && let Some((at, (_, blocks))) = of_model.filter(|(_, (_, blocks))| !is_thought(&blocks[0]))
+    {
+        return Err(refused(format!(
+            "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking",
+            text(&blocks[0], "type")
+        )));
     }
     Ok(())
 }

@@ -36,6 +36,40 @@ fn unknown(value: &Value, known: &str, place: &str) -> Result<(), Answer> {
     )))
 }
 
+/// The names of members as this file has them: the protocol takes both forms (<https://protobuf.dev/programming-guides/json>). Texts of
+/// the model and of tools stay as they are.
+fn camel(value: &Value) -> Value {
+    const AS_THEY_ARE: [&str; 4] = ["args", "parameters", "parametersJsonSchema", "response"];
+    let name = |key: &str| {
+        let mut words = key.split('_');
+        let first = words.next().unwrap_or_default().to_owned();
+        words.fold(first, |name, word| {
+            let (initial, rest) = word.split_at(word.len().min(1));
+            name + &initial.to_uppercase() + rest
+        })
+    };
+    match value {
+        Value::Object(members) => {
+            let member = |(key, value): (&String, &Value)| {
+                let key = if key.starts_with('_') {
+                    key.clone()
+                } else {
+                    name(key)
+                };
+                let value = if AS_THEY_ARE.contains(&key.as_str()) {
+                    value.clone()
+                } else {
+                    camel(value)
+                };
+                (key, value)
+            };
+            Value::Object(members.iter().map(member).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(camel).collect()),
+        _ => value.clone(),
+    }
+}
+
 pub fn judge(path: &str, body: &Value, given: &Given) -> Result<Asked, Answer> {
     let method = path
         .strip_prefix("/v1beta/models/")
@@ -46,6 +80,7 @@ pub fn judge(path: &str, body: &Value, given: &Given) -> Result<Asked, Answer> {
             &json!({"error": {"code": 404, "message": "", "status": "NOT_FOUND"}}),
         ));
     };
+    let body = &camel(body);
     unknown(body, BODY, "")?;
     let config = &body["generationConfig"];
     unknown(config, CONFIG, "generation_config")?;

@@ -718,6 +718,11 @@ fn exceptions_of_the_rules_are_admitted() {
             "/messages/1/tool_calls/0/extra_content/google/thought_signature",
             sentinel(),
         ),
+        (
+            Gemini,
+            "/system_instruction",
+            json!({"parts": [{"text": "Use tools."}]}),
+        ),
         (Mistral, "/tool_choice", json!("any")),
         (DeepSeek, "/messages/1/reasoning_content", json!("")),
         (DeepSeek, "/temperature", json!(0.7)),
