@@ -19,10 +19,13 @@ const MISTRAL_BODY: &str = "frequency_penalty guardrails max_tokens messages met
     presence_penalty prompt_cache_key prompt_mode random_seed reasoning_effort response_format safe_prompt stop stream \
     temperature tool_choice tools top_p";
 
-/// The text that <https://ai.google.dev/gemini-api/docs/thought-signatures> gives for calls of other models.
-pub const SENTINELS: [&str; 2] = [
+/// The texts that <https://ai.google.dev/gemini-api/docs/thought-signatures> gives for calls of other models, and their base64, which
+/// litellm sends: the member holds bytes.
+pub const SENTINELS: [&str; 4] = [
     "skip_thought_signature_validator",
     "context_engineering_is_the_way_to_go",
+    "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=",
+    "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
 ];
 
 pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
