@@ -196,6 +196,8 @@ mod show;
 #[cfg(test)]
 mod statements;
 #[cfg(test)]
+mod strict;
+#[cfg(test)]
 mod suspend;
 #[cfg(test)]
 mod tamper;
