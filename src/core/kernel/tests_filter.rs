@@ -55,39 +55,54 @@ fn a_call_that_the_model_was_not_offered_is_refused_and_the_other_target_may_mak
     assert_eq!(h.end(), "COMPLETED_WITH_TOOLS (final_message)");
 }
 
-/// 17 §6: the machine knows own names, the model reads and writes wire names.
-#[test]
-fn texts_to_the_model_and_the_parts_of_a_batch_have_wire_names() {
-    let mut terms = reporting(filtered(false));
+/// The same with `files/` before the name of each tool; every tool may be called.
+fn in_folder(mut terms: Terms) -> Terms {
     for tool in &mut terms.tools {
         tool.name = format!("files/{}", tool.name);
     }
-    terms.allowed_tools = None;
+    Terms {
+        allowed_tools: None,
+        ..terms
+    }
+}
+
+/// 17 §6: the machine knows own names, and the model is told wire names.
+#[test]
+fn texts_to_the_model_have_wire_names() {
+    let mut terms = in_folder(filtered(false));
     let narrow = terms.providers.get_mut("narrow").unwrap();
     narrow.tools_denied = vec!["files/write".to_owned()];
     let mut h = Harness::inferring(terms);
     h.answer(calls(&["files/write"]));
-    h.answer(calls(&["files_wite"]));
-    h.fail(ProviderFaultClass::Network);
-    let part = r#"{"calls":[{"tool":"files_write","arguments":{"path":"a"}}]}"#;
+    h.answer(calls(&["files_rad"]));
+    let said = h.observations();
+    assert_eq!(said[0], "(tool failed: TOOL_NOT_ALLOWED: files_write)");
+    let nearest = "(tool failed: TOOL_NOT_FOUND: files_rad (nearest: files_read, files_outside))";
+    assert_eq!(said[1], nearest);
+}
+
+/// 17 §6: a model writes the names of a batch's parts itself.
+#[test]
+fn the_parts_of_a_batch_are_read_by_their_wire_names() {
+    let mut h = Harness::inferring(reporting(in_folder(terms(ToolPolicy::Optional))));
+    let part = r#"{"calls":[{"id":"1","tool":"files_write","arguments":{"path":"a"}}]}"#;
     h.answer(AgentMessage {
         tool_calls: vec![call("b", BATCH, part)],
         ..text("")
     });
-    assert_eq!(h.started_calls().len(), 1, "{:?} {}", h.observations(), h.end());
     let started = h.effects.iter().find_map(|effect| match effect {
         Effect::Execute(order) => Some(order.invocation.name.clone()),
         _ => None,
     });
-    assert_eq!(started.as_deref(), Some("files/write"));
+    assert_eq!(
+        started.as_deref(),
+        Some("files/write"),
+        "{:?}",
+        h.observations()
+    );
     h.run_tools();
     let said = h.observations();
-    assert_eq!(said[0], "(tool failed: TOOL_NOT_ALLOWED: files_write)");
-    assert!(
-        said[1].starts_with("(tool failed: TOOL_NOT_FOUND: files_wite (nearest: files_read, "),
-        "{said:?}"
-    );
-    assert!(said[2].contains(r#""tool":"files_write""#), "{said:?}");
+    assert!(said[0].contains(r#""tool":"files_write""#), "{said:?}");
 }
 
 /// 17 §6: what the requests to one target leave out, another target is offered.
