@@ -84,7 +84,9 @@ fn an_unset_value_is_the_built_in_default() {
     assert_eq!(
         serde_json::to_value(&contract.targets[0].sampling).unwrap(),
         json!({
-            "caching": "full", "max_output_tokens": 4096, "reasoning": null, "reasoning_tokens": null,
+            "caching": "full",
+            "defaulted": ["max_output_tokens", "repeat_penalty", "seed", "temperature", "top_p"],
+            "max_output_tokens": 4096, "reasoning": null, "reasoning_tokens": null,
             "repeat_penalty": 1.1, "seed": "0", "stream": false, "temperature": 0.7, "top_p": 1.0,
         })
     );
