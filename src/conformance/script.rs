@@ -383,13 +383,14 @@ impl Drive {
                 tools_changed: resumed.tools_changed.clone(),
             }))?;
         } else {
+            let unix_ms = self.unix_ms_after(resumed.elapsed_ms);
             self.hand_in(Input::Resumed {
                 addresses: Vec::new(),
                 bring_up: Vec::new(),
                 confinement: Vec::new(),
                 tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
-                unix_ms: self.unix_ms_after(resumed.elapsed_ms),
+                unix_ms,
             })?;
         }
         if self.flight.awaiting.is_none() && self.state() == State::Execute {

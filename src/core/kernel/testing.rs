@@ -280,6 +280,12 @@ impl Harness {
         self.push(event)
     }
 
+    /// The wait that the run is in ends.
+    pub(super) fn wait(&mut self) -> &mut Self {
+        let until = self.run.next_deadline().expect("a wait");
+        self.push_at(until, EventKind::TimerFired)
+    }
+
     /// Every call that the last step started returns ok, one after the other, until none is started.
     pub(super) fn run_tools(&mut self) -> &mut Self {
         while let Some(call) = self.started_calls().first().copied() {

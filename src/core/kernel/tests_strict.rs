@@ -112,7 +112,8 @@ fn an_authorised_call_resets_the_count_and_nothing_else_does() {
     h.answer(calls(&["read"])).run_tools();
     h.answer(calls(&["fly"])).answer(reasoning());
     h.answer(calls(&["outside"]))
-        .fail(ProviderFaultClass::Network);
+        .fail(ProviderFaultClass::Network)
+        .wait();
     h.answer(calls(&["fly"]));
     assert_eq!(h.end(), "INFER");
     h.answer(calls(&["fly"]));

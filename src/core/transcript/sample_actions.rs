@@ -89,6 +89,14 @@ pub(crate) fn full_action() -> Action {
                 target: 0,
                 tools: true,
             },
+            EffectRecord::Infer {
+                attempt: 2,
+                inference: InferenceSeq(2),
+                left_out: BTreeSet::new(),
+                notices: Vec::new(),
+                target: 1,
+                tools: false,
+            },
             EffectRecord::Execute {
                 arguments_hash: digest,
                 call: CallSeq(1),

@@ -99,7 +99,7 @@ fn what_follows_from_a_key_follows_its_change() {
     let changed = again(&contract, "Hm.", &sets);
     assert_eq!(
         changed.max_inferences,
-        4 * 3 + u64::from(contract.max_format_retries)
+        4 * 3 + u64::from(contract.max_format_retries) + 3
     );
     assert_eq!(changed.context_budget.reserved_synthesis, 100);
     // What was found of a model is not found of another one.

@@ -331,11 +331,11 @@ fn defaults_are_those_of_the_semantics() {
         let value = serde_json::to_value(&*make(sets)).unwrap();
         assert_eq!(value.pointer(pointer), Some(&expect), "{sets:?} {pointer}");
     };
-    check(&[], "/max_inferences", json!(6 * 3 + 1));
+    check(&[], "/max_inferences", json!(6 * 3 + 1 + 3));
     check(
         &["max_format_retries=0", "max_attempts_per_turn=2"],
         "/max_inferences",
-        json!(12),
+        json!(12 + 3),
     );
     check(&[], "/token_gate", json!(true));
     check(&["strict_mode=false"], "/token_gate", json!(false));

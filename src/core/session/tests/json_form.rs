@@ -86,7 +86,11 @@ fn exchange() -> Vec<Value> {
     exchange.hand_in(0, started(&contract));
     exchange.hand_in(10, probed());
     let inference = one(1);
-    let fault = ProviderFault::new(ProviderFaultClass::Network, "connection reset");
+    // A fault of the request itself, after which nothing waits.
+    let fault = ProviderFault {
+        status: Some(409),
+        ..ProviderFault::new(ProviderFaultClass::Model, "conflict")
+    };
     exchange.hand_in(20, Input::Fault { fault, inference });
     exchange.hand_in(30, began(2));
     exchange.hand_in(31, bytes(2, body(call(&["a__time"]))));
