@@ -49,8 +49,11 @@ mod response;
 mod retry_after;
 mod script;
 mod sse;
+mod stop_words;
+mod surrogates;
 mod tail;
 mod text;
+mod thinking;
 mod wire_adapter;
 pub mod xml;
 
@@ -73,6 +76,8 @@ mod corpus_tests;
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod reading_tests;
 #[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]

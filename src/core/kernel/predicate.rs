@@ -55,6 +55,8 @@ pub enum PredicateName {
     AttemptsExhausted,
     /// The final report failed: closing turn, or the end where that was it.
     FinalReportFailed,
+    /// Two responses in a row were plain text where a final report is asked for: closing turn.
+    PlainText,
     /// The context is used up: closing turn.
     Context,
     /// An acceptable terminal response, and the policy is satisfied.
@@ -94,6 +96,7 @@ impl PredicateName {
             Self::Refused => "refused by every target asked",
             Self::AttemptsExhausted => "attempts of the turn used up",
             Self::FinalReportFailed => "the final report failed",
+            Self::PlainText => "plain text twice in a row",
             Self::Context => "context used up",
             Self::TerminalResponse => "terminal response, policy satisfied",
             Self::Stop => "stop requested",

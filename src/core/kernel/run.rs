@@ -54,6 +54,7 @@ impl Run {
             asked: BTreeMap::new(),
             verdict: Verdict::None,
             invalid_turns: 0,
+            plain_texts: 0,
             dropped: BTreeSet::new(),
             overran: BTreeSet::new(),
             suspended: false,

@@ -392,7 +392,7 @@ fn failed_attempts(view: &RunView) -> Vec<String> {
         .unwrap_or_default()
         .iter()
         .filter_map(|attempt| view.request(*attempt))
-        .filter(|request| !request.is_ok());
+        .filter(|request| !request.is_ok() || request.is_unended());
     let attempts: Vec<&Request> = attempts.collect();
     let model = |request: &Request| model_of(view, request);
     let first = attempts.first().map(|request| model(request));
