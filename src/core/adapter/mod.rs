@@ -50,8 +50,11 @@ mod response;
 mod retry_after;
 mod script;
 mod sse;
+mod stop_words;
+mod surrogates;
 mod tail;
 mod text;
+mod thinking;
 mod wire_adapter;
 pub mod xml;
 
@@ -76,6 +79,8 @@ mod facts_tests;
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod reading_tests;
 #[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]

@@ -34,6 +34,7 @@ impl Adapter {
     const fn of(protocol: Protocol, profile: Option<TextProfile>) -> Self {
         let rules = Rules {
             beside_calls: BesideCalls::NoAnswer,
+            has_ended: false,
             is_cut: false,
             repairs: Repairs::Never,
         };

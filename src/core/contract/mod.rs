@@ -61,6 +61,7 @@ mod schema_bounds;
 mod secret_names;
 mod server_terms;
 mod session_tools;
+mod signature;
 mod simple_command;
 mod spec;
 mod targets;
@@ -94,7 +95,7 @@ pub use check::{
     context_feasible, contract_warnings, structure_faults, tool_faults_with, tool_warnings,
     unknown_windows,
 };
-pub(crate) use compiled_schema::ArgumentFault;
+pub(crate) use compiled_schema::{ArgumentFault, place_of};
 pub use delegate_terms::DelegationGrant;
 pub(crate) use delegate_terms::{AGENT_PREFIX, AGENTS, DEFAULT_MAX_DEPTH};
 pub use delegate_terms::{AgentLink, DelegateTerms, DelegationTerms};
@@ -153,6 +154,7 @@ pub use server_terms::{ServerKind, check_server_name};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
+pub(crate) use signature::signature;
 pub use spec::{
     AGENT_SET, AgentFiles, AgentForm, AgentSource, BrokenIncludes, FORMAT, IncludedText, InputSpec,
     KNOBS, NO_MODEL, OF_PROVIDERS, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule,

@@ -69,6 +69,7 @@ pub struct DecisionKey {
     stop_requested: bool,
     suspended: bool,
     invalid_turns: u32,
+    plain_texts: u32,
     delegations: Vec<DelegationKey>,
     dropped: BTreeSet<usize>,
     /// The rest of a hold is no moment: it decides which target is asked next.
@@ -195,6 +196,9 @@ impl Machine {
             overran: &'a BTreeSet<usize>,
             parked: (u64, Option<u64>),
             phase: (u8, u64),
+            /// Left out unless the last response was plain text that drew a notice.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            plain_texts: Option<u32>,
             /// Left out where there is none: runs of before final reports have the same digests.
             #[serde(skip_serializing_if = "Option::is_none")]
             report: Option<u8>,
@@ -231,6 +235,7 @@ impl Machine {
             overran: &self.overran,
             parked: self.clock.key(),
             phase: at.phase_key(),
+            plain_texts: Some(self.plain_texts).filter(|count| *count > 0),
             report: Some(self.report.key()).filter(|key| *key > 0),
             state: at.state(),
             tools_changed: &self.tools_changed,
@@ -439,6 +444,7 @@ impl Run {
             stop_requested: m.stop_requested,
             suspended: m.suspended,
             invalid_turns: m.invalid_turns,
+            plain_texts: m.plain_texts,
             // How long they may go on is time.
             delegations: m
                 .delegations_key()

@@ -190,6 +190,8 @@ pub enum ClosingReason {
     Stop,
     /// The final report failed.
     FinalReportFailed,
+    /// Two responses in a row were plain text where a final report is asked for.
+    PlainText,
 }
 
 /// Tokens as the machine counts them (semantics §5; 000 §2).

@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::nearest::nearest;
 use super::session::Unit;
 use super::texts::FailedReason;
-use crate::contract::{RulePlace, Ruling, StepsLeft, ToolPolicy, WireNames};
+use crate::contract::{RulePlace, Ruling, StepsLeft, ToolPolicy, WireNames, signature};
 use crate::message::{AgentMessage, Digest, ToolInvocation};
 
 /// The verdict on a message's calls.
@@ -154,14 +154,19 @@ impl Machine {
             .validators
             .validate_within(&name, &call.arguments, left);
         match fault {
-            Err(fault) if self.agent(&name).is_some() => Some(FailedReason::InvalidParameters {
-                pointer: fault.pointer,
-                rule: fault.rule,
-            }),
-            Err(fault) => Some(FailedReason::Invalid {
-                pointer: fault.pointer,
-                rule: fault.rule,
-            }),
+            Err(fault) => {
+                let takes = self
+                    .contract
+                    .tool(&name)
+                    .map(|tool| signature(&tool.input_schema));
+                let (pointer, rule) = (fault.pointer, fault.rule);
+                let rule = format!("{rule}. Arguments: {}", takes.unwrap_or_default());
+                Some(if self.agent(&name).is_some() {
+                    FailedReason::InvalidParameters { pointer, rule }
+                } else {
+                    FailedReason::Invalid { pointer, rule }
+                })
+            }
             Ok(()) => self.delegation_fault(&name).or_else(|| {
                 // Under strict mode such a call breaks the contract, once the message is judged as a whole.
                 let strict = self.contract.strict_mode;

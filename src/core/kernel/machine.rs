@@ -77,6 +77,8 @@ pub(super) struct Machine {
     pub(super) verdict: Verdict,
     /// Turns in a row of which no call was authorised and one at least was refused for its name or its arguments.
     pub(super) invalid_turns: u32,
+    /// Responses in a row that were plain text, and drew a notice for that.
+    pub(super) plain_texts: u32,
     /// Targets that are not asked any more: the first request does not fit them, they do not know their model, or they refuse a
     /// parameter that the author stated.
     pub(super) dropped: BTreeSet<usize>,

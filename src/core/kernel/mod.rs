@@ -86,6 +86,8 @@ mod tests_questions;
 #[cfg(test)]
 mod tests_random;
 #[cfg(test)]
+mod tests_reading;
+#[cfg(test)]
 mod tests_review;
 #[cfg(test)]
 mod tests_rules;
@@ -95,6 +97,7 @@ mod tests_steps;
 mod tests_strict;
 #[cfg(test)]
 mod tests_variants;
+mod text_answer;
 mod texts;
 mod turn;
 mod validate_calls;

@@ -55,6 +55,8 @@ pub enum PredicateName {
     AttemptsExhausted,
     /// The final report failed: closing turn, or the end where that was it.
     FinalReportFailed,
+    /// Two responses in a row were plain text where a final report is asked for: closing turn.
+    PlainText,
     /// The context is used up: closing turn.
     Context,
     /// An acceptable terminal response, and the policy is satisfied.
@@ -96,6 +98,7 @@ impl PredicateName {
             Self::Refused => "refused by every target asked",
             Self::AttemptsExhausted => "attempts of the turn used up",
             Self::FinalReportFailed => "the final report failed",
+            Self::PlainText => "plain text twice in a row",
             Self::Context => "context used up",
             Self::TerminalResponse => "terminal response, policy satisfied",
             Self::GivenCall => "the call that the run was given has ended",

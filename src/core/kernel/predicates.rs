@@ -15,6 +15,9 @@ use super::{
 use crate::contract::ToolPolicy;
 use crate::message::estimate_tokens;
 
+/// The most responses of plain text in a row that draw a notice.
+const MAX_PLAIN_TEXTS: u32 = 2;
+
 impl Machine {
     /// All seven items, for the step that COMMIT looks at.
     pub(super) fn decide(&self) -> Decision {
@@ -335,6 +338,11 @@ impl Machine {
                 Next::Closing(ClosingReason::Context),
             );
         }
+        let is_plain = self.closing.is_none() && self.plain_texts >= MAX_PLAIN_TEXTS;
+        if holds(Guard::PlainText, is_plain) {
+            let closing = Next::Closing(ClosingReason::PlainText);
+            return self.within_budgets(7, PredicateName::PlainText, closing);
+        }
         self.decide_turn(wish)
     }
 
@@ -379,7 +387,10 @@ impl Machine {
             // The closing turn that the stop asked for takes its course.
             Some(ClosingReason::Stop) => self.decide_turn(wish),
             Some(
-                ClosingReason::MaxTurns | ClosingReason::Context | ClosingReason::FinalReportFailed,
+                ClosingReason::MaxTurns
+                | ClosingReason::Context
+                | ClosingReason::FinalReportFailed
+                | ClosingReason::PlainText,
             ) => stopped(),
             None if self.turn.number == 0 || self.required_unproven() => stopped(),
             None => {
@@ -412,7 +423,7 @@ impl Machine {
             ),
             ClosingReason::Context => (AgentOutcome::FailedBudgetExhausted, OutcomeCode::Context),
             ClosingReason::Stop => (AgentOutcome::Interrupted, OutcomeCode::Stop),
-            ClosingReason::FinalReportFailed => (
+            ClosingReason::FinalReportFailed | ClosingReason::PlainText => (
                 AgentOutcome::FailedValidation,
                 OutcomeCode::FinalReportSchema,
             ),

@@ -57,6 +57,7 @@ impl Run {
             asked: BTreeMap::new(),
             verdict: Verdict::None,
             invalid_turns: 0,
+            plain_texts: 0,
             dropped: BTreeSet::new(),
             holds: Holds::default(),
             left_out: LeftOut::default(),

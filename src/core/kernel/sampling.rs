@@ -226,9 +226,9 @@ impl Machine {
 fn sampled(returned: &InferenceReturned, model: &str) -> Option<ObjectText> {
     let result = &returned.result;
     let stop = match result.stop {
-        StopReason::End | StopReason::Unknown => "endTurn",
+        StopReason::End => "endTurn",
         StopReason::Length => "maxTokens",
-        StopReason::Refusal | StopReason::ContentFilter => return None,
+        StopReason::Refusal | StopReason::ContentFilter | StopReason::Unknown => return None,
     };
     let message = result.canonical_message.as_ref()?;
     let sound = result.status != AdapterStatus::Rejected && message.tool_calls.is_empty();

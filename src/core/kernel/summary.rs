@@ -151,7 +151,7 @@ fn summary_of(
 /// The summary in a response, without the white space around it; `None` if it is no whole text.
 fn whole_text(returned: &InferenceReturned) -> Option<&str> {
     let result = &returned.result;
-    let whole = matches!(result.stop, StopReason::End | StopReason::Unknown);
+    let whole = result.stop == StopReason::End;
     let message = result.canonical_message.as_ref()?;
     let sound = result.status != AdapterStatus::Rejected && message.tool_calls.is_empty();
     let text = message.content.trim();

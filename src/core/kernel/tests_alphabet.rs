@@ -27,6 +27,7 @@ pub(super) enum Response {
     Blank,
     Reasoning,
     Cut,
+    Unended,
     Refused,
     Filtered,
     RefusedRead,

@@ -36,6 +36,7 @@ const REVEALING: &[(&str, &[Guard])] = &[
             Guard::AttemptLimit,
             Guard::BlankResponse,
             Guard::CutResponse,
+            Guard::UnknownStop,
             Guard::RefusedResponse,
         ],
     ),
@@ -43,6 +44,7 @@ const REVEALING: &[(&str, &[Guard])] = &[
         "optional: reports",
         &[
             Guard::ReportAttempts,
+            Guard::PlainText,
             Guard::ReportFailed,
             Guard::ReportOnly,
         ],

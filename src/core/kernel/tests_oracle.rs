@@ -257,6 +257,7 @@ pub(super) struct Facts {
     /// Consecutive invalid turns: now, and when the turn began.
     invalid: u32,
     invalid_before: u32,
+    plain: u32,
     dropped: BTreeSet<usize>,
     /// The target that was asked last.
     asked: usize,
@@ -346,6 +347,7 @@ impl Oracle {
                 suspended: false,
                 invalid: 0,
                 invalid_before: 0,
+                plain: 0,
                 dropped: BTreeSet::new(),
                 asked: 0,
                 closing: None,

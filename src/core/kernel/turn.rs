@@ -22,6 +22,8 @@ pub(super) enum Failure {
     Blank,
     /// Text cut by the output limit.
     Cut,
+    /// Text with a stop reason that the adapter does not know, or with none.
+    UnknownStop,
     /// The model or a filter refused.
     Refused(OutcomeCode),
     /// Text, or a report that nothing proves, where only a final report counts.
@@ -48,6 +50,7 @@ impl Failure {
             | Self::Rejected
             | Self::Blank
             | Self::Cut
+            | Self::UnknownStop
             | Self::Refused(_)
             | Self::Prose
             | Self::Report
@@ -155,7 +158,7 @@ impl Turn {
     /// Records why the running attempt failed.
     pub(super) fn record(&mut self, failure: &Failure) {
         self.failures += 1;
-        if !matches!(failure, Failure::Provider { .. }) {
+        if !matches!(failure, Failure::Provider { .. } | Failure::UnknownStop) {
             self.failed_of_other_than_provider = true;
         }
         if matches!(failure, Failure::Refused(_)) {

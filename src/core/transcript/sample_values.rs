@@ -64,6 +64,7 @@ pub(crate) fn every_event() -> Vec<Event> {
             model: Some(odd.clone()),
             system_fingerprint: Some(odd.clone()),
         }),
+        stop_word: Some(odd.clone()),
         tag_warnings: vec![
             TagWarning {
                 flaw: TagFlaw::UnclosedReport,

@@ -60,6 +60,8 @@ pub enum RequestEnd {
         blank: bool,
         /// The model's stop reason.
         stop: StopReason,
+        /// The provider's word for a stop reason that the adapter does not know.
+        stop_word: Option<String>,
         /// The reason of a rejection.
         failure_code: Option<FailureCode>,
         /// The place of the fault in the response.
@@ -117,6 +119,18 @@ impl Request {
             })
         )
     }
+
+    /// Returns true if its answer stopped for a reason that the adapter does not know, or for none.
+    pub const fn is_unended(&self) -> bool {
+        matches!(
+            self.end,
+            Some(RequestEnd::Returned {
+                failure_code: None,
+                stop: StopReason::Unknown,
+                ..
+            })
+        )
+    }
 }
 
 impl RequestEnd {
@@ -132,6 +146,7 @@ impl RequestEnd {
             pointer: result.pointer.clone(),
             status: result.status,
             stop: result.stop,
+            stop_word: result.stop_word.clone(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The HTTP backend against servers on loopback.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -140,6 +141,52 @@ async fn any_http_answer_to_the_probe_counts() {
         .await;
     let expect = format!("{url}/v1: connection refused");
     assert_eq!((probe.responsive, probe.detail), (false, expect));
+}
+
+#[tokio::test]
+async fn a_body_that_was_compressed_unasked_is_unpacked_or_named() {
+    let packed = |text: &str| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text.as_bytes()).unwrap();
+        packer.finish().unwrap()
+    };
+    let server = MockServer::start().await;
+    let answer = |body: Vec<u8>, encoding: &str| {
+        ResponseTemplate::new(200)
+            .insert_header("content-encoding", encoding)
+            .set_body_bytes(body)
+    };
+    let whole = packed(&"data: {}\n\n".repeat(20_000));
+    let cut = whole[..whole.len() / 2].to_vec();
+    for (at, answer) in [
+        ("a", answer(whole, "gzip")),
+        ("b", answer(cut, "x-gzip")),
+        ("c", answer(b"x".to_vec(), "br")),
+        ("d", answer(b"x".to_vec(), "identity")),
+    ] {
+        Mock::given(path(format!("/{at}/chat/completions")))
+            .respond_with(answer)
+            .mount(&server)
+            .await;
+    }
+    let ask_at = async |at: &str| {
+        let backend = backend(format!("{}/{at}", server.uri()));
+        ask(&backend, &timeouts(LONG)).await
+    };
+    let mut reply = ask_at("a").await.unwrap();
+    let names = reply.head().headers.iter().map(|(name, _)| name.as_str());
+    assert!(names.into_iter().all(|name| name != "content-encoding"));
+    let (body, fault) = read(&mut reply).await;
+    assert_eq!((body.len(), fault), (200_000, None));
+    let mut reply = ask_at("b").await.unwrap();
+    assert_eq!(read(&mut reply).await.1, Some(TransportFaultKind::Reset));
+    let named = ask_at("c").await.unwrap_err();
+    assert!(
+        named.detail.contains("the answer is compressed (br)"),
+        "{named:?}"
+    );
+    let mut reply = ask_at("d").await.unwrap();
+    assert_eq!(read(&mut reply).await, (b"x".to_vec(), None));
 }
 
 #[tokio::test]

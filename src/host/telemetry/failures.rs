@@ -1,6 +1,7 @@
 //! The reasons why a request, a call or a report failed, in the words of the accounting.
 
 use monolith_core::kernel::invalid_arguments;
+use monolith_core::message::StopReason;
 use monolith_core::view::{
     Activity, CallEnd, Execution, Report, ReportFault, Request, RequestEnd, RunView,
 };
@@ -24,6 +25,15 @@ pub(super) fn of_activity(view: &RunView, activity: Activity) -> Option<String> 
 pub(super) fn of_request(request: &Request) -> Option<String> {
     Some(match &request.end {
         None => UNANSWERED.to_owned(),
+        Some(RequestEnd::Returned {
+            failure_code: None,
+            stop: StopReason::Unknown,
+            stop_word,
+            ..
+        }) => stop_word.as_ref().map_or_else(
+            || "the answer has no stop reason".to_owned(),
+            |word| format!("unknown stop reason: {word}"),
+        ),
         Some(RequestEnd::Returned {
             failure_code,
             pointer,

@@ -142,13 +142,14 @@ pub fn last_request(view: &RunView) -> Option<LastRequest> {
             },
         ) => Some(cut(view)),
         (
-            OutcomeCode::FormatRetriesExhausted,
-            RequestEnd::Returned {
-                failure_code: Some(failure),
-                pointer,
+            OutcomeCode::AttemptsExhausted,
+            RequestEnd::Failed {
+                class: ProviderFaultClass::InvalidResponse,
+                not_found: false,
+                status: Some(200..=299),
                 ..
             },
-        ) => is_cut_short(*failure, pointer.as_deref()).then_some(LastRequest::CutShort),
+        ) => Some(LastRequest::CutShort),
         _ => None,
     }
 }
@@ -158,17 +159,6 @@ fn cut(view: &RunView) -> LastRequest {
     let target = view.contract().targets.get(last_target(view));
     let limit = target.and_then(|target| target.sampling.sent_limit());
     limit.map_or(LastRequest::CutByServer, |_| LastRequest::CutAtLimit)
-}
-
-/// Returns true if the response is no whole document, which is the server's doing. Thinking without an end is the model's.
-fn is_cut_short(failure: FailureCode, pointer: Option<&str>) -> bool {
-    match failure {
-        FailureCode::BodyInvalidJson | FailureCode::BodyShape => true,
-        FailureCode::StreamIncomplete => {
-            !pointer.is_some_and(|pointer| pointer.ends_with("/content"))
-        }
-        _ => false,
-    }
 }
 
 /// The place of the target that was asked last; of the first one where none was.

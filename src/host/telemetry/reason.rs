@@ -411,14 +411,14 @@ fn failed_attempts(view: &RunView) -> (Vec<String>, usize) {
             }
         }
     }
-    let fails = |attempt: &InferenceSeq| view.request(*attempt).is_some_and(|r| !r.is_ok());
+    let fails = |attempt: &InferenceSeq| view.request(*attempt).is_some_and(|r| !r.is_ok() || r.is_unended());
     let mut last: Vec<InferenceSeq> = last_of.into_values().filter(fails).collect();
     last.sort_unstable();
     let targets = last.len();
     let several = targets > 1;
     let attempts = if several { last.as_slice() } else { of_turn };
     let attempts = attempts.iter().filter_map(|attempt| view.request(*attempt));
-    let attempts = attempts.filter(|request| !request.is_ok());
+    let attempts = attempts.filter(|request| !request.is_ok() || request.is_unended());
     let model = |request: &Request| model_of(view, request);
     let texts = attempts.filter_map(|request| {
         let mut error = failures::of_request(request)?;

@@ -150,6 +150,9 @@ impl Oracle {
             if overflowed || f.tripped || above || projected > self.limit(target) {
                 return self.close(ClosingReason::Context);
             }
+            if f.plain >= 2 {
+                return self.close(ClosingReason::PlainText);
+            }
         }
         if wish != Wish::Turn {
             return self.ask(wish);
@@ -160,7 +163,7 @@ impl Oracle {
             }
             Some(ClosingReason::Context) => self.end(Class::FailedBudgetExhausted, Code::Context),
             Some(ClosingReason::Stop) => self.end(Class::Interrupted, Code::Stop),
-            Some(ClosingReason::FinalReportFailed) => {
+            Some(ClosingReason::FinalReportFailed | ClosingReason::PlainText) => {
                 self.end(Class::FailedValidation, Code::FinalReportSchema)
             }
             None if report_failed => self.close(ClosingReason::FinalReportFailed),
