@@ -5,30 +5,29 @@ from blake3 import blake3
 
 # The keys of every object, `?` for those that may be left out. A row is named by the key that its object stands under, or by its kind.
 ROWS = """action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? flow? from kind length? model_fingerprint model_profile_id
-note? outcome? policy? predicate? report? seq state_digest step_id target to; reasoning_trace: adapter_version model parts; counters: agents_ok? below_cost_micro_usd? below_tokens? below_tools_ok? calls cost_micro_usd executed
+note? outcome? policy? predicate? report? seq state_digest step_id target to; provider_state: left_out? members target; members: bytes length? name? place; target: adapter_version model provider; provider_states: message provider_state; counters: agents_ok? below_cost_micro_usd? below_tokens? below_tools_ok? calls cost_micro_usd executed
 executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms; probe cancel finish inference call text interrupted
 effect_lost timer_fired stop_requested suspended timed_out cancelled restart_in_progress:; tombstone: tombstone; result: adapter_version canonical_message? excerpt? failure_code?
 pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?; tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value; tool_servers: instructions? name? protocol server version?; repair: original repaired steps; changes: files incomplete?; files: after? before? lines_added lines_removed path; returned: bytes_in bytes_out changes? content duration_ms error? full?
-started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; delegate: arguments_hash call grant id labels? name; grant: max_cost_micro_usd? max_tokens total_timeout_ms; child: cost_micro_usd entries head labels? outcome run_id tokens tools_ok; inherited: labels messages; run_started: addresses? bring_up confinement? contract_hash inherited? intent_words messages parent? run_id
-started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; sample summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
-tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
+started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; delegate: arguments_hash call grant id labels? name; grant: max_cost_micro_usd? max_tokens total_timeout_ms; child: cost_micro_usd entries head labels? outcome run_id tokens tools_ok; inherited: labels messages; run_started: addresses? bring_up confinement? contract_hash inherited? intent_words messages parent? provider_states? run_id
+started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; sample summarise: call inference target; messages canonical_message: content observed? reasoning? role tokens
+tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference provider_state? redacted? request_hash
 result server_headers? usage; await_approval: arguments_hash asked_by? call; asked_by: approval? flow?; approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?; answerer: key signature; input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message permanent? raw_hash?
 retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? bring_up? confinement? contract_hash tool_servers? tools_changed; confinement: is server; confined: landlock memory?; unavailable off:; addresses: address provider; resource: blob
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call child? exchanges? outcome; exchanges: answer content? message method requested_schema? url?; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
 malformed: detail raw_hash; bring_up: cause? detail scopes? server; connection_lost restart_failed tool_changed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
-item name; block:; outcome: class code; parent: call? head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
-signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status; flow: action call rule seen tool;
+item name; outcome: class code; parent: call? head run_id; error: code message; event: at_ms event; probed: targets; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status; flow: action call rule seen tool;
 seen: entry label tool"""
 # What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a value as an effect alone.
 TYPES = """number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms entries executed executed_ok expected
 format_retries inference inference.value inferences input item landlock length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
-rule asked_by.flow rules_version schema inherited.messages seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
+rule asked_by.flow rules_version schema inherited.messages provider_states.message seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
 estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
 rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
-reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks confinement returned.content dropped_targets effects exchanges files flow messages parts properties seen
-server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels matched notices scopes steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
-dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
+provider_state provider_state.target repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks confinement returned.content dropped_targets effects exchanges files flow members messages properties provider_states seen
+server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices scopes steps tools_changed warnings; text: blob_line.bytes members.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
+dropped_targets.target properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
 nothing: cancel.value cancelled.value finish.value off.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}
 
@@ -36,7 +35,7 @@ TYPES = {key: kind.strip() for kind, keys in (row.split(":") for row in TYPES.sp
 FITS = {"text": lambda v: type(v) is str, "hash": lambda v: type(v) is str and re.fullmatch("[0-9a-f]{64}", v), "number": lambda v: type(v) is int,
         "truth": lambda v: type(v) is bool, "object": lambda v: type(v) is dict, "objects": lambda v: type(v) is list and all(type(i) is dict for i in v),
         "texts": lambda v: type(v) is list and all(type(i) is str for i in v), "nothing": lambda v: False}
-KINDS = "action.effects event.event returned.content tool_returned.outcome confinement.is effect_lost.value reasoning_trace.parts".split()  # where a {kind, value} stands
+KINDS = "action.effects event.event returned.content tool_returned.outcome confinement.is effect_lost.value".split()  # where a {kind, value} stands
 
 def hold(condition, text):
     if not condition:

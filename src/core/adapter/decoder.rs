@@ -98,8 +98,7 @@ impl<F: Fold + Send> Decoder<F> {
         } else {
             Body::Error(Vec::new())
         };
-        let mut fold = F::default();
-        fold.progress().version = version;
+        let fold = F::default();
         Self {
             body,
             fold,

@@ -36,12 +36,14 @@ mod joined_turns;
 mod json;
 mod local_hermes;
 mod marks;
+mod members;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod openai_tools;
 mod parameter_types;
 mod protocol;
+mod recipient;
 mod rendered_messages;
 mod repair;
 mod request;
@@ -77,5 +79,7 @@ mod hostile_tests;
 mod recovery_tests;
 #[cfg(test)]
 mod sampling_tests;
+#[cfg(test)]
+mod state_tests;
 #[cfg(test)]
 mod unreadable_tests;

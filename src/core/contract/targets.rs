@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::BigCount;
+use crate::message::StateTarget;
 
 /// The wire protocol of a provider.
 #[derive(
@@ -243,6 +244,16 @@ impl TargetTerms {
         let rest = name.strip_prefix(&self.provider);
         let whole = rest.and_then(|rest| rest.strip_prefix('/'));
         name == self.model || whole == Some(&self.model)
+    }
+
+    /// The owner of the state that comes with this target's messages.
+    #[must_use]
+    pub fn owner_of_state(&self) -> StateTarget {
+        StateTarget {
+            adapter_version: self.adapter_version.clone(),
+            model: self.model.clone(),
+            provider: self.provider.clone(),
+        }
     }
 }
 

@@ -74,8 +74,8 @@ impl Run {
             labels: LabelLedger::default(),
             clock: RunClock::default(),
         };
-        for message in &started.messages {
-            machine.append_pending(message.clone());
+        for message in started.conversation() {
+            machine.append_pending(message);
         }
         machine.label_opening(&started);
         machine.context.flush();

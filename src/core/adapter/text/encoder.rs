@@ -164,6 +164,7 @@ impl Encode for Encoder {
             .collect();
         let shape = RequestShape {
             closing: false,
+            left_out: &[],
             xml: None,
             notices: &notices,
             tools: ToolExposure::Withheld,
