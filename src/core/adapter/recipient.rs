@@ -22,7 +22,7 @@ const MARK: usize = 8;
 pub(super) struct Recipient {
     form: IdForm,
     /// Names of members that the target refused.
-    left_out: Vec<String>,
+    refused: Vec<String>,
     rules: ServerRules,
     target: StateTarget,
     /// The names in the contract's manifests.
@@ -146,7 +146,7 @@ impl Recipient {
     pub(super) fn of(terms: &Terms, target: &TargetTerms, form: IdForm) -> Self {
         Self {
             form,
-            left_out: Vec::new(),
+            refused: Vec::new(),
             rules: ANY,
             target: target.owner_of_state(),
             tools: terms.tools.iter().map(|tool| tool.name.clone()).collect(),
@@ -158,18 +158,18 @@ impl Recipient {
     }
 
     /// Leaves out members of these names from now on; true if earlier renderings hold other ones.
-    pub(super) fn leave_out(&mut self, names: &[String]) -> bool {
-        let differs = self.left_out != names;
+    pub(super) fn refuse(&mut self, names: &[String]) -> bool {
+        let differs = self.refused != names;
         if differs {
-            self.left_out = names.to_vec();
+            self.refused = names.to_vec();
         }
         differs
     }
 
     /// True if a member of that name may be sent.
     pub(super) fn takes(&self, name: &str) -> bool {
-        let refused = self.left_out.iter().any(|refused| refused == name);
-        !refused && self.rules.takes.is_none_or(|taken| taken.contains(&name))
+        let is_refused = self.refused.iter().any(|refused| refused == name);
+        !is_refused && self.rules.takes.is_none_or(|taken| taken.contains(&name))
     }
 
     /// The members of `message` that this target gave.

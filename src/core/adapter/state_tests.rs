@@ -140,10 +140,10 @@ fn a_refused_member_is_left_out_of_every_message_from_then_on() {
     let talk = asked(message(CHAT, &chat(&said)));
     let mut encoder = RequestEncoder::new(&terms_of(CHAT, &json!({})), 0).unwrap();
     let refused = ["reasoning_content".to_owned(), "extra_content".to_owned()];
-    let mut with = |left_out: &[String]| {
+    let mut with = |refused_members: &[String]| {
         let shape = RequestShape {
             closing: false,
-            left_out,
+            refused_members,
             xml: None,
             notices: &[],
             tools: ToolExposure::Auto,
@@ -427,7 +427,7 @@ fn notices_are_joined_to_the_last_result_where_only_the_model_may_follow_it() {
     let mut with = |talk: &[Arc<AgentMessage>], notices: &[AgentMessage]| {
         let shape = RequestShape {
             closing: false,
-            left_out: &[],
+            refused_members: &[],
             xml: None,
             notices,
             tools: ToolExposure::Auto,
@@ -539,4 +539,19 @@ fn ollama_gets_its_thinking_back() {
         let got = sent(OLLAMA, "m", &asked(message(OLLAMA, &received)));
         assert_eq!(got["messages"][1]["thinking"], "why");
     }
+}
+
+#[test]
+fn members_of_the_message_go_back_under_a_text_profile() {
+    let version = "openai-chat+hermes/1";
+    let said = message(
+        version,
+        &chat(r#"{"content":"hi","reasoning_content":"th"}"#),
+    );
+    let got = sent(version, "m", &asked(said));
+    let messages = got["messages"].as_array().unwrap();
+    let back = messages
+        .iter()
+        .find(|message| message["role"] == "assistant");
+    assert_eq!(back.unwrap()["reasoning_content"], "th");
 }

@@ -148,6 +148,15 @@ impl ProviderState {
             .retain(|member| member.place == StatePlace::Message);
     }
 
+    /// Drops the members that repeat a text that is held back.
+    pub(crate) fn drop_repeats(&mut self, text: &str) {
+        let quoted = serde_json::to_string(text.trim()).unwrap_or_default();
+        let inside = quoted.trim_matches('"');
+        if !inside.is_empty() {
+            self.members.retain(|member| !member.bytes.contains(inside));
+        }
+    }
+
     /// Leaves out the members that are `changed`, and names them. True if there are any.
     pub(crate) fn leave_out(&mut self, changed: impl Fn(&StateMember) -> bool) -> bool {
         let before = self.left_out.len();

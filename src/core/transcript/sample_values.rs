@@ -357,6 +357,10 @@ fn provider_state(left_out: &[&str]) -> ProviderState {
 pub(crate) fn sparse_events() -> Vec<Event> {
     let digest = Digest::of(b"z");
     let plain = AgentMessage::text(Role::Assistant, "", 1);
+    let asking = AgentMessage {
+        tool_calls: vec![call("{}")],
+        ..plain.clone()
+    };
     let returned = |message, provider_state| {
         EventKind::InferenceReturned(Box::new(InferenceReturned {
             gate_breached: false,
@@ -394,7 +398,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
             contract_hash: digest,
             inherited: None,
             intent_words: Vec::new(),
-            messages: vec![plain.clone()],
+            messages: vec![asking.clone(), plain.clone()],
             parent: None,
             provider_states: Vec::new(),
             run_id: run_id_of("r-2"),
@@ -403,7 +407,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
             tool_servers: Vec::new(),
             workspace: None,
         })),
-        returned(plain.clone(), Some(Box::new(provider_state(&[])))),
+        returned(asking, Some(Box::new(provider_state(&[])))),
         returned(plain, None),
         EventKind::InferenceFailed(InferenceFailed {
             fault: ProviderFault {

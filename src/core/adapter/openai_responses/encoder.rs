@@ -52,7 +52,7 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
-        if self.to.leave_out(shape.left_out) {
+        if self.to.refuse(shape.refused_members) {
             self.messages.forget();
         }
         let [tools, choice] = self.tools.sent(shape.tools);
