@@ -72,6 +72,8 @@ pub use wire_adapter::{Adapter, AdapterError};
 #[cfg(test)]
 mod corpus_tests;
 #[cfg(test)]
+mod failover_tests;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;

@@ -121,7 +121,7 @@ impl RunStarted {
         started_unix_ms: u64,
     ) -> Self {
         Self {
-            provider_states: ProviderState::take_from(&mut messages),
+            provider_states: AgentMessage::take_states(&mut messages),
             addresses: Vec::new(),
             bring_up: Vec::new(),
             confinement: Vec::new(),

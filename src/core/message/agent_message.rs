@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FailureCode, ObjectText, ProviderState, is_blank};
+use super::{FailureCode, ObjectText, OpeningState, ProviderState, is_blank};
 
 /// Who speaks (002 §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +120,20 @@ impl AgentMessage {
             tool_call_id: Some(tool_call_id.into()),
             ..Self::text(Role::Tool, content, tokens)
         }
+    }
+
+    /// Takes the states off the messages of a conversation, for the record.
+    #[must_use]
+    pub fn take_states(messages: &mut [Self]) -> Vec<OpeningState> {
+        let messages = (0..).zip(messages);
+        let taken = messages.filter_map(|(message, said)| {
+            let provider_state = *said.state.take()?;
+            Some(OpeningState {
+                message,
+                provider_state,
+            })
+        });
+        taken.collect()
     }
 
     /// True if the text holds only white space and invisible characters.

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::AgentMessage;
-
 /// The state that a provider gave with a message, and the target that gave it.
 ///
 /// An encoder sends it to the same target, unchanged and in its places, and leaves it out of every other request.
@@ -170,19 +168,5 @@ impl ProviderState {
             matches!(member.place, StatePlace::Call | StatePlace::Text)
         });
         self.left_out.len() > before
-    }
-
-    /// Takes the states off the messages of a conversation, for the record.
-    #[must_use]
-    pub fn take_from(messages: &mut [AgentMessage]) -> Vec<OpeningState> {
-        let messages = (0..).zip(messages);
-        let taken = messages.filter_map(|(message, said)| {
-            let provider_state = *said.state.take()?;
-            Some(OpeningState {
-                message,
-                provider_state,
-            })
-        });
-        taken.collect()
     }
 }

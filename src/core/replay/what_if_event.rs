@@ -11,7 +11,7 @@ use crate::kernel::{
     ToolReturned, observation_tokens,
 };
 use crate::message::{
-    BytesPerToken, ContentBlock, Digest, InferenceSeq, NoTokenizers, ProviderState, TokenCounter,
+    AgentMessage, BytesPerToken, ContentBlock, Digest, InferenceSeq, NoTokenizers, TokenCounter,
     ToolEnvelope, ToolOutcome, amount, char_prefix,
 };
 use crate::session::{Issued, Session};
@@ -133,7 +133,7 @@ impl RecordedAnswers {
             let messages = started.conversation();
             let was = &self.recorded.system;
             started.messages = RunStarted::with_system(&self.other.system, messages, was, counter);
-            started.provider_states = ProviderState::take_from(&mut started.messages);
+            started.provider_states = AgentMessage::take_states(&mut started.messages);
         }
         started
     }

@@ -21,7 +21,7 @@ use crate::driver::clock::unix_ms;
 use monolith_core::contract::{ExecutionContract, FactoryError, Label, TargetSpec, check_input};
 use monolith_core::kernel::{ParentRun, RunStarted};
 use monolith_core::message::{
-    AgentMessage, BytesPerToken, Digest, ProviderState, RunId, Scrubber as _, TokenCounter,
+    AgentMessage, BytesPerToken, Digest, RunId, Scrubber as _, TokenCounter,
 };
 use monolith_core::replay::ForkPoint;
 use monolith_core::session::{Redactor, Scrub};
@@ -454,7 +454,7 @@ async fn begin(
         mut messages,
         parent,
     } = beginning.opening(&contract, &intent, counter.as_ref(), &redactor);
-    let provider_states = ProviderState::take_from(&mut messages);
+    let provider_states = AgentMessage::take_states(&mut messages);
     let started = Box::new(RunStarted {
         addresses,
         bring_up: faults,
