@@ -157,6 +157,7 @@ async fn ask(
     let mut encoder = RequestEncoder::new(contract, 0).expect("an encoder");
     let shape = RequestShape {
         closing: false,
+        refused_members: &[],
         notices: &[],
         tools,
         xml: None,

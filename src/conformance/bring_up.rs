@@ -89,6 +89,7 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
         .matched,
         messages: RunStarted::opening(&contract.system, spec.task.as_deref().unwrap_or_default()),
         parent: None,
+        provider_states: Vec::new(),
         run_id: run_id(id, &file)?,
         started_unix_ms: 0,
         tokenizer_fault: None,

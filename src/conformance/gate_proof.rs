@@ -102,6 +102,7 @@ pub async fn try_gate(backend: &Backend, contract: &ExecutionContract, task: &st
         &conversation,
         &RequestShape {
             closing: false,
+            refused_members: &[],
             xml: None,
             notices: &[],
             tools,

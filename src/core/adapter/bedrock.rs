@@ -68,7 +68,7 @@ impl fold::Fold for Fold {
         };
         let output: WireOutput<'_> = part(Some(output), "/output")?;
         let message: WireMessage<'_> = part(output.message, "/output/message")?;
-        let kind = |block: &WireBlock<'_>| kind_of(block, true);
+        let kind = |block: &WireBlock<'_>, _: &str| kind_of(block, true);
         self.0.take_whole(message.content, kind)
     }
 
@@ -108,7 +108,6 @@ impl fold::Fold for Fold {
             requested: model,
             answered: None,
             rules: self.0.progress.rules,
-            version: self.0.progress.version,
         };
         let draft = self.0.blocks.into_draft(cut, "/toolUse", FIELDS.arguments);
         draft.finish(&FIELDS, &origin)
@@ -136,6 +135,7 @@ fn kind_of(block: &WireBlock<'_>, is_whole: bool) -> BlockKind {
         let input = tool.input.map(RawValue::get);
         return BlockKind::ToolUse {
             id: text(tool.tool_use_id),
+            members: String::new(),
             name: text(tool.name),
             pieces: String::new(),
             whole: match input {

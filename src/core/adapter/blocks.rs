@@ -34,7 +34,7 @@ impl BlockMessage {
     pub(super) fn take_whole<'a, B: Deserialize<'a>>(
         &mut self,
         content: Raw<'a>,
-        kind_of: impl Fn(&B) -> BlockKind,
+        kind_of: impl Fn(&B, &str) -> BlockKind,
     ) -> Result<(), Failure> {
         let pointer = self.blocks.pointer;
         let shape = || Failure::new(FailureCode::BodyShape, pointer);
@@ -47,7 +47,7 @@ impl BlockMessage {
         self.saw_message = true;
         for (index, raw) in (0..).zip(blocks) {
             let block: B = part(Some(raw), &format!("{pointer}/{index}"))?;
-            self.blocks.start(index, kind_of(&block))?;
+            self.blocks.start(index, kind_of(&block, raw.get()))?;
             self.blocks.stop(index);
         }
         Ok(())
@@ -97,6 +97,8 @@ pub(super) enum BlockKind {
     /// A call. `whole` holds arguments that came with its start; `pieces` those that came after it.
     ToolUse {
         id: String,
+        /// The members that no call holds, as an object; empty where there are none.
+        members: String,
         name: String,
         pieces: String,
         whole: Option<String>,
@@ -216,7 +218,7 @@ impl Blocks {
         for (position, block) in self.list.into_iter().enumerate() {
             match block.kind {
                 BlockKind::Foreign => {}
-                BlockKind::Text(text) => draft.text(&text, None),
+                BlockKind::Text(text) => draft.text(&text, String::new()),
                 BlockKind::Thinking { signature, text } => {
                     draft.reasoning(&text);
                     if !signature.is_empty() {
@@ -231,6 +233,7 @@ impl Blocks {
                 }
                 BlockKind::ToolUse {
                     id,
+                    members,
                     name,
                     pieces,
                     whole,
@@ -259,7 +262,7 @@ impl Blocks {
                             name,
                             pointer,
                         },
-                        None,
+                        members,
                     );
                 }
             }

@@ -100,6 +100,8 @@ impl GrowingBody {
 pub struct RequestShape<'a> {
     /// True in the closing turn, which offers nothing except the final report.
     pub closing: bool,
+    /// Names that the target refused: members of messages that are left out for it.
+    pub refused_members: &'a [String],
     /// Messages after the conversation, in this request only; never kept.
     pub notices: &'a [AgentMessage],
     /// The offer of tools, if there is one.
@@ -112,6 +114,7 @@ impl<'a> From<&'a InferRequest> for RequestShape<'a> {
     fn from(request: &'a InferRequest) -> Self {
         Self {
             closing: request.closing.is_some(),
+            refused_members: &[],
             notices: &request.notices,
             tools: request.tools,
             xml: request.xml,

@@ -315,15 +315,12 @@ fn summary(decoded: &Decoded) -> Value {
             call.source_model
         ])
     });
-    let traced = message
-        .reasoning_trace
-        .as_ref()
-        .map(|trace| trace.parts.len());
+    let members = message.state.as_ref().map(|state| state.members.len());
     json!([
         message.content,
         message.reasoning,
         calls.collect::<Vec<_>>(),
-        traced,
+        members,
         result.stop,
         result.usage,
     ])

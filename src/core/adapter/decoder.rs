@@ -102,8 +102,7 @@ impl<F: Fold + Send> Decoder<F> {
         } else {
             Body::Error(Vec::new())
         };
-        let mut fold = F::default();
-        fold.progress().version = version;
+        let fold = F::default();
         Self {
             body,
             fold,

@@ -2,9 +2,8 @@
 
 use super::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use super::fold::{Failure, Folded, Rules};
-use crate::message::{
-    AgentMessage, FailureCode, ReasoningPart, ReasoningText, ReasoningTrace, Role,
-};
+use super::members::Members;
+use crate::message::{AgentMessage, FailureCode, ProviderState, Role, StateMember};
 
 /// The most parts (blocks, items) of one message.
 pub(super) const MAX_PARTS: usize = 65_536;
@@ -14,11 +13,11 @@ pub(super) const MAX_PARTS: usize = 65_536;
 pub(super) struct Draft {
     calls: Vec<GatheredCall>,
     content: String,
-    parts: Vec<ReasoningPart>,
+    /// Members of the message itself that go back to the provider.
+    members: Members,
+    parts: Vec<StateMember>,
     reasoning: String,
     refusal: String,
-    /// True if any part is worth sending back; otherwise no trace is kept.
-    signed: bool,
 }
 
 /// Who validated, who was asked, and who answered.
@@ -27,23 +26,18 @@ pub(super) struct ResponseOrigin<'a> {
     pub requested: &'a str,
     pub answered: Option<&'a str>,
     pub rules: Rules,
-    pub version: &'static str,
 }
 
 impl Draft {
-    /// Takes text and its signature.
-    pub(super) fn text(&mut self, text: &str, signature: Option<String>) {
+    /// Takes text, and the other members of its part.
+    pub(super) fn text(&mut self, text: &str, members: String) {
         self.content.push_str(text);
-        self.signed |= signature.is_some();
-        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        match (self.parts.last_mut(), &signature) {
-            (Some(ReasoningPart::Text(last)), None) if last.signature.is_none() => {
-                last.bytes = last.bytes.saturating_add(bytes);
+        match self.parts.last_mut() {
+            Some(last) if members.is_empty() && last.continues_as_text() => {
+                last.lengthen(text.len())
             }
-            _ if bytes == 0 && signature.is_none() => {}
-            _ => self
-                .parts
-                .push(ReasoningPart::Text(ReasoningText { bytes, signature })),
+            _ if text.is_empty() && members.is_empty() => {}
+            _ => self.parts.push(StateMember::text(text.len(), members)),
         }
     }
 
@@ -59,8 +53,12 @@ impl Draft {
 
     /// Takes a part that the provider wants to see again as it is.
     pub(super) fn block(&mut self, json: String) {
-        self.signed = true;
-        self.parts.push(ReasoningPart::Block(json));
+        self.parts.push(StateMember::block(json));
+    }
+
+    /// Takes the members of the message itself whose keys are not `known`.
+    pub(super) fn members(&mut self, message: &str, known: &[&str]) {
+        self.members.take(message, known);
     }
 
     /// Takes the text that the model gave in place of an answer.
@@ -68,12 +66,11 @@ impl Draft {
         self.refusal.push_str(text);
     }
 
-    /// Takes a call and its signature.
-    pub(super) fn call(&mut self, call: GatheredCall, signature: Option<String>) {
+    /// Takes a call, and the members of it that no call holds.
+    pub(super) fn call(&mut self, call: GatheredCall, members: String) {
         // One more than may be: it rejects the message, and more need not be kept.
         if self.calls.len() <= MAX_CALLS {
-            self.signed |= signature.is_some();
-            self.parts.push(ReasoningPart::Call(signature));
+            self.parts.push(StateMember::call(members));
             self.calls.push(call);
         }
     }
@@ -100,20 +97,30 @@ impl Draft {
         };
         // Some models give nothing but a refusal. It is for people and never counts as an answer.
         let refused = self.content.is_empty() && !self.refusal.is_empty();
-        let trace = (self.signed && !refused).then(|| ReasoningTrace {
-            adapter_version: origin.version.to_owned(),
-            model: origin.requested.to_owned(),
-            parts: self.parts,
-        });
+        let state = if refused {
+            None
+        } else {
+            state_of(self.members, self.parts)
+        };
         let message = AgentMessage {
             content: if refused { self.refusal } else { self.content },
             reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
-            reasoning_trace: trace,
+            state,
             tool_calls: calls,
             ..AgentMessage::text(Role::Assistant, "", 0)
         };
         Folded::of(message, repair)
     }
+}
+
+/// The state of a message with those members and parts; none if the message holds everything that they do.
+pub(super) fn state_of(members: Members, parts: Vec<StateMember>) -> Option<Box<ProviderState>> {
+    let members = members.into_texts();
+    let members = members.map(|(name, text)| StateMember::message(name, text));
+    // The order of plain texts and calls alone is known.
+    let has_parts = parts.iter().any(StateMember::has_content);
+    let parts = parts.into_iter().filter(|_| has_parts);
+    ProviderState::of(members.chain(parts).collect())
 }
 
 /// The failure of a message with more parts than are read.

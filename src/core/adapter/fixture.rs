@@ -10,7 +10,7 @@ use super::{Decoded, RequestEncoder, RequestShape, ResponseMeta};
 use crate::adapter::Adapter;
 use crate::contract::Terms;
 use crate::kernel::ToolExposure;
-use crate::message::{AgentMessage, Digest, ObjectText, Role, ToolInvocation};
+use crate::message::{AgentMessage, Digest, ObjectText, Role, StateTarget, ToolInvocation};
 
 /// A contract's terms but its tools.
 const TERMS: &str = r#"{
@@ -76,6 +76,7 @@ pub(super) fn encode(
     let mut encoder = RequestEncoder::new(terms, 0).unwrap();
     let shape = RequestShape {
         closing: false,
+        refused_members: &[],
         xml: None,
         notices: &[],
         tools,
@@ -213,7 +214,18 @@ pub(super) fn arriving(version: &str, body: &str, piece: usize) -> Vec<String> {
 /// The message of a response.
 pub(super) fn message(version: &str, body: &str) -> AgentMessage {
     match decode(version, [body.as_bytes()]) {
-        Decoded::Message(result) => result.canonical_message.unwrap(),
+        Decoded::Message(result) => {
+            let mut message = result.canonical_message.unwrap();
+            if let Some(state) = &mut message.state {
+                // As a session does for the target of `terms_of`.
+                state.target = StateTarget {
+                    adapter_version: version.to_owned(),
+                    model: "m".to_owned(),
+                    provider: "p".to_owned(),
+                };
+            }
+            message
+        }
         Decoded::Fault { fault, .. } => panic!("{fault:?}"),
     }
 }

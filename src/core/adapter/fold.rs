@@ -144,8 +144,6 @@ pub(super) struct Progress {
     pub types: ParameterTypes,
     /// The last report of usage.
     pub usage: Option<Usage>,
-    /// The adapter's name in results.
-    pub version: &'static str,
 }
 
 impl Progress {

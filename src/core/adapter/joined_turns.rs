@@ -82,6 +82,11 @@ impl JoinedTurns {
         }
     }
 
+    /// Renders everything again: an earlier request may have been rendered by other rules.
+    pub(super) fn forget(&mut self) {
+        self.ends.clear();
+    }
+
     /// The body of one request: the conversation, the notices that only this request has, and the bytes `around` them, which are given
     /// the instructions. `render` gives a message's elements, joined by commas, and is given the messages before it; one without
     /// elements is left out.

@@ -150,6 +150,25 @@ pub(super) fn put(out: &mut Vec<u8>, value: &impl Serialize) {
     debug_assert!(written.is_ok(), "a wire value did not serialise");
 }
 
+/// Adds members to a written object, before its closing brace.
+pub(super) fn append<K: AsRef<str>, T: AsRef<[u8]>>(
+    object: &mut Vec<u8>,
+    members: impl IntoIterator<Item = (K, T)>,
+) {
+    let is_closed = object.pop_if(|last| *last == b'}').is_some();
+    for (key, text) in members {
+        if object.last() != Some(&b'{') {
+            object.push(b',');
+        }
+        put(object, &key.as_ref());
+        object.push(b':');
+        object.extend_from_slice(text.as_ref());
+    }
+    if is_closed {
+        object.push(b'}');
+    }
+}
+
 /// The elements of a JSON array as they are added, joined by commas.
 #[derive(Debug, Default)]
 pub(super) struct Elements(Vec<u8>);
@@ -157,6 +176,17 @@ pub(super) struct Elements(Vec<u8>);
 impl Elements {
     pub(super) fn add(&mut self, element: &impl Serialize) {
         put(self.next(), element);
+    }
+
+    /// Adds an object with more members.
+    pub(super) fn add_with<K: AsRef<str>, T: AsRef<[u8]>>(
+        &mut self,
+        object: &impl Serialize,
+        members: impl IntoIterator<Item = (K, T)>,
+    ) {
+        let out = self.next();
+        put(out, object);
+        append(out, members);
     }
 
     /// Adds JSON text as it came.
@@ -248,5 +278,12 @@ mod tests {
         assert_eq!(offset_of_pointer("{\"a\":\n 1,}", "/a"), 9);
         assert_eq!(offset_of_pointer("", "/a"), 0);
         assert_eq!(offset_of_pointer("{\"a\":", ""), 4);
+    }
+
+    #[test]
+    fn members_are_appended_before_the_brace() {
+        let mut object = b"{}".to_vec();
+        append(&mut object, [("a", "1"), ("b\"", "[ ]")]);
+        assert_eq!(object, br#"{"a":1,"b\"":[ ]}"#);
     }
 }

@@ -36,12 +36,14 @@ mod joined_turns;
 mod json;
 mod local_hermes;
 mod marks;
+mod members;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod openai_tools;
 mod parameter_types;
 mod protocol;
+mod recipient;
 mod refused_parameters;
 mod rendered_messages;
 mod repair;
@@ -76,6 +78,8 @@ mod corpus_tests;
 #[cfg(test)]
 mod facts_tests;
 #[cfg(test)]
+mod failover_tests;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
@@ -85,5 +89,7 @@ mod reading_tests;
 mod recovery_tests;
 #[cfg(test)]
 mod sampling_tests;
+#[cfg(test)]
+mod state_tests;
 #[cfg(test)]
 mod unreadable_tests;

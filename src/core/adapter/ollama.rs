@@ -2,8 +2,8 @@
 //!
 //! **Requests.** `model`, `messages` (an observation names its tool), `tools`, `think` where the contract asks for reasoning,
 //! `stream`, `options`: `num_predict`, `num_ctx` (the target's window; the server's own default is far smaller and cuts a
-//! prompt without a word), `temperature`, `top_p`, `repeat_penalty`, `seed`, `stop`. The protocol cannot force a call. Reasoning is
-//! never sent back.
+//! prompt without a word), `temperature`, `top_p`, `repeat_penalty`, `seed`, `stop`. The protocol cannot force a call. The members
+//! of the model's messages that no message holds, such as `thinking`, go back to the same target.
 //!
 //! **Responses.** Lines of JSON; a body is one line. Dialect rules:
 //! - `arguments` is an object, whose bytes are kept; a text in its place is validated as the text of one.
@@ -13,6 +13,7 @@
 #[cfg(test)]
 mod payload_tests;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -24,9 +25,10 @@ use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS};
 use crate::adapter::draft::{Draft, ResponseOrigin};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{Failure, Folded, Form, Framing, Progress, document};
-use crate::adapter::json::{elements, given, is_null, object, put, string, wire};
+use crate::adapter::json::{append, elements, given, is_null, object, put, string, wire};
 use crate::adapter::openai_tools::FunctionTool;
-use crate::adapter::rendered_messages::{JoinedMessages, name_of};
+use crate::adapter::recipient::{IdForm, Recipient, is_silent};
+use crate::adapter::rendered_messages::JoinedMessages;
 use crate::adapter::tail::tail;
 use crate::adapter::{RequestShape, fold};
 use crate::contract::{TargetTerms, Terms, wire_version};
@@ -45,6 +47,7 @@ pub(in crate::adapter) struct Encoder {
     messages: JoinedMessages,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
+    to: Recipient,
     /// `,"tools":[…]`; none if no tool is exposed.
     tools: Option<Vec<u8>>,
 }
@@ -55,8 +58,9 @@ impl Encoder {
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"messages\":[");
         Self {
-            messages: JoinedMessages::after(&head),
+            messages: JoinedMessages::after(&head, false),
             tail: tail(terms, target, &Parameters::of(target)),
+            to: Recipient::of(terms, target, IdForm::Text(usize::MAX)),
             tools: tools(terms),
         }
     }
@@ -68,30 +72,41 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
+        if self.to.refuse(shape.refused_members) {
+            self.messages.forget();
+        }
         let tools = match (&self.tools, shape.tools) {
             // The protocol has no way to force a call.
             (Some(tools), ToolExposure::Auto | ToolExposure::Forced) => tools.as_slice(),
             (None, _) | (_, ToolExposure::Withheld) => b"",
         };
         let rest = [b"]", tools, &self.tail];
+        let to = &self.to;
+        let render =
+            |before: &[Arc<AgentMessage>], message: &AgentMessage| rendered(before, message, to);
         self.messages
-            .body(conversation, shape.notices, rendered, &rest)
+            .body(conversation, shape.notices, render, &rest)
     }
 }
 
-fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage) -> Vec<u8> {
+fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Recipient) -> Vec<u8> {
     let mut out = Vec::new();
+    if is_silent(message) {
+        return out;
+    }
+    let calls = message.tool_calls.iter();
     let id = message.tool_call_id.as_deref();
     put(
         &mut out,
         &SentMessage {
             role: message.role,
             content: &message.content,
-            tool_calls: message.tool_calls.iter().map(SentCall::of).collect(),
-            tool_call_id: id,
-            tool_name: id.map(|id| name_of(before, id)),
+            tool_calls: calls.map(|call| SentCall::of(before, call, to)).collect(),
+            tool_call_id: id.map(|id| to.result_id(before, id)),
+            tool_name: id.map(|id| to.result_name(before, id)),
         },
     );
+    append(&mut out, to.members(message));
     out
 }
 
@@ -102,29 +117,29 @@ struct SentMessage<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<SentCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
+    tool_call_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_name: Option<&'a str>,
+    tool_name: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
 struct SentCall<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     function: SentFunction<'a>,
 }
 
 #[derive(Serialize)]
 struct SentFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: Option<&'a RawValue>,
 }
 
 impl<'a> SentCall<'a> {
-    fn of(call: &'a ToolInvocation) -> Self {
+    fn of(before: &[Arc<AgentMessage>], call: &'a ToolInvocation, to: &Recipient) -> Self {
         Self {
-            id: &call.id,
+            id: to.call_id(before, &call.id),
             function: SentFunction {
-                name: &call.name,
+                name: to.name(&call.name),
                 arguments: serde_json::from_str(call.arguments.as_str()).ok(),
             },
         }
@@ -256,10 +271,12 @@ impl fold::Fold for Fold {
         if let Some(raw) = message.content {
             let text = string(Some(raw))
                 .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/message/content"))?;
-            self.draft.text(&text, None);
+            self.draft.text(&text, String::new());
         }
         self.draft
             .reasoning(&string(message.thinking).unwrap_or_default());
+        self.draft
+            .members(raw.get(), &["role", "content", "images", "tool_calls"]);
         let Some(raw) = message.tool_calls else {
             return Ok(());
         };
@@ -280,7 +297,6 @@ impl fold::Fold for Fold {
             requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
-            version: self.progress.version,
         };
         self.draft.finish(&FIELDS, &origin)
     }
@@ -311,7 +327,7 @@ impl Fold {
                 name: string(function.name).unwrap_or_default(),
                 pointer,
             },
-            None,
+            String::new(),
         );
         Ok(())
     }

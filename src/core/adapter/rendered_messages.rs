@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::body::{GrowingBody, RequestBody};
-use crate::contract::{TargetTerms, Terms};
-use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace};
+use super::json::put;
+use crate::message::{AgentMessage, Role};
 
 /// Returns how many messages at the head of `conversation` equal the kept ones, which are stored with their results.
 pub(super) fn common<T>(
@@ -24,19 +24,39 @@ pub(super) fn common<T>(
 #[derive(Debug)]
 pub(super) struct JoinedMessages {
     body: GrowingBody,
-    /// Each message that was rendered, and the length of the body after it.
-    ends: Vec<(Arc<AgentMessage>, usize)>,
+    /// Each message that was rendered, and its end.
+    ends: Vec<(Arc<AgentMessage>, End)>,
     /// Length of the bytes before the first message.
     head: usize,
+    /// True if the protocol takes no message of the user after a result: its text then goes on that of the result.
+    joins_results: bool,
 }
 
+/// The end of a message.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// Length of the body up to here.
+    length: usize,
+    /// True if the text of a result may go on: the length ends before the bytes that close it.
+    open: bool,
+}
+
+/// The end of a result's message.
+const CLOSED: &[u8] = b"\"}";
+
 impl JoinedMessages {
-    pub(super) fn after(head: &[u8]) -> Self {
+    pub(super) fn after(head: &[u8], joins_results: bool) -> Self {
         Self {
             body: GrowingBody::of(head),
             ends: Vec::new(),
             head: head.len(),
+            joins_results,
         }
+    }
+
+    /// Renders everything again: an earlier request may have been rendered by other rules.
+    pub(super) fn forget(&mut self) {
+        self.ends.clear();
     }
 
     /// The body of one request: the conversation, the notices that only this request has, and what follows the messages. `render` is
@@ -50,118 +70,78 @@ impl JoinedMessages {
     ) -> RequestBody {
         let common = common(&self.ends, conversation);
         self.ends.truncate(common);
-        let kept = self.ends.last().map_or(self.head, |(_, end)| *end);
-        let is_first = |length: usize| kept + length == self.head;
-        let mut new = Vec::new();
+        let kept = self.ends.last().map_or(
+            End {
+                length: self.head,
+                open: false,
+            },
+            |(_, end)| *end,
+        );
+        let mut list = List {
+            is_first: kept.length == self.head,
+            joins_results: self.joins_results,
+            open: kept.open,
+            out: Vec::new(),
+        };
         for (at, message) in conversation.iter().enumerate().skip(common) {
             let before = conversation.get(..at).unwrap_or_default();
-            let is_first = is_first(new.len());
-            add(&mut new, is_first, &render(before, message));
-            self.ends.push((Arc::clone(message), kept + new.len()));
+            list.add(message, &render(before, message));
+            let end = End {
+                length: kept.length + list.out.len(),
+                open: list.open,
+            };
+            self.ends.push((Arc::clone(message), end));
         }
-        let mut own = Vec::new();
+        let new = std::mem::take(&mut list.out);
         for notice in notices {
-            let is_first = is_first(new.len() + own.len());
-            add(&mut own, is_first, &render(conversation, notice));
+            list.add(notice, &render(conversation, notice));
         }
-        let end: Vec<&[u8]> = [own.as_slice()].iter().chain(rest).copied().collect();
-        self.body.next(kept, &new, &end)
+        list.close();
+        let end: Vec<&[u8]> = [list.out.as_slice()].iter().chain(rest).copied().collect();
+        self.body.next(kept.length, &new, &end)
     }
 }
 
-/// Adds an element of a list; nothing where it is empty.
-fn add(list: &mut Vec<u8>, is_first: bool, element: &[u8]) {
-    if !is_first && !element.is_empty() {
-        list.push(b',');
-    }
-    list.extend_from_slice(element);
+/// Elements of a list that are written after others.
+struct List {
+    is_first: bool,
+    joins_results: bool,
+    /// True if the closing bytes of a result are still to be written.
+    open: bool,
+    out: Vec<u8>,
 }
 
-/// The name of the tool that the observation `id` answers: the nearest call of that id before it.
-pub(super) fn name_of<'m>(before: &'m [Arc<AgentMessage>], id: &str) -> &'m str {
-    let calls = before.iter().rev().flat_map(|message| &message.tool_calls);
-    calls
-        .into_iter()
-        .find(|call| call.id == id)
-        .map_or("", |call| call.name.as_str())
-}
-
-/// The model that requests go to: whose reasoning may go back to it.
-#[derive(Debug)]
-pub(super) struct TargetModel {
-    adapter_version: String,
-    model: String,
-    /// True if no other provider of the contract has the same adapter and model. Otherwise the owner of a trace is unknown.
-    is_unique: bool,
-}
-
-impl TargetModel {
-    pub(super) fn of(terms: &Terms, target: &TargetTerms) -> Self {
-        let same = |other: &TargetTerms| {
-            other.adapter_version == target.adapter_version && other.model == target.model
-        };
-        let mut others = terms.targets.iter().filter(|other| same(other));
-        Self {
-            adapter_version: target.adapter_version.clone(),
-            model: target.model.clone(),
-            is_unique: others.all(|other| other.provider == target.provider),
+impl List {
+    /// Adds a message as it was rendered; nothing where that is empty.
+    fn add(&mut self, message: &AgentMessage, element: &[u8]) {
+        if element.is_empty() {
+            return;
         }
+        if self.open && message.role == Role::User {
+            let mut text = Vec::new();
+            put(&mut text, &format!("\n\n{}", message.content));
+            let text = text.strip_prefix(b"\"").unwrap_or(&text);
+            let text = text.strip_suffix(b"\"").unwrap_or(text);
+            self.out.extend_from_slice(text);
+            return;
+        }
+        self.close();
+        if !self.is_first {
+            self.out.push(b',');
+        }
+        self.is_first = false;
+        let stays_open = self.joins_results && message.role == Role::Tool;
+        let opened = element.strip_suffix(CLOSED).filter(|_| stays_open);
+        self.open = opened.is_some();
+        self.out.extend_from_slice(opened.unwrap_or(element));
     }
 
-    /// The parts of `message` where they are this model's own and still fit the message, else none.
-    pub(super) fn own<'m>(&self, message: &'m AgentMessage) -> Option<&'m ReasoningTrace> {
-        let trace = message.reasoning_trace.as_ref()?;
-        let (mut bytes, mut calls) = (0_u64, 0_usize);
-        for part in &trace.parts {
-            match part {
-                ReasoningPart::Block(_) => {}
-                ReasoningPart::Call(_) => calls = calls.saturating_add(1),
-                ReasoningPart::Text(text) => bytes = bytes.saturating_add(text.bytes),
-            }
+    fn close(&mut self) {
+        if self.open {
+            self.out.extend_from_slice(CLOSED);
         }
-        let fits =
-            u64::try_from(message.content.len()) == Ok(bytes) && calls == message.tool_calls.len();
-        let same = self.adapter_version == trace.adapter_version && self.model == trace.model;
-        Some(trace).filter(|_| self.is_unique && same && fits)
+        self.open = false;
     }
-}
-
-/// A message's parts in the order in which they are sent.
-#[derive(Debug)]
-pub(super) enum SentPart<'m> {
-    /// The JSON text of a part as it came.
-    Block(&'m str),
-    /// A call, and its signature.
-    Call(&'m crate::message::ToolInvocation, Option<&'m str>),
-    /// Text, and its signature.
-    Text(&'m str, Option<&'m str>),
-}
-
-/// The parts of a message of the model: with its own reasoning where that goes back to it, else text and then calls.
-pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &TargetModel) -> Vec<SentPart<'m>> {
-    let Some(trace) = to.own(message) else {
-        let text = Some(SentPart::Text(&message.content, None));
-        let calls = message.tool_calls.iter();
-        return text
-            .into_iter()
-            .chain(calls.map(|call| SentPart::Call(call, None)))
-            .collect();
-    };
-    let mut rest = message.content.as_str();
-    let mut calls = message.tool_calls.iter();
-    let part = |part: &'m ReasoningPart| match part {
-        ReasoningPart::Block(json) => Some(SentPart::Block(json)),
-        ReasoningPart::Call(signature) => calls
-            .next()
-            .map(|call| SentPart::Call(call, signature.as_deref())),
-        ReasoningPart::Text(text) => {
-            let bytes = usize::try_from(text.bytes).unwrap_or(usize::MAX);
-            let (request, after) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
-            rest = after;
-            Some(SentPart::Text(request, text.signature.as_deref()))
-        }
-    };
-    trace.parts.iter().filter_map(part).collect()
 }
 
 /// Tokens for reasoning, within those of the response: as stated, else a share of them by the effort, where the model is asked by tokens.

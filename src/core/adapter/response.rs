@@ -41,8 +41,9 @@ impl ResponseDecoder {
             Protocol::Gemini => Self::folding::<gemini::Fold>(head),
             Protocol::LocalHermes => Self::folding::<local_hermes::Fold>(head),
             Protocol::Ollama => Self::folding::<ollama::Fold>(head),
-            Protocol::OpenaiChat => Self::folding::<openai_chat::Fold>(head),
-            Protocol::OpenrouterChat => Self::folding::<openai_chat::Fold<true>>(head),
+            Protocol::OpenaiChat | Protocol::OpenrouterChat => {
+                Self::folding::<openai_chat::Fold>(head)
+            }
             Protocol::OpenaiResponses => Self::folding::<openai_responses::Fold>(head),
         }
     }
@@ -64,14 +65,14 @@ impl ResponseDecoder {
         };
         match protocol {
             Protocol::Ollama => Self::under::<ollama::Fold>(profile, head),
-            Protocol::OpenrouterChat => Self::under::<openai_chat::Fold<true>>(profile, head),
             // No profile is laid over another one (`TextProfile::over`).
             Protocol::Anthropic
             | Protocol::Bedrock
             | Protocol::Gemini
             | Protocol::LocalHermes
             | Protocol::OpenaiChat
-            | Protocol::OpenaiResponses => Self::under::<openai_chat::Fold>(profile, head),
+            | Protocol::OpenaiResponses
+            | Protocol::OpenrouterChat => Self::under::<openai_chat::Fold>(profile, head),
         }
     }
 

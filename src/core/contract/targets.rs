@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{BigCount, ModelFacts, ThinkingForm};
-use crate::message::Parameter;
+use crate::message::{Parameter, StateTarget};
 
 /// The wire protocol of a provider.
 #[derive(
@@ -329,6 +329,16 @@ impl TargetTerms {
         let off = none.filter(|_| self.sampling.reasoning_off());
         let known = self.known_effort();
         known.or_else(|| self.sampling.reasoning_level()).or(off)
+    }
+
+    /// The owner of the state that comes with this target's messages.
+    #[must_use]
+    pub fn owner_of_state(&self) -> StateTarget {
+        StateTarget {
+            adapter_version: self.adapter_version.clone(),
+            model: self.model.clone(),
+            provider: self.provider.clone(),
+        }
     }
 }
 

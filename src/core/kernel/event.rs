@@ -8,8 +8,8 @@ use super::{ChildEnd, Inherited};
 use crate::contract::ExecutionContract;
 use crate::message::{
     AgentMessage, BytesPerToken, CallSeq, Digest, InferenceSeq, InputExchange, NamedText,
-    ObjectText, ProtocolAdapterResult, ProviderFault, Role, RunId, ServerConfinement, TokenCounter,
-    ToolOutcome, ToolServerStatement, Usage,
+    ObjectText, OpeningState, ProtocolAdapterResult, ProviderFault, ProviderState, Role, RunId,
+    ServerConfinement, TokenCounter, ToolOutcome, ToolServerStatement, Usage,
 };
 
 /// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
@@ -92,6 +92,9 @@ pub struct RunStarted {
     /// The run this one was forked from or delegated by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentRun>,
+    /// The states of providers that came with messages of an earlier run; by message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provider_states: Vec<OpeningState>,
     /// The name of the run.
     pub run_id: RunId,
     /// Wall-clock time of the start, in milliseconds since 1970-01-01 UTC. Nothing is decided by it.
@@ -114,10 +117,11 @@ impl RunStarted {
     pub fn new(
         contract: &ExecutionContract,
         run_id: RunId,
-        messages: Vec<AgentMessage>,
+        mut messages: Vec<AgentMessage>,
         started_unix_ms: u64,
     ) -> Self {
         Self {
+            provider_states: AgentMessage::take_states(&mut messages),
             addresses: Vec::new(),
             bring_up: Vec::new(),
             confinement: Vec::new(),
@@ -132,6 +136,19 @@ impl RunStarted {
             tool_servers: Vec::new(),
             workspace: None,
         }
+    }
+
+    /// The conversation at the start, each message with the state of its provider.
+    #[must_use]
+    pub fn conversation(&self) -> Vec<AgentMessage> {
+        let mut messages = self.messages.clone();
+        for opening in &self.provider_states {
+            let at = usize::try_from(opening.message).unwrap_or(usize::MAX);
+            if let Some(message) = messages.get_mut(at) {
+                message.state = Some(Box::new(opening.provider_state.clone()));
+            }
+        }
+        messages
     }
 
     /// The conversation that a run begins with: the contract's system prompt where it says anything, then the task; tokens
@@ -273,6 +290,9 @@ pub struct InferenceReturned {
     pub gated: bool,
     /// The inference that this answers.
     pub inference: InferenceSeq,
+    /// The members of the message that go back to this target unchanged, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_state: Option<Box<ProviderState>>,
     /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
     /// the run's salt.
     #[serde(default, skip_serializing_if = "is_false")]

@@ -24,6 +24,9 @@ impl Machine {
             return Held::default();
         };
         let mut text = std::mem::take(&mut message.content);
+        if let Some(state) = &mut message.state {
+            state.drop_repeats(&text);
+        }
         let mut report_bytes = None;
         message.tool_calls.retain_mut(|call| {
             let arguments = call.arguments.as_str();

@@ -30,9 +30,13 @@ impl Machine {
                 self.notices.clear();
                 self.has_answered(returned.inference);
                 self.count_usage(returned.inference, &returned.usage);
+                let mut result = returned.result.clone();
+                if let Some(message) = &mut result.canonical_message {
+                    message.state.clone_from(&returned.provider_state);
+                }
                 Reply::Go(FromInfer::ValidateCalls(Box::new(Arrived {
                     gate_breached: returned.gate_breached,
-                    result: returned.result.clone(),
+                    result,
                     usage: returned.usage,
                 })))
             }

@@ -86,8 +86,8 @@ impl Run {
         }
         let given = usize::from(machine.given.is_some());
         let spoken = started.messages.len().saturating_sub(given);
-        for message in started.messages.iter().take(spoken) {
-            machine.append_pending(message.clone());
+        for message in started.conversation().into_iter().take(spoken) {
+            machine.append_pending(message);
         }
         machine.label_opening(&started);
         machine.context.flush();

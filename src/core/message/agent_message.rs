@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FailureCode, ObjectText, ReasoningTrace, is_blank};
+use super::{FailureCode, ObjectText, OpeningState, ProviderState, is_blank};
 
 /// Who speaks (002 §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,11 +37,12 @@ pub struct AgentMessage {
     /// Reasoning that the model reported; never an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// The part of that reasoning that the provider wants back, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning_trace: Option<ReasoningTrace>,
     /// Who speaks.
     pub role: Role,
+    /// The state that goes back to the provider with this message. The record holds it beside the message, in the event that brought
+    /// it.
+    #[serde(skip)]
+    pub state: Option<Box<ProviderState>>,
     /// Estimated tokens of this message, stamped outside the machine.
     pub tokens: u64,
     /// On role `tool`: the call that this answers.
@@ -100,8 +101,8 @@ impl AgentMessage {
             content: content.into(),
             observed: None,
             reasoning: None,
-            reasoning_trace: None,
             role,
+            state: None,
             tokens,
             tool_call_id: None,
             tool_calls: Vec::new(),
@@ -119,6 +120,20 @@ impl AgentMessage {
             tool_call_id: Some(tool_call_id.into()),
             ..Self::text(Role::Tool, content, tokens)
         }
+    }
+
+    /// Takes the states off the messages of a conversation, for the record.
+    #[must_use]
+    pub fn take_states(messages: &mut [Self]) -> Vec<OpeningState> {
+        let messages = (0..).zip(messages);
+        let taken = messages.filter_map(|(message, said)| {
+            let provider_state = *said.state.take()?;
+            Some(OpeningState {
+                message,
+                provider_state,
+            })
+        });
+        taken.collect()
     }
 
     /// True if the text holds only white space and invisible characters.

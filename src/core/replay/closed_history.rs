@@ -35,7 +35,9 @@ pub(super) fn closed_history(
                 .retain(|call| call.name != FINAL_REPORT || answered.contains(call.id.as_str()));
             if message.tool_calls.len() < before {
                 // What the provider signed was the call.
-                message.reasoning_trace = None;
+                if let Some(state) = &mut message.state {
+                    state.drop_parts();
+                }
                 text = Some(report.text());
             }
         }

@@ -11,8 +11,8 @@ use crate::kernel::{
     ToolReturned, observation_tokens,
 };
 use crate::message::{
-    BytesPerToken, ContentBlock, Digest, InferenceSeq, NoTokenizers, TokenCounter, ToolEnvelope,
-    ToolOutcome, amount, char_prefix,
+    AgentMessage, BytesPerToken, ContentBlock, Digest, InferenceSeq, NoTokenizers, TokenCounter,
+    ToolEnvelope, ToolOutcome, amount, char_prefix,
 };
 use crate::session::{Issued, Session};
 
@@ -130,12 +130,10 @@ impl RecordedAnswers {
             RunStarted::recount(&mut started.messages, counter);
         }
         if !self.has_same_system() {
-            started.messages = RunStarted::with_system(
-                &self.other.system,
-                std::mem::take(&mut started.messages),
-                &self.recorded.system,
-                counter,
-            );
+            let messages = started.conversation();
+            let was = &self.recorded.system;
+            started.messages = RunStarted::with_system(&self.other.system, messages, was, counter);
+            started.provider_states = AgentMessage::take_states(&mut started.messages);
         }
         started
     }

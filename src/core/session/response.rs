@@ -6,8 +6,8 @@ use crate::adapter::{Adapter, Decoded, ResponseDecoder, ResponseMeta};
 use crate::contract::{ExecutionContract, WireNames};
 use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, Run, XmlOffer};
 use crate::message::{
-    Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter,
-    Usage,
+    AgentMessage, Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault,
+    ProviderState, Scrubber, TokenCounter, Usage,
 };
 
 /// A response that is still arriving.
@@ -199,7 +199,9 @@ impl EventDecoder<'_> {
         let usage = result.usage_or_estimate(self.issued.expected_tokens, self.counter);
         let is_message = result.canonical_message.is_some();
         let asks = self.run.asks(&result);
-        let admitted = self.run.admit(result);
+        let mut admitted = self.run.admit(result);
+        let message = admitted.result.canonical_message.as_mut();
+        let provider_state = message.and_then(|message| self.state_of(message));
         let redacted = evidence.is_redacted();
         let blobs = evidence.raw.into_iter();
         let blobs = blobs.chain(admitted.withheld.map(String::into_bytes));
@@ -210,6 +212,7 @@ impl EventDecoder<'_> {
                 gate_breached: self.issued.closed && is_message && admitted.gated && !asks,
                 gated: admitted.gated,
                 inference: self.inference,
+                provider_state,
                 redacted,
                 request_hash: self.issued.body,
                 result: admitted.result,
@@ -217,6 +220,14 @@ impl EventDecoder<'_> {
                 usage,
             })),
         }
+    }
+
+    /// Takes the state off a message: it stands beside it in the event, with the target that gave it.
+    fn state_of(&self, message: &mut AgentMessage) -> Option<Box<ProviderState>> {
+        let mut state = message.state.take()?;
+        let target = self.contract.targets.get(self.issued.target)?;
+        state.target = target.owner_of_state();
+        Some(state)
     }
 
     fn failed(

@@ -7,7 +7,7 @@ use crate::adapter::Decoded;
 use crate::kernel::{Approval, BringUpFault, RunStarted};
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, FailureCode, InputExchange, ObjectText,
-    ProtocolAdapterResult, ReasoningPart, ReasoningTrace, Scrubber, TokenCounter, ToolInvocation,
+    ProtocolAdapterResult, ProviderState, Scrubber, StateMember, TokenCounter, ToolInvocation,
     ToolOutcome, ToolServerStatement,
 };
 
@@ -41,22 +41,24 @@ impl Scrub<'_> {
     /// Scrubs an answer for the record. `again` decodes bytes as the answer was decoded.
     ///
     /// Secrets are taken out of the bytes first, and what remains is decoded, so that a replay decodes the same. Where the
-    /// decoded answer still shows one, because the bytes had it in pieces, it is taken out there and the bytes are not kept.
+    /// decoded answer still shows one, because the bytes had it in pieces, it is taken out there and the bytes are not kept. Nor are
+    /// they where a member of the provider's state changed: it is left out, and they would give it again.
     pub(super) fn response(
         &self,
         raw: Vec<u8>,
         decoded: Decoded,
         again: impl FnOnce(&[u8]) -> Decoded,
     ) -> Scrubbed {
-        let (kept, mut decoded) = match self.0.cut_bytes(&raw) {
-            Cow::Borrowed(_) => (None, decoded),
+        let (kept, mut decoded, in_state) = match self.0.cut_bytes(&raw) {
+            Cow::Borrowed(_) => (None, decoded, false),
             Cow::Owned(kept) => {
-                let decoded = again(&kept);
-                (Some(kept), decoded)
+                let mut cleaned = again(&kept);
+                let in_state = leave_out_changed(&decoded, &mut cleaned);
+                (Some(kept), cleaned, in_state)
             }
         };
         let in_pieces = self.shows_in_pieces(kept.as_deref().unwrap_or(&raw));
-        let changed = in_pieces
+        let changed = (in_pieces | in_state)
             | match &mut decoded {
                 Decoded::Message(result) => self.result(result),
                 Decoded::Fault { fault, .. } => {
@@ -168,22 +170,20 @@ impl Scrub<'_> {
         for call in &mut message.tool_calls {
             changed |= self.call(call)?;
         }
-        // What was signed is worth nothing once it is changed.
-        let trace = message.reasoning_trace.as_ref();
-        if trace.is_some_and(|trace| changed || self.shows_in(trace)) {
-            message.reasoning_trace = None;
-            changed = true;
+        if let Some(state) = &mut message.state {
+            if changed {
+                // Blocks and signatures belong to the content as it was.
+                state.drop_parts();
+            }
+            changed |= self.state(state);
         }
         Ok(changed)
     }
 
-    fn shows_in(&self, trace: &ReasoningTrace) -> bool {
+    /// Leaves out the members of a state that show a secret: a provider wants each as it gave it, or not at all.
+    fn state(&self, state: &mut ProviderState) -> bool {
         let shows = |text: &str| matches!(self.0.text(text), Cow::Owned(_));
-        trace.parts.iter().any(|part| match part {
-            ReasoningPart::Block(text) => shows(text),
-            ReasoningPart::Call(signature) => signature.as_deref().is_some_and(shows),
-            ReasoningPart::Text(text) => text.signature.as_deref().is_some_and(shows),
-        })
+        state.leave_out(|member| shows(&member.bytes) || member.name.as_deref().is_some_and(shows))
     }
 
     fn call(&self, call: &mut ToolInvocation) -> Result<bool, Unsound> {
@@ -306,6 +306,26 @@ impl Scrub<'_> {
             fault.detail = self.0.cut_text(&fault.detail);
         }
     }
+}
+
+/// Leaves out the members of a message's state that are not what they were before the secrets were taken out. True if there are any.
+fn leave_out_changed(was: &Decoded, is: &mut Decoded) -> bool {
+    let Decoded::Message(was) = was else {
+        return false;
+    };
+    let was = was.canonical_message.as_ref();
+    let was = was.and_then(|message| message.state.as_deref());
+    let Decoded::Message(is) = is else {
+        return false;
+    };
+    let is = is.canonical_message.as_mut();
+    let (Some(was), Some(is)) = (was, is.and_then(|message| message.state.as_deref_mut())) else {
+        return false;
+    };
+    is.leave_out(|member| {
+        let same = |other: &StateMember| member.place == other.place && member.bytes == other.bytes;
+        !was.members.iter().any(same)
+    })
 }
 
 /// Arguments from which a secret cannot be taken without breaking them.

@@ -477,4 +477,5 @@ fn what_no_host_may_do_is_refused_and_changes_nothing() {
 
 mod hashed;
 mod json_form;
+mod provider_states;
 mod sequences;

@@ -10,9 +10,9 @@ use crate::kernel::{
 use crate::message::{
     AgentMessage, CallSeq, Confinement, ContentBlock, Digest, EnvelopeError, EnvelopeFields,
     EnvelopeStatus, FailureCode, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange,
-    InputQuestion, MemoryScope, NamedText, ObjectText, Observed, ObservedStatus, Parameter,
-    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart, ReasoningText,
-    ReasoningTrace, Repair, Role, SandboxPart, SandboxStrength, ServedBy, ServerConfinement,
+    InputQuestion, MemoryScope, NamedText, ObjectText, Observed, ObservedStatus, OpeningState,
+    Parameter, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ProviderState, Repair,
+    Role, SandboxPart, SandboxStrength, ServedBy, ServerConfinement, StateMember, StateTarget,
     TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
     Withheld,
 };
@@ -130,6 +130,10 @@ pub(crate) fn every_event() -> Vec<Event> {
         intent_words: Vec::new(),
         messages: vec![message.clone()],
         parent,
+        provider_states: vec![OpeningState {
+            message: 0,
+            provider_state: provider_state(&[]),
+        }],
         run_id: run_id_of("r-1"),
         started_unix_ms: 0,
         tokenizer_fault: Some(odd.clone()),
@@ -145,6 +149,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         gate_breached: true,
         gated: true,
         inference: InferenceSeq(1),
+        provider_state: Some(Box::new(provider_state(&["signature"]))),
         redacted: true,
         request_hash: digest,
         result,
@@ -335,34 +340,38 @@ pub(crate) fn every_event() -> Vec<Event> {
     kinds.into_iter().map(|kind| event(7, kind)).collect()
 }
 
-/// Events of the kinds that may leave something out, without it; and messages with the trace of a reasoning.
-pub(crate) fn sparse_events() -> Vec<Event> {
-    let digest = Digest::of(b"z");
-    let text = |signature: Option<&str>| ReasoningText {
-        bytes: 1,
-        signature: signature.map(str::to_owned),
-    };
-    let traced = AgentMessage {
-        reasoning_trace: Some(ReasoningTrace {
+/// A state with a member in every place.
+fn provider_state(left_out: &[&str]) -> ProviderState {
+    ProviderState {
+        left_out: left_out.iter().map(|name| (*name).to_owned()).collect(),
+        members: vec![
+            StateMember::message("reasoning".to_owned(), "\"r\"".to_owned()),
+            StateMember::block("{}".to_owned()),
+            StateMember::call(String::new()),
+            StateMember::text(1, "{}".to_owned()),
+        ],
+        target: StateTarget {
             adapter_version: "anthropic-messages/1".to_owned(),
             model: "m".to_owned(),
-            parts: vec![
-                ReasoningPart::Block("{}".to_owned()),
-                ReasoningPart::Call(Some("s".to_owned())),
-                ReasoningPart::Call(None),
-                ReasoningPart::Text(text(Some("s"))),
-                ReasoningPart::Text(text(None)),
-            ],
-        }),
-        tool_calls: vec![call("{}")],
-        ..AgentMessage::text(Role::Assistant, "", 1)
-    };
+            provider: "p".to_owned(),
+        },
+    }
+}
+
+/// Events of the kinds that may leave something out, without it.
+pub(crate) fn sparse_events() -> Vec<Event> {
+    let digest = Digest::of(b"z");
     let plain = AgentMessage::text(Role::Assistant, "", 1);
-    let returned = |message| {
+    let asking = AgentMessage {
+        tool_calls: vec![call("{}")],
+        ..plain.clone()
+    };
+    let returned = |message, provider_state| {
         EventKind::InferenceReturned(Box::new(InferenceReturned {
             gate_breached: false,
             gated: false,
             inference: InferenceSeq(1),
+            provider_state,
             redacted: false,
             request_hash: digest,
             result: ProtocolAdapterResult {
@@ -394,16 +403,17 @@ pub(crate) fn sparse_events() -> Vec<Event> {
             contract_hash: digest,
             inherited: None,
             intent_words: Vec::new(),
-            messages: vec![traced.clone(), plain.clone()],
+            messages: vec![asking.clone(), plain.clone()],
             parent: None,
+            provider_states: Vec::new(),
             run_id: run_id_of("r-2"),
             started_unix_ms: 0,
             tokenizer_fault: None,
             tool_servers: Vec::new(),
             workspace: None,
         })),
-        returned(traced),
-        returned(plain),
+        returned(asking, Some(Box::new(provider_state(&[])))),
+        returned(plain, None),
         EventKind::InferenceFailed(InferenceFailed {
             fault: ProviderFault {
                 parameters: Parameter::ALL.to_vec(),

@@ -73,10 +73,7 @@ impl HttpBackend {
         if !matches!(base.scheme(), "http" | "https") {
             return Err(refuse(format!("its scheme is {:?}", base.scheme())));
         }
-        let proxy = target
-            .proxies
-            .for_url(&base)
-            .map_err(BackendError::Proxy)?;
+        let proxy = target.proxies.for_url(&base).map_err(BackendError::Proxy)?;
         let mut client = reqwest::Client::builder();
         if base.scheme() == "http" && proxy.as_ref().is_none_or(|proxy| proxy.scheme() == "http") {
             // No redirect is followed, so no TLS is ever spoken: reading the platform's certificates would be most of a

@@ -411,7 +411,10 @@ fn failed_attempts(view: &RunView) -> (Vec<String>, usize) {
             }
         }
     }
-    let fails = |attempt: &InferenceSeq| view.request(*attempt).is_some_and(|r| !r.is_ok() || r.is_unended());
+    let fails = |attempt: &InferenceSeq| {
+        view.request(*attempt)
+            .is_some_and(|r| !r.is_ok() || r.is_unended())
+    };
     let mut last: Vec<InferenceSeq> = last_of.into_values().filter(fails).collect();
     last.sort_unstable();
     let targets = last.len();

@@ -272,6 +272,7 @@ fn run_of(answers: &[EventKind]) -> (Run, RunView) {
         intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "hi", 1)],
         parent: None,
+        provider_states: Vec::new(),
         run_id: sample::run_id_of("r-1"),
         started_unix_ms: 1_000,
         tokenizer_fault: None,

@@ -34,6 +34,7 @@ pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
         intent_words: Vec::new(),
         messages: preview.opening.clone(),
         parent: None,
+        provider_states: Vec::new(),
         run_id,
         started_unix_ms: 0,
         tokenizer_fault: preview.tokenizer_fault.clone(),

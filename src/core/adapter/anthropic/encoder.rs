@@ -1,5 +1,6 @@
 //! Renders request bodies of Anthropic's protocol. Does not know how they are sent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -9,7 +10,8 @@ use crate::adapter::RequestShape;
 use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
-use crate::adapter::rendered_messages::{SentPart, TargetModel, parts_of, reasoning_budget};
+use crate::adapter::recipient::{IdForm, Recipient, SentPart, is_silent};
+use crate::adapter::rendered_messages::reasoning_budget;
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms, ThinkingForm, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
@@ -34,9 +36,9 @@ pub(in crate::adapter) struct Encoder {
     /// `{"model":…`
     head: Vec<u8>,
     one_call: bool,
-    /// With reasoning, and without: a forced call allows none.
+    /// With reasoning, and without: a forced call allows none, nor does a loop of calls that began without it.
     tails: [Vec<u8>; 2],
-    to: TargetModel,
+    to: Recipient,
     /// `,"tools":[…]`; none if no tool is exposed.
     tools: Option<Vec<u8>>,
 }
@@ -67,7 +69,7 @@ impl Encoder {
             head,
             one_call: !terms.parallel_tool_calls,
             tails: [tail(thinking), tail(without)],
-            to: TargetModel::of(terms, target),
+            to: Recipient::of(terms, target, IdForm::Word(64)),
             tools: tools(terms),
         }
     }
@@ -105,18 +107,25 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
+        if self.to.refuse(shape.refused_members) {
+            self.messages.forget();
+        }
         let is_asked = shape.tools == ToolExposure::Forced && self.tools.is_some();
         let forced = is_asked && self.forced == "any";
         let [with, without] = &self.tails;
         let tools = self.tools(shape.tools, conversation);
-        let tail = if forced { without } else { with };
+        let tail = if forced || !may_think(conversation, &self.to) {
+            without
+        } else {
+            with
+        };
         let rest = [b"]".as_slice(), &tools, tail].concat();
         let Self { messages, to, .. } = self;
         let (caches, head) = (self.caches, &self.head);
         messages.body(
             conversation,
             shape.notices,
-            |_, message| rendered(message, to),
+            |before, message| rendered(before, message, to),
             |system| Around {
                 head: opening(head, system, caches),
                 rest: rest.clone(),
@@ -140,8 +149,31 @@ fn opening(head: &[u8], system: &[u8], caches: bool) -> Vec<u8> {
     out
 }
 
-/// The blocks of a message, joined by commas. A blank text is no block: the protocol takes none.
-fn rendered(message: &AgentMessage, to: &TargetModel) -> Vec<u8> {
+/// True if a request may ask for reasoning. In a loop of calls the model goes on with the reasoning that began it: where none of this
+/// target did, because another one made the calls or a call was forced, the protocol refuses to think until the next turn of the user.
+fn may_think(conversation: &[Arc<AgentMessage>], to: &Recipient) -> bool {
+    let mut called = false;
+    let mut after = Role::System;
+    for message in conversation.iter().rev() {
+        // A message of the user right after results is part of their turn.
+        if after == Role::User && !matches!(message.role, Role::Tool | Role::User) {
+            break;
+        }
+        after = message.role;
+        if message.role == Role::Assistant && !is_silent(message) {
+            let is_thought = |part: &SentPart<'_>| matches!(part, SentPart::Block(_));
+            if to.parts(message).iter().any(is_thought) {
+                return true;
+            }
+            called |= !message.tool_calls.is_empty();
+        }
+    }
+    !called
+}
+
+/// The blocks of a message, joined by commas. A blank text is no block: the protocol takes none. Nor does it take a message that
+/// ends with reasoning.
+fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Recipient) -> Vec<u8> {
     let mut out = Elements::default();
     match message.role {
         Role::System | Role::User => {
@@ -152,33 +184,29 @@ fn rendered(message: &AgentMessage, to: &TargetModel) -> Vec<u8> {
             }
         }
         Role::Tool => out.add(&Block::ToolResult {
-            tool_use_id: clean(message.tool_call_id.as_deref().unwrap_or_default()),
+            tool_use_id: to.result_id(before, message.tool_call_id.as_deref().unwrap_or_default()),
             content: &message.content,
         }),
+        Role::Assistant if is_silent(message) => {}
         Role::Assistant => {
-            for part in parts_of(message, to) {
+            for part in to.parts(message) {
                 match part {
                     SentPart::Block(json) => out.add_text(json),
                     SentPart::Text(text, _) if text.trim().is_empty() => {}
                     SentPart::Text(text, _) => out.add(&Block::Text { text }),
-                    SentPart::Call(call, _) => out.add(&Block::ToolUse {
-                        id: clean(&call.id),
-                        name: &call.name,
-                        input: serde_json::from_str(call.arguments.as_str()).ok(),
-                    }),
+                    SentPart::Call(call, own) => {
+                        let block = Block::ToolUse {
+                            id: to.call_id(before, &call.id),
+                            name: to.name(&call.name),
+                            input: serde_json::from_str(call.arguments.as_str()).ok(),
+                        };
+                        out.add_with(&block, to.object_members(own));
+                    }
                 }
             }
         }
     }
     out.into_bytes()
-}
-
-/// An id of the protocol's letters; ids that other providers gave may have others.
-fn clean(id: &str) -> String {
-    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    id.chars()
-        .map(|c| if letter(c) { c } else { '_' })
-        .collect()
 }
 
 #[derive(Serialize)]
@@ -188,12 +216,12 @@ enum Block<'a> {
         text: &'a str,
     },
     ToolUse {
-        id: String,
-        name: &'a str,
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
         input: Option<&'a RawValue>,
     },
     ToolResult {
-        tool_use_id: String,
+        tool_use_id: Cow<'a, str>,
         content: &'a str,
     },
 }

@@ -9,6 +9,7 @@ use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold;
 use crate::adapter::fold::{Failure, Folded, Form, Progress, document, part};
 use crate::adapter::json::{Raw, given, string, whole, wire};
+use crate::adapter::members::other_members;
 use crate::message::FailureCode;
 
 const CONTENT: &str = "/content";
@@ -65,7 +66,8 @@ impl fold::Fold for Fold {
             (Form::Piece, "content_block_start") => {
                 let block: WireBlock<'_> = part(event.content_block, CONTENT)?;
                 let index = whole(event.index).unwrap_or(0);
-                self.0.blocks.start(index, kind_of(&block, form))
+                let raw = event.content_block.map_or("", RawValue::get);
+                self.0.blocks.start(index, kind_of(&block, raw, form))
             }
             (Form::Piece, "content_block_delta") => {
                 let delta: WireBlock<'_> = part(event.delta, CONTENT)?;
@@ -105,7 +107,6 @@ impl fold::Fold for Fold {
             requested: model,
             answered: self.0.progress.model.as_deref(),
             rules: self.0.progress.rules,
-            version: self.0.progress.version,
         };
         let draft = self.0.blocks.into_draft(cut, "", FIELDS.arguments);
         draft.finish(&FIELDS, &origin)
@@ -119,7 +120,7 @@ impl Fold {
         self.0.progress.stopped(string(message.stop_reason));
         self.0.progress.role(message.role, "assistant", "/role")?;
         self.meter(message.usage);
-        let kind = |block: &WireBlock<'_>| kind_of(block, Form::Whole);
+        let kind = |block: &WireBlock<'_>, raw: &str| kind_of(block, raw, Form::Whole);
         self.0.take_whole(message.content, kind)
     }
 
@@ -133,7 +134,7 @@ impl Fold {
     }
 }
 
-fn kind_of(block: &WireBlock<'_>, form: Form) -> BlockKind {
+fn kind_of(block: &WireBlock<'_>, raw: &str, form: Form) -> BlockKind {
     let text = |raw| string(raw).unwrap_or_default();
     match string(block.kind).as_deref() {
         Some("text") => BlockKind::Text(text(block.text)),
@@ -146,6 +147,7 @@ fn kind_of(block: &WireBlock<'_>, form: Form) -> BlockKind {
             let input = block.input.map(RawValue::get);
             BlockKind::ToolUse {
                 id: text(block.id),
+                members: other_members(raw, &["type", "id", "name", "input"]),
                 name: text(block.name),
                 pieces: String::new(),
                 whole: match (form, input) {

@@ -3,7 +3,7 @@
 use super::VERSION;
 use crate::adapter::Decoded;
 use crate::adapter::fixture::{self, decode, decoded_answer, events, message, verdict};
-use crate::message::{ReasoningPart, Usage};
+use crate::message::{StateMember, Usage};
 
 fn check(body: &str, expect: &str) {
     fixture::check(VERSION, body, expect);
@@ -78,18 +78,11 @@ fn blocks_are_text_reasoning_and_calls() {
         message(VERSION, &streamed),
     );
     assert_eq!(body, events);
-    let parts = body.reasoning_trace.unwrap().parts;
-    assert_eq!(
-        parts[0],
-        ReasoningPart::Block(
-            r#"{"type":"thinking","thinking":"why","signature":"sig"}"#.to_owned()
-        )
-    );
+    let members = body.state.unwrap().members;
+    let thinking = r#"{"type":"thinking","thinking":"why","signature":"sig"}"#;
+    assert_eq!(members[0], StateMember::block(thinking.to_owned()));
     let unsigned = r#"{"type":"thinking","thinking":"why"},{"type":"text","text":"hi"}"#;
-    assert_eq!(
-        message(VERSION, &whole(unsigned, "end_turn")).reasoning_trace,
-        None
-    );
+    assert_eq!(message(VERSION, &whole(unsigned, "end_turn")).state, None);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Renders request bodies of Gemini's protocol. Does not know how they are sent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -9,9 +10,9 @@ use crate::adapter::RequestShape;
 use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
-use crate::adapter::rendered_messages::{
-    SentPart, TargetModel, name_of, parts_of, reasoning_budget,
-};
+use crate::adapter::members::others;
+use crate::adapter::recipient::{FOREIGN_SIGNATURE, IdForm, Recipient, SentPart, is_silent};
+use crate::adapter::rendered_messages::reasoning_budget;
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms, ThinkingForm, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
@@ -26,7 +27,9 @@ pub(in crate::adapter) struct Encoder {
     messages: JoinedTurns,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
-    to: TargetModel,
+    /// True if the first call of every message must have a signature.
+    signs_calls: bool,
+    to: Recipient,
     /// `,"tools":[…]`; none if no tool is exposed.
     tools: Option<Vec<u8>>,
 }
@@ -42,7 +45,8 @@ impl Encoder {
                 mark: b"",
             }),
             tail: tail(terms, target, &Config { generation_config }),
-            to: TargetModel::of(terms, target),
+            signs_calls: wants_signatures(&target.model),
+            to: Recipient::of(terms, target, IdForm::Text(usize::MAX)),
             tools: tools(terms),
         }
     }
@@ -54,6 +58,9 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
+        if self.to.refuse(shape.refused_members) {
+            self.messages.forget();
+        }
         let (tools, mode): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
             (Some(tools), ToolExposure::Auto) => (tools, b"AUTO"),
             (Some(tools), ToolExposure::Forced) => (tools, b"ANY"),
@@ -66,11 +73,11 @@ impl Encode for Encoder {
             [config, mode, b"\"}}"].concat()
         };
         let Self { messages, to, .. } = self;
-        let tail = &self.tail;
+        let (tail, signs_calls) = (&self.tail, self.signs_calls);
         messages.body(
             conversation,
             shape.notices,
-            |before, message| rendered(before, message, to),
+            |before, message| rendered(before, message, to, signs_calls),
             |system| {
                 let mut rest = b"]".to_vec();
                 if !system.is_empty() {
@@ -91,16 +98,21 @@ impl Encode for Encoder {
 }
 
 /// The parts of a message, joined by commas.
-fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &TargetModel) -> Vec<u8> {
+fn rendered(
+    before: &[Arc<AgentMessage>],
+    message: &AgentMessage,
+    to: &Recipient,
+    signs_calls: bool,
+) -> Vec<u8> {
     let mut out = Elements::default();
     match message.role {
-        Role::System | Role::User => out.add(&Part::text(&message.content, None)),
+        Role::System | Role::User => out.add(&Part::text(&message.content)),
         Role::Tool => {
             let id = message.tool_call_id.as_deref().unwrap_or_default();
             out.add(&Part {
                 function_response: Some(FunctionResponse {
-                    id: own_id(id),
-                    name: name_of(before, id),
+                    id: answered_id(before, id, to),
+                    name: to.result_name(before, id),
                     response: Output {
                         output: &message.content,
                     },
@@ -108,21 +120,34 @@ fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &TargetMod
                 ..Part::default()
             });
         }
+        Role::Assistant if is_silent(message) => {}
         Role::Assistant => {
-            for part in parts_of(message, to) {
+            let parts = to.parts(message);
+            let is_signed = |part: &SentPart<'_>| matches!(part, SentPart::Call(_, own) if own.contains(SIGNATURE));
+            let mut lacks_signature =
+                signs_calls && to.takes(SIGNATURE) && !parts.iter().any(is_signed);
+            for part in parts {
                 match part {
-                    // This protocol has no parts of that kind.
-                    SentPart::Block(_) | SentPart::Text("", None) => {}
-                    SentPart::Text(text, signature) => out.add(&Part::text(text, signature)),
-                    SentPart::Call(call, signature) => out.add(&Part {
-                        function_call: Some(FunctionCall {
-                            id: own_id(&call.id),
-                            name: &call.name,
-                            args: serde_json::from_str(call.arguments.as_str()).ok(),
-                        }),
-                        thought_signature: signature,
-                        ..Part::default()
-                    }),
+                    SentPart::Block(json) => out.add_text(json),
+                    SentPart::Text("", "") => {}
+                    SentPart::Text(text, own) => {
+                        out.add_with(&Part::text(text), to.object_members(own));
+                    }
+                    SentPart::Call(call, own) => {
+                        let part = Part {
+                            function_call: Some(FunctionCall {
+                                id: own_id(own),
+                                name: to.name(&call.name),
+                                args: serde_json::from_str(call.arguments.as_str()).ok(),
+                            }),
+                            thought_signature: std::mem::take(&mut lacks_signature)
+                                .then_some(FOREIGN_SIGNATURE),
+                            ..Part::default()
+                        };
+                        let mut members = to.object_members(own);
+                        members.retain(|(name, _)| name != CALL);
+                        out.add_with(&part, members);
+                    }
                 }
             }
         }
@@ -130,12 +155,42 @@ fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &TargetMod
     out.into_bytes()
 }
 
-/// The id, unless the decoder made it up: the protocol knows calls by their order then.
-fn own_id(id: &str) -> Option<&str> {
-    let made = id
-        .strip_prefix("call_")
-        .is_some_and(|n| n.bytes().all(|byte| byte.is_ascii_digit()));
-    Some(id).filter(|_| !made)
+const CALL: &str = "functionCall";
+const SIGNATURE: &str = "thoughtSignature";
+
+/// True if the model refuses a call without a signature: from Gemini 3 on, which the names of the latest ones are, too.
+fn wants_signatures(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let Some(version) = name.strip_prefix("gemini-") else {
+        return false;
+    };
+    let major: String = version.chars().take_while(char::is_ascii_digit).collect();
+    major
+        .parse::<u32>()
+        .map_or_else(|_| version.contains("latest"), |major| major >= 3)
+}
+
+/// The id that the provider gave the call with these members; none if the provider knows the call by its order.
+fn own_id(members: &str) -> Option<String> {
+    let call = others(members, &[])
+        .into_iter()
+        .find(|(name, _)| name == CALL)?
+        .1;
+    let id = others(call.get(), &[])
+        .into_iter()
+        .find(|(name, _)| name == "id")?
+        .1;
+    serde_json::from_str(id.get()).ok()
+}
+
+/// The provider's own id of the call that a result answers.
+fn answered_id(before: &[Arc<AgentMessage>], id: &str, to: &Recipient) -> Option<String> {
+    let has = |message: &&Arc<AgentMessage>| message.tool_calls.iter().any(|call| call.id == id);
+    let message = before.iter().rev().find(has)?;
+    to.parts(message).into_iter().find_map(|part| match part {
+        SentPart::Call(call, own) if call.id == id => own_id(own),
+        SentPart::Block(_) | SentPart::Call(..) | SentPart::Text(..) => None,
+    })
 }
 
 #[derive(Default, Serialize)]
@@ -152,10 +207,9 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn text(text: &'a str, thought_signature: Option<&'a str>) -> Self {
+    fn text(text: &'a str) -> Self {
         Self {
             text: Some(text),
-            thought_signature,
             ..Self::default()
         }
     }
@@ -164,16 +218,16 @@ impl<'a> Part<'a> {
 #[derive(Serialize)]
 struct FunctionCall<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    name: &'a str,
+    id: Option<String>,
+    name: Cow<'a, str>,
     args: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
 struct FunctionResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    name: &'a str,
+    id: Option<String>,
+    name: Cow<'a, str>,
     response: Output<'a>,
 }
 

@@ -11,7 +11,8 @@ use crate::adapter::calls::{CallFields, GatheredCall};
 use crate::adapter::draft::{Draft, MAX_PARTS, ResponseOrigin, too_many_parts};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
-use crate::adapter::json::{Raw, elements, object, string, whole};
+use crate::adapter::json::{Raw, append, elements, object, string, whole};
+use crate::adapter::members::other_members;
 use crate::message::FailureCode;
 
 const PARTS: &str = "/candidates/0/content/parts";
@@ -42,7 +43,8 @@ pub(in crate::adapter) struct Fold {
 struct OpenCall {
     args: PartialArgs,
     call: GatheredCall,
-    signature: Option<String>,
+    /// The members that no call holds.
+    members: String,
 }
 
 impl fold::Fold for Fold {
@@ -92,7 +94,7 @@ impl fold::Fold for Fold {
         }
         if let Some(mut open) = self.open.take() {
             open.call.flaw = Some((FailureCode::StreamIncomplete, "/functionCall/willContinue"));
-            self.draft.call(open.call, open.signature);
+            self.draft.call(open.call, open.members);
         }
         if self.ends_in_call && self.progress.rules.is_cut {
             // Arguments come parsed here, so one that was cut would look like a whole one.
@@ -102,7 +104,6 @@ impl fold::Fold for Fold {
             requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
-            version: self.progress.version,
         };
         self.draft.finish(&FIELDS, &origin)
     }
@@ -162,38 +163,48 @@ impl Fold {
             let pointer = format!("{PARTS}/{}", self.parts);
             let part: WirePart<'_> = part(Some(raw), &pointer)?;
             self.parts += 1;
-            self.part(&part, &pointer)?;
+            self.part(&part, raw.get(), &pointer)?;
         }
         Ok(())
     }
 
-    fn part(&mut self, part: &WirePart<'_>, pointer: &str) -> Result<(), Failure> {
+    /// Takes a part, whose text is `whole`. A signature may be on a part of every kind, and on one without anything else.
+    fn part(&mut self, part: &WirePart<'_>, whole: &str, pointer: &str) -> Result<(), Failure> {
         let signature = string(part.thought_signature).filter(|text| !text.is_empty());
         if let Some(raw) = part.function_call {
             self.ends_in_call = true;
-            return self.call(raw, signature, pointer);
+            return self.call(raw, whole, pointer);
         }
+        let is_thought = part.thought.is_some_and(|raw| raw.get() == "true");
+        let members = || match signature {
+            Some(_) => other_members(whole, &["text", "thought"]),
+            None => String::new(),
+        };
         let Some(raw) = part.text else {
-            // Parts of the provider's own tools; a signature alone belongs to what came before it.
+            let alone = other_members(whole, &["thought", "thoughtSignature"]).is_empty();
+            match (alone, &signature) {
+                (true, _) => self.draft.text("", members()),
+                (false, Some(_)) => self.draft.block(whole.to_owned()),
+                // Parts of the provider's own tools.
+                (false, None) => {}
+            }
             return Ok(());
         };
         let text = string(Some(raw))
             .ok_or_else(|| Failure::new(FailureCode::BodyShape, format!("{pointer}/text")))?;
         self.ends_in_call &= text.is_empty();
-        if part.thought.is_some_and(|raw| raw.get() == "true") {
+        if is_thought {
             self.draft.reasoning(&text);
+            if signature.is_some() {
+                self.draft.block(whole.to_owned());
+            }
         } else {
-            self.draft.text(&text, signature);
+            self.draft.text(&text, members());
         }
         Ok(())
     }
 
-    fn call(
-        &mut self,
-        raw: &RawValue,
-        signature: Option<String>,
-        pointer: &str,
-    ) -> Result<(), Failure> {
+    fn call(&mut self, raw: &RawValue, whole: &str, pointer: &str) -> Result<(), Failure> {
         let shape = |below: &str| Failure::new(FailureCode::CallShape, format!("{pointer}{below}"));
         let piece: WireCall<'_> = object(raw.get()).ok_or_else(|| shape("/functionCall"))?;
         let name = string(piece.name).unwrap_or_default();
@@ -213,7 +224,7 @@ impl Fold {
                     pointer: pointer.to_owned(),
                     ..GatheredCall::default()
                 },
-                signature,
+                members: call_members(raw, whole),
             },
         };
         if let Some(raw) = piece.partial_args
@@ -232,9 +243,23 @@ impl Fold {
             // The dialect's rule: a call without arguments leaves the field out.
             open.call.arguments = open.args.text();
         }
-        self.draft.call(open.call, open.signature);
+        self.draft.call(open.call, open.members);
         Ok(())
     }
+}
+
+/// The members of a call's part that no call holds. Its id is one of them: a call without an id gets one of ours, which looks alike.
+fn call_members(call: &RawValue, part: &str) -> String {
+    const HELD: [&str; 4] = ["name", "args", "partialArgs", "willContinue"];
+    let own = other_members(call.get(), &HELD);
+    let mut out = other_members(part, &["functionCall"]).into_bytes();
+    if !own.is_empty() {
+        if out.is_empty() {
+            out.extend_from_slice(b"{}");
+        }
+        append(&mut out, [("functionCall", &own)]);
+    }
+    String::from_utf8(out).unwrap_or_default()
 }
 
 fn part<'a, T: serde::Deserialize<'a>>(raw: Raw<'a>, pointer: &str) -> Result<T, Failure> {

@@ -3,7 +3,7 @@
 use super::VERSION;
 use crate::adapter::Decoded;
 use crate::adapter::fixture::{self, decode, decoded_answer, events, message, verdict};
-use crate::message::{ReasoningPart, Usage};
+use crate::message::{StateMember, Usage};
 
 fn check(body: &str, expect: &str) {
     fixture::check(VERSION, body, expect);
@@ -53,11 +53,9 @@ fn parts_are_text_reasoning_and_calls() {
     check(&format!("[{first}, {{\"cand"), "fault STREAM_INCOMPLETE ");
     check(&format!("[{first} x]"), "fault BODY_INVALID_JSON ");
     check("[]", "fault STREAM_INCOMPLETE /candidates/0/finishReason");
-    let parts = message(VERSION, &whole(&parts))
-        .reasoning_trace
-        .unwrap()
-        .parts;
-    assert_eq!(parts[1], ReasoningPart::Call(Some("s2".to_owned())));
+    let members = message(VERSION, &whole(&parts)).state.unwrap().members;
+    let signed = r#"{"thoughtSignature":"s2"}"#;
+    assert_eq!(members[1], StateMember::call(signed.to_owned()));
 }
 
 #[test]

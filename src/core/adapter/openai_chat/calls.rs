@@ -3,13 +3,17 @@
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use crate::adapter::fold::{Failure, Progress, Rules};
 use crate::adapter::json::{Raw, object, string, whole, wire};
-use crate::message::FailureCode;
+use crate::adapter::members::Members;
+use crate::message::{FailureCode, StateMember};
 
 const FIELDS: CallFields = CallFields {
     arguments: "/function/arguments",
     id: "/id",
     name: "/function/name",
 };
+
+/// The members of a call that the message holds.
+const HELD: [&str; 4] = ["function", "id", "index", "type"];
 
 /// The calls of a message, gathered from their pieces.
 ///
@@ -29,6 +33,7 @@ struct Parts {
     has_function: bool,
     id: String,
     index: Option<u64>,
+    members: Members,
     name: String,
     nesting: Nesting,
 }
@@ -123,9 +128,12 @@ impl Calls {
             progress.tolerate("arguments_quoted", FailureCode::CallShape, &pointer)?;
         }
         match self.0.get_mut(at) {
-            Some(parts) => parts
-                .add(&id, &name, function.as_ref())
-                .map_err(|(code, below)| Failure::new(code, pointer(at, below))),
+            Some(parts) => {
+                parts.members.take(text, &HELD);
+                parts
+                    .add(&id, &name, function.as_ref())
+                    .map_err(|(code, below)| Failure::new(code, pointer(at, below)))
+            }
             None => Ok(()),
         }
     }
@@ -153,11 +161,19 @@ impl Calls {
         at.filter(|at| self.0.get(*at).is_some_and(|parts| !begins(parts)))
     }
 
-    /// The calls in message order: by index where every call has one, else by first appearance.
-    pub(super) fn finish(mut self, model: &str, rules: Rules) -> Result<ValidCalls, Failure> {
+    /// The calls in message order: by index where every call has one, else by first appearance. With each call the members of it
+    /// that no call holds.
+    pub(super) fn finish(
+        mut self,
+        model: &str,
+        rules: Rules,
+    ) -> Result<(ValidCalls, Vec<StateMember>), Failure> {
         if self.0.iter().all(|parts| parts.index.is_some()) {
             self.0.sort_by_key(|parts| parts.index);
         }
+        let members = self.0.iter_mut();
+        let members = members.map(|parts| std::mem::take(&mut parts.members).into_object());
+        let members = members.map(StateMember::call).collect();
         let gathered = self
             .0
             .into_iter()
@@ -169,7 +185,8 @@ impl Calls {
                 name: parts.name,
                 pointer: pointer(at, ""),
             });
-        validate(gathered.collect(), &FIELDS, model, rules)
+        let valid = validate(gathered.collect(), &FIELDS, model, rules)?;
+        Ok((valid, members))
     }
 }
 

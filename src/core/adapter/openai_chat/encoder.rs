@@ -1,5 +1,6 @@
 //! Renders request bodies of OpenAI's chat protocol. Does not know how they are sent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -7,12 +8,13 @@ use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
 use crate::adapter::body::{Encode, RequestBody};
-use crate::adapter::json::put;
+use crate::adapter::json::{Elements, append, put};
 use crate::adapter::openai_tools::{FunctionTool, OpenaiTools};
-use crate::adapter::rendered_messages::{JoinedMessages, TargetModel};
+use crate::adapter::recipient::{FOREIGN_SIGNATURE, Recipient, SentPart, is_silent};
+use crate::adapter::rendered_messages::JoinedMessages;
 use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, TargetTerms, Terms, wire_version};
-use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
+use crate::message::{AgentMessage, Role, ToolInvocation};
 
 /// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::OPENAI_CHAT;
@@ -29,7 +31,7 @@ pub(in crate::adapter) struct Encoder {
     tools: OpenaiTools,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
-    to: TargetModel,
+    to: Recipient,
 }
 
 impl Encoder {
@@ -41,11 +43,12 @@ impl Encoder {
         let mut head = b"{\"model\":".to_vec();
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"messages\":[");
+        let to = Recipient::of_chat(terms, target);
         Self {
-            messages: JoinedMessages::after(&head),
+            messages: JoinedMessages::after(&head, to.rules().joins_results),
             tools: OpenaiTools::of(&FunctionTool::exposed(terms), terms),
             tail: tail(terms, target, &Parameters::of(target, provider)),
-            to: TargetModel::of(terms, target),
+            to,
         }
     }
 }
@@ -56,14 +59,14 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
+        if self.to.refuse(shape.refused_members) {
+            self.messages.forget();
+        }
         let [tools, choice] = self.tools.sent(shape.tools);
         let rest = [b"]", tools, choice, &self.tail];
         let to = &self.to;
-        let render = |_: &[Arc<AgentMessage>], message: &AgentMessage| {
-            let mut out = Vec::new();
-            put(&mut out, &WireMessage::of(message, to));
-            out
-        };
+        let render =
+            |before: &[Arc<AgentMessage>], message: &AgentMessage| rendered(before, message, to);
         self.messages
             .body(conversation, shape.notices, render, &rest)
     }
@@ -164,59 +167,130 @@ impl<'a> Parameters<'a> {
     }
 }
 
+/// A message with the members of it that go back to their target; nothing for one that says nothing.
+fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Recipient) -> Vec<u8> {
+    let mut out = Vec::new();
+    if is_silent(message) {
+        return out;
+    }
+    let parts = to.content(message).map(content_parts);
+    let silent = message.content.is_empty() && !message.tool_calls.is_empty();
+    let id = message.tool_call_id.as_deref();
+    put(
+        &mut out,
+        &WireMessage {
+            role: message.role,
+            tool_call_id: id.map(|id| to.result_id(before, id)),
+            content: match &parts {
+                Some(parts) => serde_json::from_str(parts).ok().map(WireContent::Parts),
+                None if silent => None,
+                None => Some(WireContent::Text(&message.content)),
+            },
+        },
+    );
+    if !message.tool_calls.is_empty() {
+        append(
+            &mut out,
+            [("tool_calls", rendered_calls(before, message, to))],
+        );
+    }
+    append(&mut out, to.members(message));
+    const REASONING: &str = "reasoning_content";
+    let wants_reasoning = to.rules().wants_reasoning && to.takes(REASONING);
+    let has_reasoning = || to.members(message).any(|(name, _)| name == REASONING);
+    if wants_reasoning && !message.tool_calls.is_empty() && !has_reasoning() {
+        // Another model's calls: the server refuses them without any reasoning, and with an empty one.
+        append(&mut out, [(REASONING, "\" \"")]);
+    }
+    out
+}
+
+/// The parts of a content that has some other than text.
+fn content_parts(parts: Vec<SentPart<'_>>) -> String {
+    let mut out = Elements::default();
+    for part in parts {
+        match part {
+            SentPart::Block(json) => out.add_text(json),
+            SentPart::Text(text, _) => out.add(&WireText {
+                r#type: "text",
+                text,
+            }),
+            SentPart::Call(..) => {}
+        }
+    }
+    let parts = String::from_utf8(out.into_bytes()).unwrap_or_default();
+    format!("[{parts}]")
+}
+
+fn rendered_calls(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Recipient) -> Vec<u8> {
+    const SIGNED: &str = "extra_content";
+    let calls = to.calls(message);
+    let is_signed = calls
+        .iter()
+        .any(|(_, own)| own.contains("thought_signature"));
+    let mut lacks_signature = to.rules().signs_calls && !is_signed && to.takes(SIGNED);
+    let mut out = b"[".to_vec();
+    for (call, own) in calls {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        let mut one = Vec::new();
+        put(&mut one, &WireCall::of(before, call, to));
+        append(&mut one, to.object_members(own));
+        if std::mem::take(&mut lacks_signature) {
+            let signature =
+                format!("{{\"google\":{{\"thought_signature\":\"{FOREIGN_SIGNATURE}\"}}}}");
+            append(&mut one, [(SIGNED, signature)]);
+        }
+        out.extend_from_slice(&one);
+    }
+    out.push(b']');
+    out
+}
+
 #[derive(Serialize)]
 struct WireMessage<'a> {
     role: Role,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
+    tool_call_id: Option<Cow<'a, str>>,
     /// Null beside calls without text; always present, because strict servers ask for the key.
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<WireCall<'a>>,
-    /// OpenRouter's, to the model that they came from.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    reasoning_details: Vec<&'a RawValue>,
+    content: Option<WireContent<'a>>,
 }
 
-impl<'a> WireMessage<'a> {
-    fn of(message: &'a AgentMessage, to: &TargetModel) -> Self {
-        let parts = to.own(message).map_or(&[][..], |trace| &trace.parts);
-        let details = parts.iter().filter_map(|part| match part {
-            ReasoningPart::Block(json) => serde_json::from_str(json).ok(),
-            ReasoningPart::Call(_) | ReasoningPart::Text(_) => None,
-        });
-        let silent = message.content.is_empty() && !message.tool_calls.is_empty();
-        Self {
-            role: message.role,
-            tool_call_id: message.tool_call_id.as_deref(),
-            content: (!silent).then_some(&message.content),
-            tool_calls: message.tool_calls.iter().map(WireCall::of).collect(),
-            reasoning_details: details.collect(),
-        }
-    }
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireContent<'a> {
+    Parts(&'a RawValue),
+    Text(&'a str),
+}
+
+#[derive(Serialize)]
+struct WireText<'a> {
+    r#type: &'static str,
+    text: &'a str,
 }
 
 #[derive(Serialize)]
 struct WireCall<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     r#type: &'static str,
     function: WireFunction<'a>,
 }
 
 #[derive(Serialize)]
 struct WireFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     /// The text the model wrote, as a JSON string.
     arguments: &'a str,
 }
 
 impl<'a> WireCall<'a> {
-    fn of(call: &'a ToolInvocation) -> Self {
+    fn of(before: &[Arc<AgentMessage>], call: &'a ToolInvocation, to: &Recipient) -> Self {
         Self {
-            id: &call.id,
+            id: to.call_id(before, &call.id),
             r#type: "function",
             function: WireFunction {
-                name: &call.name,
+                name: to.name(&call.name),
                 arguments: call.arguments.as_str(),
             },
         }

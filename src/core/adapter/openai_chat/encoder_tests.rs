@@ -20,8 +20,7 @@ fn a_body_is_these_bytes() {
         r#"{"role":"assistant","content":null,"tool_calls":["#,
         r#"{"id":"a","type":"function","function":{"name":"read","arguments":"{ \"path\": \"x\\u0000\", \"n\": 1.0e2 }"}},"#,
         r#"{"id":"b","type":"function","function":{"name":"read","arguments":"{}"}}]},"#,
-        r#"{"role":"tool","tool_call_id":"a","content":"ok"},"#,
-        r#"{"role":"assistant","content":""}],"#,
+        r#"{"role":"tool","tool_call_id":"a","content":"ok"}],"#,
         r#""tools":[{"type":"function","function":{"name":"read","description":"does read","#,
         r#""parameters":{"type":"object","properties":{"path":{"type":"string"}},"a":1}}},"#,
         r#"{"type":"function","function":{"name":"write","description":"does write","parameters":{"type":"object","properties":{}}}}],"#,
@@ -156,6 +155,7 @@ fn notices_follow_the_conversation_in_one_request_only() {
      -> Vec<String> {
         let shape = RequestShape {
             closing: false,
+            refused_members: &[],
             xml: None,
             notices,
             tools: ToolExposure::Auto,
@@ -229,7 +229,7 @@ proptest! {
         for (keep, texts) in steps {
             talk.truncate(keep);
             talk.extend(texts.iter().map(|text| text_message(Role::User, text)));
-            let shape = RequestShape { closing: false, xml: None, notices: &[], tools: ToolExposure::Auto };
+            let shape = RequestShape { closing: false, refused_members: &[], xml: None, notices: &[], tools: ToolExposure::Auto };
             let got = String::from_utf8(kept.encode(&talk, &shape).to_vec()).unwrap();
             prop_assert_eq!(&got, &encode(&terms, &talk, ToolExposure::Auto));
             prop_assert!(serde_json::from_str::<Value>(&got).is_ok());

@@ -5,13 +5,14 @@ use serde_json::value::RawValue;
 use super::calls::{
     Calls, MESSAGE, WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart,
 };
-use super::reasoning_details::ReasoningDetails;
 use super::usage::usage;
 use crate::adapter::calls::{MAX_CALLS, ValidCalls};
+use crate::adapter::draft::state_of;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{Raw, elements, object, string, whole};
-use crate::message::{AgentMessage, FailureCode, Role, StopReason};
+use crate::adapter::members::{Members, joined_parts};
+use crate::message::{AgentMessage, FailureCode, Role, StateMember, StatePlace, StopReason};
 
 /// The most choices of one chunk that are looked at; only the one of index 0 counts.
 const MAX_CHOICES: usize = 128;
@@ -21,21 +22,24 @@ const MEDIA: [&str; 4] = ["audio", "file", "image", "video"];
 const MAX_PARTS: usize = 65_536;
 
 /// A response, folded from its documents. A blocking body goes through it as a stream of one chunk, so both give the
-/// same message. OpenRouter's dialect keeps what vouches for reasoning, too.
+/// same message.
 #[derive(Debug, Default)]
-pub(in crate::adapter) struct Fold<const OPENROUTER: bool = false> {
+pub(in crate::adapter) struct Fold {
     calls: Calls,
     content: String,
     /// The upstream's own reason, in lower case, where a server in between passes it on.
     native_reason: Option<String>,
+    /// Members of the message that no message holds.
+    members: Members,
+    /// The parts of the content, in their order.
+    parts: Vec<StateMember>,
     progress: Progress,
     reasoning: String,
-    reasoning_details: ReasoningDetails,
     refusal: String,
     saw_message: bool,
 }
 
-impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
+impl fold::Fold for Fold {
     const CALLS: &'static str = "/choices/0/message/tool_calls";
     const DONE_ENDS: bool = true;
     const STOP: &'static str = "/choices/0/finish_reason";
@@ -96,11 +100,21 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
             return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
         }
         let answered = self.progress.model.as_deref().unwrap_or(model);
-        let ValidCalls { calls, repair } = match self.calls.finish(answered, self.progress.rules) {
+        let finished = self.calls.finish(answered, self.progress.rules);
+        let (ValidCalls { calls, repair }, of_calls) = match finished {
             Ok(validated) => validated,
             Err(failure) => return Folded::Rejected(failure),
         };
-        let mut message = AgentMessage {
+        // Calls and content are members of their own here: there is no order between them.
+        let has_content = |parts: &[StateMember]| parts.iter().any(StateMember::has_content);
+        let [of_calls, parts] = [of_calls, self.parts].map(|mut parts| {
+            if !has_content(&parts) {
+                parts.clear();
+            }
+            parts
+        });
+        let state = state_of(self.members, [parts, of_calls].concat());
+        let message = AgentMessage {
             // Some models give nothing but a refusal. It is for people and never counts as an answer.
             content: if self.content.is_empty() {
                 self.refusal
@@ -108,18 +122,15 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
                 self.content
             },
             reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            state,
             tool_calls: calls,
             ..AgentMessage::text(Role::Assistant, "", 0)
         };
-        if OPENROUTER {
-            let details = &self.reasoning_details;
-            message.reasoning_trace = details.trace(&message, self.progress.version, model);
-        }
         Folded::of(message, repair)
     }
 }
 
-impl<const OPENROUTER: bool> Fold<OPENROUTER> {
+impl Fold {
     /// The members of a chunk beside its choices.
     fn note(&mut self, chunk: &WireChunk<'_>, text: &str) {
         let own = chunk.error.and_then(ErrorReport::of_value);
@@ -160,6 +171,7 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         let message: WireMessage<'_> =
             object(raw.get()).ok_or_else(|| Failure::new(FailureCode::MessageShape, MESSAGE))?;
         self.saw_message = true;
+        self.members.take(raw.get(), &HELD);
         self.message(&message, whole_message)
     }
 
@@ -172,9 +184,6 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         }
         if let Some(refusal) = string(message.refusal) {
             self.refusal.push_str(&refusal);
-        }
-        if OPENROUTER && let Some(raw) = message.reasoning_details {
-            self.reasoning_details.take(raw);
         }
         // Servers that send more than one of these send the same text in each.
         let reasoning = [message.reasoning_content, message.reasoning]
@@ -201,13 +210,34 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         Ok(())
     }
 
+    fn speak(&mut self, text: &str) {
+        self.content.push_str(text);
+        match self.parts.last_mut() {
+            Some(last) if last.continues_as_text() => last.lengthen(text.len()),
+            _ if text.is_empty() => {}
+            _ => self
+                .parts
+                .push(StateMember::text(text.len(), String::new())),
+        }
+    }
+
+    /// Takes a part of the content that is thinking; pieces of one follow each other.
+    fn think(&mut self, part: &RawValue) {
+        match self.parts.last_mut() {
+            Some(last) if last.place == StatePlace::Block => {
+                last.bytes = joined_parts(&last.bytes, part.get())
+            }
+            _ => self.parts.push(StateMember::block(part.get().to_owned())),
+        }
+    }
+
     /// Text, or an array of parts: text, thinking, refusal; parts of other kinds carry no text.
     fn content(&mut self, raw: &RawValue, thinking: &mut String) -> Result<(), Failure> {
         let at = |code, below: String| Failure::new(code, format!("{MESSAGE}/content{below}"));
         if raw.get().starts_with('"') {
             let text =
                 string(Some(raw)).ok_or_else(|| at(FailureCode::BodyInvalidJson, String::new()))?;
-            self.content.push_str(&text);
+            self.speak(&text);
             return Ok(());
         }
         let (parts, more) =
@@ -219,7 +249,7 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
             if raw.get().starts_with('"') {
                 let text = string(Some(raw))
                     .ok_or_else(|| at(FailureCode::BodyInvalidJson, format!("/{position}")))?;
-                self.content.push_str(&text);
+                self.speak(&text);
                 continue;
             }
             let part: WirePart<'_> = object(raw.get())
@@ -230,10 +260,11 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
                         let text = string(Some(raw)).ok_or_else(|| {
                             at(FailureCode::BodyInvalidJson, format!("/{position}/text"))
                         })?;
-                        self.content.push_str(&text);
+                        self.speak(&text);
                     }
                 }
                 Some("thinking" | "reasoning") => {
+                    self.think(raw);
                     thinking.push_str(&part.thinking.map(spoken).unwrap_or_default());
                     thinking.push_str(&string(part.text).unwrap_or_default());
                 }
@@ -252,6 +283,23 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         Ok(())
     }
 }
+
+/// The members of a message that it holds, and those that only a server sends.
+const HELD: [&str; 13] = [
+    "annotations",
+    "audio",
+    "content",
+    "executed_tools",
+    "function_call",
+    "images",
+    "index",
+    "name",
+    "prefix",
+    "refusal",
+    "role",
+    "tool_call_id",
+    "tool_calls",
+];
 
 /// The text of reasoning details: `reasoning.text` and `reasoning.summary`; encrypted ones hold none.
 fn details(raw: &RawValue) -> String {

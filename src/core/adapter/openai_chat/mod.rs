@@ -6,8 +6,8 @@
 //! `max_tokens` (`max_completion_tokens` to models that refuse it), `temperature`, `top_p`, `seed` (`random_seed` to Mistral), `stop`,
 //! `stream` with `stream_options` (not to Mistral). A penalty on repetition is no field of the protocol: it is sent
 //! as `repetition_penalty` to OpenRouter, as `repeat_penalty` to other kinds of provider, and not at all to type
-//! `openai`, where strict servers refuse unknown fields and the type cannot tell them apart. Reasoning is never sent back but to
-//! OpenRouter, see below.
+//! `openai`, where strict servers refuse unknown fields and the type cannot tell them apart. Members of
+//! the model's messages and calls that no message holds go back to the same target.
 //!
 //! **Responses.** A blocking body is folded as a stream of one chunk that has `message` instead of `delta`, so that both
 //! give the same message. Only the choice of index 0 counts. Dialect rules, all of them readings and none a repair:
@@ -22,13 +22,11 @@
 //! - An `error` in a response of status 200 is a provider's fault, whatever came before it.
 //!
 //! OpenRouter's dialect, `openrouter-chat/1`, is the same protocol: its errors are in the body, in a choice or in the last
-//! chunk of a stream, with the upstream's own words in `metadata`, and all of them are read. Its `reasoning_details` are
-//! kept where one is signed or encrypted, and go back to the same model.
+//! chunk of a stream, with the upstream's own words in `metadata`, and all of them are read.
 
 mod calls;
 mod encoder;
 mod fold;
-mod reasoning_details;
 mod usage;
 
 pub(super) use encoder::{Encoder, OPENROUTER_VERSION, PATH, VERSION};

@@ -1,14 +1,16 @@
 //! Renders request bodies of OpenAI's Responses protocol. Does not know how they are sent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::adapter::RequestShape;
 use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::openai_tools::OpenaiTools;
-use crate::adapter::rendered_messages::{JoinedMessages, SentPart, TargetModel, parts_of};
+use crate::adapter::recipient::{IdForm, Recipient, SentPart};
+use crate::adapter::rendered_messages::JoinedMessages;
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms, ToolTerms, wire_version};
 use crate::message::{AgentMessage, Role};
@@ -25,7 +27,7 @@ pub(in crate::adapter) struct Encoder {
     messages: JoinedMessages,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
-    to: TargetModel,
+    to: Recipient,
     tools: OpenaiTools,
 }
 
@@ -36,9 +38,9 @@ impl Encoder {
         head.extend_from_slice(b",\"input\":[");
         let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
         Self {
-            messages: JoinedMessages::after(&head),
+            messages: JoinedMessages::after(&head, false),
             tail: tail(terms, target, &Parameters::of(target)),
-            to: TargetModel::of(terms, target),
+            to: Recipient::of(terms, target, IdForm::Word(64)),
             tools: OpenaiTools::of(&tools, terms),
         }
     }
@@ -50,46 +52,88 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
+        if self.to.refuse(shape.refused_members) {
+            self.messages.forget();
+        }
         let [tools, choice] = self.tools.sent(shape.tools);
         let rest = [b"]", tools, choice, &self.tail];
         let to = &self.to;
-        let render = |_: &[Arc<AgentMessage>], message: &AgentMessage| rendered(message, to);
+        let render =
+            |before: &[Arc<AgentMessage>], message: &AgentMessage| rendered(before, message, to);
         self.messages
             .body(conversation, shape.notices, render, &rest)
     }
 }
 
 /// The items of a message, joined by commas.
-fn rendered(message: &AgentMessage, to: &TargetModel) -> Vec<u8> {
+fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Recipient) -> Vec<u8> {
     let mut out = Elements::default();
     match message.role {
         Role::System | Role::User => out.add(&Item::Message {
             role: message.role,
-            content: &message.content,
+            content: Content::Text(&message.content),
         }),
         Role::Tool => out.add(&Item::FunctionCallOutput {
-            call_id: message.tool_call_id.as_deref().unwrap_or_default(),
+            call_id: to.result_id(before, message.tool_call_id.as_deref().unwrap_or_default()),
             output: &message.content,
         }),
         Role::Assistant => {
-            for part in parts_of(message, to) {
-                match part {
-                    SentPart::Block(json) => out.add_text(json),
-                    SentPart::Text("", _) => {}
-                    SentPart::Text(content, _) => out.add(&Item::Message {
-                        role: message.role,
-                        content,
-                    }),
-                    SentPart::Call(call, _) => out.add(&Item::FunctionCall {
-                        call_id: &call.id,
-                        name: &call.name,
-                        arguments: call.arguments.as_str(),
-                    }),
-                }
+            let parts = to.parts(message);
+            // Reasoning goes back with what follows it, and never alone.
+            let last = parts.iter().rposition(|part| !is_thought(part));
+            let sent = parts.into_iter().take(last.map_or(0, |last| last + 1));
+            for part in sent {
+                add(&mut out, before, part, to);
             }
         }
     }
     out.into_bytes()
+}
+
+fn add(out: &mut Elements, before: &[Arc<AgentMessage>], part: SentPart<'_>, to: &Recipient) {
+    match part {
+        SentPart::Block(json) => out.add_text(json),
+        SentPart::Text("", _) => {}
+        SentPart::Text(text, "") => out.add(&Item::Message {
+            role: Role::Assistant,
+            content: Content::Text(text),
+        }),
+        SentPart::Text(text, own) => {
+            let content = Content::Parts([OutputText {
+                r#type: "output_text",
+                text,
+                annotations: [],
+            }]);
+            let role = Role::Assistant;
+            out.add_with(&Item::Message { role, content }, to.object_members(own));
+        }
+        SentPart::Call(call, own) => {
+            let item = Item::FunctionCall {
+                call_id: to.call_id(before, &call.id),
+                name: to.name(&call.name),
+                arguments: call.arguments.as_str(),
+            };
+            out.add_with(&item, to.object_members(own));
+        }
+    }
+}
+
+/// True if the part is reasoning or empty: nothing that an answer may end with.
+fn is_thought(part: &SentPart<'_>) -> bool {
+    match part {
+        SentPart::Block(json) => {
+            let item: WireKind = serde_json::from_str(json).unwrap_or_default();
+            item.r#type == "reasoning"
+        }
+        SentPart::Text(text, _) => text.trim().is_empty(),
+        SentPart::Call(..) => false,
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireKind {
+    r#type: String,
 }
 
 #[derive(Serialize)]
@@ -97,17 +141,32 @@ fn rendered(message: &AgentMessage, to: &TargetModel) -> Vec<u8> {
 enum Item<'a> {
     Message {
         role: Role,
-        content: &'a str,
+        content: Content<'a>,
     },
     FunctionCall {
-        call_id: &'a str,
-        name: &'a str,
+        call_id: Cow<'a, str>,
+        name: Cow<'a, str>,
         arguments: &'a str,
     },
     FunctionCallOutput {
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         output: &'a str,
     },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Parts([OutputText<'a>; 1]),
+    Text(&'a str),
+}
+
+/// Text of the model in an item that has an id.
+#[derive(Serialize)]
+struct OutputText<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    annotations: [(); 0],
 }
 
 #[derive(Serialize)]

@@ -98,7 +98,6 @@ impl fold::Fold for Fold {
             requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
-            version: self.progress.version,
         };
         match self.items.draft() {
             Ok(draft) => draft.finish(&FIELDS, &origin),

@@ -8,6 +8,7 @@ use crate::adapter::calls::{CallFields, GatheredCall};
 use crate::adapter::draft::{Draft, MAX_PARTS, too_many_parts};
 use crate::adapter::fold::Failure;
 use crate::adapter::json::{Raw, elements, given, is_null, object, string, whole, wire};
+use crate::adapter::members::other_members;
 use crate::message::FailureCode;
 
 pub(super) const OUTPUT: &str = "/output";
@@ -50,7 +51,12 @@ impl Items {
 
     /// The text so far, if it is in one item.
     pub(super) fn only_text(&self) -> Option<&str> {
-        let mut texts = self.pieces.values().map(|pieces| pieces.text.as_str());
+        let is_commentary = |pieces: &Pieces| {
+            let item = pieces.item.as_deref().and_then(object);
+            item.is_some_and(|item| is_commentary(&item))
+        };
+        let spoken = self.pieces.values().filter(|pieces| !is_commentary(pieces));
+        let mut texts = spoken.map(|pieces| pieces.text.as_str());
         let mut texts = texts.by_ref().filter(|text| !text.is_empty());
         let first = texts.next()?;
         texts.next().is_none().then_some(first)
@@ -102,17 +108,17 @@ impl Items {
         let mut draft = Draft::default();
         let list = self.list.as_ref();
         if let Some(list) = list.filter(|list| !list.is_empty() || self.pieces.is_empty()) {
-            let runs_alone = answered_by_provider(list.iter().map(String::as_str));
+            let kinds = Kinds::of(list.iter().map(String::as_str));
             for (at, item) in list.iter().enumerate() {
-                take_item(&mut draft, at, item, runs_alone)?;
+                take_item(&mut draft, at, item, kinds)?;
             }
             return Ok(draft);
         }
         let items = self.pieces.values().filter_map(|p| p.item.as_deref());
-        let runs_alone = answered_by_provider(items);
+        let kinds = Kinds::of(items);
         for (at, pieces) in self.pieces.values().enumerate() {
             match &pieces.item {
-                Some(item) if pieces.was_done => take_item(&mut draft, at, item, runs_alone)?,
+                Some(item) if pieces.was_done => take_item(&mut draft, at, item, kinds)?,
                 _ => take_pieces(&mut draft, at, pieces)?,
             }
         }
@@ -120,24 +126,67 @@ impl Items {
     }
 }
 
-/// True if the provider itself ran the shell calls of the output: then the output holds their results.
-fn answered_by_provider<'a>(mut items: impl Iterator<Item = &'a str>) -> bool {
-    items.any(|item| {
-        let item: WireItem<'_> = object(item).unwrap_or_default();
-        string(item.kind).as_deref() == Some("shell_call_output")
-    })
+/// The kinds of items in an output, as far as they decide how the others are read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kinds {
+    /// True if the provider itself ran the shell calls: then the output holds their results.
+    ran_shell: bool,
+    /// True if a call waits for its result.
+    calls: bool,
+    /// True if reasoning does not go back: the provider would look for it beside the items that name it by their ids.
+    loses_reasoning: bool,
 }
 
-fn take_item(draft: &mut Draft, at: usize, text: &str, runs_alone: bool) -> Result<(), Failure> {
+impl Kinds {
+    fn of<'a>(items: impl Iterator<Item = &'a str>) -> Self {
+        let mut kinds = Self::default();
+        for item in items {
+            let item: WireItem<'_> = object(item).unwrap_or_default();
+            let kind = string(item.kind);
+            kinds.ran_shell |= kind.as_deref() == Some("shell_call_output");
+            kinds.calls |= kind.as_deref() == Some("function_call");
+            kinds.loses_reasoning |= kind.as_deref() == Some("reasoning") && !goes_back(&item);
+        }
+        kinds
+    }
+
+    /// The members of an item that go back with it.
+    fn members(self, text: &str, held: &[&str]) -> String {
+        let id = self.loses_reasoning.then_some("id");
+        let held: Vec<&str> = held.iter().copied().chain(id).collect();
+        other_members(text, &held)
+    }
+}
+
+/// True if reasoning holds what it is made of: encrypted, or its text. An id alone names what the provider did not store.
+fn goes_back(item: &WireItem<'_>) -> bool {
+    let is_encrypted = string(item.encrypted_content).is_some_and(|data| !data.is_empty());
+    is_encrypted || item.content.is_some_and(|raw| raw.get() != "[]")
+}
+
+/// True if a message is the model's talk on the way to its answer.
+fn is_commentary(item: &WireItem<'_>) -> bool {
+    string(item.phase).as_deref() == Some("commentary")
+}
+
+/// Takes an item. Commentary is text beside calls; in a message without calls it is reasoning, so no answer begins with it.
+fn take_item(draft: &mut Draft, at: usize, text: &str, kinds: Kinds) -> Result<(), Failure> {
     let pointer = format!("{OUTPUT}/{at}");
     let item: WireItem<'_> =
         object(text).ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer.as_str()))?;
     let kind = string(item.kind).unwrap_or_default();
     match kind.as_str() {
         "message" => {
+            let mut said = String::new();
             for part in parts(item.content, &format!("{pointer}/content"))? {
-                draft.text(&string(part.text).unwrap_or_default(), None);
+                said.push_str(&string(part.text).unwrap_or_default());
                 draft.refusal(&string(part.refusal).unwrap_or_default());
+            }
+            if !kinds.calls && is_commentary(&item) {
+                draft.reasoning(&said);
+                draft.block(text.to_owned());
+            } else {
+                draft.text(&said, kinds.members(text, &["type", "role", "content"]));
             }
         }
         "reasoning" => {
@@ -146,11 +195,14 @@ fn take_item(draft: &mut Draft, at: usize, text: &str, runs_alone: bool) -> Resu
                     draft.reasoning(&string(part.text).unwrap_or_default());
                 }
             }
-            if string(item.encrypted_content).is_some_and(|data| !data.is_empty()) {
+            if goes_back(&item) {
                 draft.block(text.to_owned());
             }
         }
-        "function_call" => draft.call(call_of(&item, pointer, None), None),
+        "function_call" => {
+            let members = kinds.members(text, &["type", "call_id", "name", "arguments"]);
+            draft.call(call_of(&item, pointer, None), members);
+        }
         // Calls that wait for an answer, of tools that were not offered.
         "apply_patch_call"
         | "computer_call"
@@ -159,7 +211,7 @@ fn take_item(draft: &mut Draft, at: usize, text: &str, runs_alone: bool) -> Resu
         | "mcp_approval_request" => {
             return Err(Failure::new(FailureCode::CallUnexpected, pointer));
         }
-        "shell_call" if !runs_alone => {
+        "shell_call" if !kinds.ran_shell => {
             return Err(Failure::new(FailureCode::CallUnexpected, pointer));
         }
         "tool_search_call" if string(item.execution).as_deref() == Some("client") => {
@@ -173,13 +225,16 @@ fn take_item(draft: &mut Draft, at: usize, text: &str, runs_alone: bool) -> Resu
 
 /// An item that began and was never done, of what its pieces gave.
 fn take_pieces(draft: &mut Draft, at: usize, pieces: &Pieces) -> Result<(), Failure> {
-    draft.text(&pieces.text, None);
+    draft.text(&pieces.text, String::new());
     draft.refusal(&pieces.refusal);
     draft.reasoning(&pieces.thought);
     let pointer = format!("{OUTPUT}/{at}");
     let item: WireItem<'_> = pieces.item.as_deref().and_then(object).unwrap_or_default();
     if string(item.kind).as_deref() == Some("function_call") {
-        draft.call(call_of(&item, pointer, Some(&pieces.arguments)), None);
+        draft.call(
+            call_of(&item, pointer, Some(&pieces.arguments)),
+            String::new(),
+        );
     } else if !pieces.arguments.is_empty() {
         return Err(Failure::new(FailureCode::CallShape, pointer));
     }
@@ -245,8 +300,8 @@ wire! {
 
     /// An item of the output.
     pub(super) struct WireItem {
-        arguments: "given", call_id, content, encrypted_content, execution, id, name, status,
-        summary, kind = "type",
+        arguments: "given", call_id, content, encrypted_content, execution, id, name, phase,
+        status, summary, kind = "type",
     }
 
     /// A part of a message's content, or of a reasoning item.

@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use crate::adapter::fixture::{self, decode, decoded_answer, events, message, verdict};
-use crate::message::ReasoningPart;
+use crate::message::{StateMember, StatePlace};
 
 fn check(body: &str, expect: &str) {
     fixture::check(VERSION, body, expect);
@@ -64,11 +64,17 @@ fn items_are_text_reasoning_and_calls_from_wherever_they_are_known() {
     // The last object has no output: items as they were done, and by their pieces where they were not.
     check(&stream(""), EXPECT);
     let message = message(VERSION, &whole(&items));
-    let parts = message.reasoning_trace.unwrap().parts;
-    assert_eq!(parts[0], ReasoningPart::Block(REASONING.to_owned()));
+    let members = message.state.unwrap().members;
+    assert_eq!(members[0], StateMember::block(REASONING.to_owned()));
     let plain = REASONING.replace(r#","encrypted_content":"xx""#, "");
     let body = whole(&[&plain, TEXT].join(","));
-    assert_eq!(fixture::message(VERSION, &body).reasoning_trace, None);
+    let message = fixture::message(VERSION, &body);
+    let places = message.state.map_or(Vec::new(), |state| state.members);
+    assert!(
+        places
+            .iter()
+            .all(|member| member.place != StatePlace::Block)
+    );
 }
 
 #[test]

@@ -164,6 +164,7 @@ impl Encode for Encoder {
             .collect();
         let shape = RequestShape {
             closing: false,
+            refused_members: &[],
             xml: None,
             notices: &notices,
             tools: ToolExposure::Withheld,
@@ -200,6 +201,7 @@ fn render(
     };
     Arc::new(AgentMessage {
         tool_call_id: message.tool_call_id.clone(),
+        state: message.state.clone(),
         ..AgentMessage::text(message.role, content, 0)
     })
 }

@@ -100,9 +100,14 @@ fn layered<F: Fold>(
         .flatten()
         .collect();
     let joined = parts.join("\n");
+    let mut state = message.state;
+    if let Some(state) = &mut state {
+        state.drop_parts();
+    }
     let message = AgentMessage {
         content,
         reasoning: Some(joined).filter(|text| !text.is_empty()),
+        state,
         tool_calls: calls,
         ..AgentMessage::text(message.role, "", message.tokens)
     };

@@ -149,8 +149,6 @@ impl XmlTransport {
             return Arc::clone(message);
         }
         let mut rendered_as_text = AgentMessage::clone(message);
-        // What a provider wants to see again of its reasoning belongs to the text as it was.
-        rendered_as_text.reasoning_trace = None;
         rendered_as_text
             .tool_calls
             .retain(|call| !self.carries(call));
@@ -320,7 +318,10 @@ pub(crate) fn transported(
     if reading.text != message.content {
         // Text around tags is mostly white space.
         reading.text.trim().clone_into(&mut message.content);
-        message.reasoning_trace = None;
+        // Blocks and signatures belong to the content as it was.
+        if let Some(state) = &mut message.state {
+            state.drop_parts();
+        }
     }
     message.tool_calls.extend(validated.calls);
     if validated.repair.is_some() {

@@ -180,7 +180,10 @@ fn what_no_grammar_can_express_is_refused_by_name_and_pointer() {
     let check = |member: Value, expect: &str| {
         let schema = json!({"type": "object", "properties": {"a/b": member}});
         let mut terms = Terms::clone(&gated(&[schema]));
-        terms.targets.iter_mut().for_each(|target| target.left_out.clear());
+        terms
+            .targets
+            .iter_mut()
+            .for_each(|target| target.left_out.clear());
         let found = GateGrammar::closed(&terms, GrammarLanguage::Lark);
         let found: Vec<String> = found.unwrap_err().iter().map(ToString::to_string).collect();
         assert_eq!(

@@ -466,9 +466,10 @@ async fn begin(
     };
     let Opening {
         inherited,
-        messages,
+        mut messages,
         parent,
     } = beginning.opening(&contract, &intent, counter.as_ref(), &redactor);
+    let provider_states = AgentMessage::take_states(&mut messages);
     let started = Box::new(RunStarted {
         addresses,
         bring_up: faults,
@@ -478,6 +479,7 @@ async fn begin(
         intent_words,
         messages,
         parent,
+        provider_states,
         run_id: run_id.clone(),
         started_unix_ms: unix_ms(),
         tokenizer_fault,

@@ -394,6 +394,7 @@ pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> De
         &conversation,
         &RequestShape {
             closing: false,
+            refused_members: &[],
             xml: None,
             notices: &[],
             tools,

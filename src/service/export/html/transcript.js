@@ -26,12 +26,12 @@ const transcript = (() => {
     approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?;
     input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; wait: until_ms;
     event: at_ms event;
-    inherited: labels messages; run_started: addresses? bring_up confinement? contract_hash inherited? intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
+    inherited: labels messages; run_started: addresses? bring_up confinement? contract_hash inherited? intent_words messages parent? provider_states? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
     bring_up: cause? detail scopes? server; parent: call? head run_id; probed: targets; targets: detail properties? responsive server_headers?;
-    messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
+    messages canonical_message: content observed? reasoning? role tokens tool_call_id? tool_calls?;
     tool_calls: arguments fault? id name raw_payload? source_model;
-    reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
-    inference_returned: gate_breached gated? inference redacted? request_hash result server_headers? usage;
+    provider_state: left_out? members target; members: bytes length? name? place; target: adapter_version model provider; provider_states: message provider_state;
+    inference_returned: gate_breached gated? inference provider_state? redacted? request_hash result server_headers? usage;
     result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?;
     tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value;
     tool_servers: instructions? name? protocol server version?;
@@ -54,12 +54,12 @@ const transcript = (() => {
   const TYPES = new Map(`
     number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms elapsed_ms entries executed executed_ok expected
     format_retries inference inference.value inferences input item landlock length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
-    rule asked_by.flow rules_version schema inherited.messages seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
+    rule asked_by.flow rules_version schema inherited.messages provider_states.message seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
     estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
     rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
-    reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks confinement returned.content dropped_targets effects exchanges files flow messages parts properties seen
-    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
-    dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
+    provider_state provider_state.target repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks confinement returned.content dropped_targets effects exchanges files flow members messages properties provider_states seen
+    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; text: blob_line.bytes members.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
+    dropped_targets.target properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
     nothing: cancel.value cancelled.value finish.value off.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value`
     .split(";").flatMap((row) => {
       const [type, keys] = row.split(":");
@@ -78,7 +78,7 @@ const transcript = (() => {
     nothing: () => false,
   };
   // Where a {kind, value} stands.
-  const KINDS = new Set(["action.effects", "event.event", "returned.content", "tool_returned.outcome", "confinement.is", "effect_lost.value", "reasoning_trace.parts"]);
+  const KINDS = new Set(["action.effects", "event.event", "returned.content", "tool_returned.outcome", "confinement.is", "effect_lost.value"]);
 
   const encoder = new TextEncoder();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -112,6 +112,7 @@ fn check(events: &[EventKind], expect: &[&str]) {
         intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "hi", 1)],
         parent: None,
+        provider_states: Vec::new(),
         run_id: RunId::try_from("r".to_owned()).unwrap(),
         started_unix_ms: 0,
         tokenizer_fault: None,
