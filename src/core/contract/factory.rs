@@ -302,12 +302,11 @@ fn known(
     (target, given): (&TargetSpec, &ProviderSpec),
     found: Option<&TargetCapability>,
 ) -> Option<CatalogueEntry> {
-    let mut entry = match found.filter(|found| found.is_recorded) {
-        Some(found) => CatalogueEntry::recorded(found.facts.clone()?),
-        None => {
-            let (provider, model) = (given.provider_type, &target.model);
-            Catalogue::current().lookup(provider, address(given), model)?
-        }
+    let mut entry = if let Some(found) = found.filter(|found| found.is_recorded) {
+        CatalogueEntry::recorded(found.facts.clone()?)
+    } else {
+        let (provider, model) = (given.provider_type, &target.model);
+        Catalogue::current().lookup(provider, address(given), model)?
     };
     let tables = spec.prices.as_ref().map(|table| &table.models);
     let models = tables.and_then(|models| models.get(&target.provider));

@@ -141,7 +141,6 @@ impl<'a> Layers<'a> {
         let reserved = known.map_or(usual, |most| most.min(usual));
         let (max_output_tokens, is_sent) = match self.first(|s| &s.max_output_tokens) {
             Setting::Value(tokens) => (tokens, true),
-            Setting::Off => (reserved, false),
             Setting::Unset if model.profile_is_own && model.profile.max_output_tokens.is_some() => {
                 (usual, true)
             }
@@ -150,7 +149,7 @@ impl<'a> Layers<'a> {
                 defaulted.push(SAMPLING.max_output_tokens.name.to_owned());
                 (reserved, true)
             }
-            Setting::Unset => (reserved, false),
+            Setting::Off | Setting::Unset => (reserved, false),
         };
         let seed = (unstated == Unstated::Embedded).then_some(0);
         defaulted.sort_unstable();
