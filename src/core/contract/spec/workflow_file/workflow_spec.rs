@@ -214,7 +214,9 @@ fn contract(
     };
     let origins = fill(&mut contract, known, reporter.findings);
     if !asks {
-        reporter.findings.waive(WORKFLOW_FILE.contract.name, no_targets());
+        reporter
+            .findings
+            .waive(WORKFLOW_FILE.contract.name, no_targets());
     }
     let reporter = reporter.below(WORKFLOW_FILE.contract.name);
     let spec = ContractSpec::read(&contract, &reporter)?;
