@@ -216,6 +216,7 @@ fn called(inference: InferenceSeq) -> EventKind {
             repair: None,
             status: AdapterStatus::Native,
             stop: StopReason::End,
+            stop_word: None,
             served_by: None,
             tag_warnings: Vec::new(),
             usage: None,

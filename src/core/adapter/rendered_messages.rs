@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::body::{GrowingBody, RequestBody};
 use super::json::put;
+use crate::contract::TargetTerms;
 use crate::message::{AgentMessage, Role};
 
 /// Returns how many messages at the head of `conversation` equal the kept ones, which are stored with their results.

@@ -56,7 +56,6 @@ pub(super) fn without_reasoning(mut message: AgentMessage, thinks: bool) -> Agen
     let parts: Vec<String> = parts.into_iter().filter(|text| !text.is_empty()).collect();
     message.reasoning = Some(parts.join("\n")).filter(|text| !text.is_empty());
     message.content.drain(..at);
-    message.reasoning_trace = None;
     message
 }
 

@@ -176,6 +176,7 @@ impl Machine {
                 served_by: None,
                 status: AdapterStatus::Native,
                 stop: StopReason::End,
+                stop_word: None,
                 tag_warnings: Vec::new(),
                 usage: None,
                 withheld: None,

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::fixture::says;
 use crate::terminal::Terminal;
 
 /// The same command under limits of the shell.
