@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::fixture::says;
 use crate::terminal::Terminal;
 
 /// The same command under limits of the shell.
@@ -105,7 +106,7 @@ fn each_result_of_a_list_names_its_file_and_its_task() {
     let listed = documents(&ended.out)
         .into_iter()
         .map(|document| document["listed"].clone());
-    let listed: Vec<serde_json::Value> = listed.collect();
+    let listed: Vec<Value> = listed.collect();
     let task = fixture.json(&["show", "b"]).1["conversation"][0]["content"].clone();
     assert_eq!(
         listed,
