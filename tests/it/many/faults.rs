@@ -366,7 +366,7 @@ fn runs_wait_where_files_would_run_out_for_their_tool_servers() {
 #[test]
 fn a_list_whose_store_can_write_no_more_begins_no_further_run() {
     let fixture = Fixture::new();
-    fixture.script("tool_policy: optional\n", &[&crate::fixture::says("Done.")]);
+    fixture.script("tool_policy: optional\n", &[&says("Done.")]);
     fixture.write("list.jsonl", &lines(1_000));
     let program = fixture.command(&["run", "--contracts", "list.jsonl", "--max-runs", "4"]);
     // Half a megabyte, or one: the unit differs between shells.
