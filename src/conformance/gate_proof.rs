@@ -102,7 +102,7 @@ pub async fn try_gate(backend: &Backend, contract: &ExecutionContract, task: &st
         &conversation,
         &RequestShape {
             closing: false,
-            refused_members: &[],
+            without_state: false,
             xml: None,
             notices: &[],
             tools,

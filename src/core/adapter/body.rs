@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 
 use crate::kernel::{InferRequest, ToolExposure, XmlOffer};
-use crate::message::{AgentMessage, Digest, DigestBuilder};
+use crate::message::{AgentMessage, Digest, DigestBuilder, Parameter};
 
 /// The body of a request, and BLAKE3 over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,12 +100,12 @@ impl GrowingBody {
 pub struct RequestShape<'a> {
     /// True in the closing turn, which offers nothing except the final report.
     pub closing: bool,
-    /// Names that the target refused: members of messages that are left out for it.
-    pub refused_members: &'a [String],
     /// Messages after the conversation, in this request only; never kept.
     pub notices: &'a [AgentMessage],
     /// The offer of tools, if there is one.
     pub tools: ToolExposure,
+    /// True if the target refused members that it had given itself: then its messages go back without them.
+    pub without_state: bool,
     /// The tags that it describes; `None` under the native transport.
     pub xml: Option<XmlOffer>,
 }
@@ -114,9 +114,9 @@ impl<'a> From<&'a InferRequest> for RequestShape<'a> {
     fn from(request: &'a InferRequest) -> Self {
         Self {
             closing: request.closing.is_some(),
-            refused_members: &[],
             notices: &request.notices,
             tools: request.tools,
+            without_state: request.left_out.contains(&Parameter::ProviderState),
             xml: request.xml,
         }
     }

@@ -242,7 +242,7 @@ fn notices_are_joined_to_the_last_result_where_only_the_model_may_follow_it() {
     let mut with = |talk: &[Arc<AgentMessage>], notices: &[AgentMessage]| {
         let shape = RequestShape {
             closing: false,
-            refused_members: &[],
+            without_state: false,
             xml: None,
             notices,
             tools: ToolExposure::Auto,

@@ -76,7 +76,7 @@ pub(super) fn encode(
     let mut encoder = RequestEncoder::new(terms, 0).unwrap();
     let shape = RequestShape {
         closing: false,
-        refused_members: &[],
+        without_state: false,
         xml: None,
         notices: &[],
         tools,

@@ -72,7 +72,7 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
-        if self.to.refuse(shape.refused_members) {
+        if self.to.refuse_state(shape.without_state) {
             self.messages.forget();
         }
         let tools = match (&self.tools, shape.tools) {

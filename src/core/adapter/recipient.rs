@@ -21,8 +21,8 @@ const MARK: usize = 8;
 #[derive(Debug)]
 pub(super) struct Recipient {
     form: IdForm,
-    /// Names of members that the target refused.
-    refused: Vec<String>,
+    /// True if the target refused its own state.
+    refuses_state: bool,
     rules: ServerRules,
     target: StateTarget,
     /// The names in the contract's manifests.
@@ -146,7 +146,7 @@ impl Recipient {
     pub(super) fn of(terms: &Terms, target: &TargetTerms, form: IdForm) -> Self {
         Self {
             form,
-            refused: Vec::new(),
+            refuses_state: false,
             rules: ANY,
             target: target.owner_of_state(),
             tools: terms.tools.iter().map(|tool| tool.name.clone()).collect(),
@@ -157,25 +157,20 @@ impl Recipient {
         self.rules
     }
 
-    /// Leaves out members of these names from now on; true if earlier renderings hold other ones.
-    pub(super) fn refuse(&mut self, names: &[String]) -> bool {
-        let differs = self.refused != names;
-        if differs {
-            self.refused = names.to_vec();
-        }
-        differs
+    /// Sends the target's own state back, or none of it; true if earlier renderings differ.
+    pub(super) fn refuse_state(&mut self, refuses: bool) -> bool {
+        std::mem::replace(&mut self.refuses_state, refuses) != refuses
     }
 
     /// True if a member of that name may be sent.
     pub(super) fn takes(&self, name: &str) -> bool {
-        let is_refused = self.refused.iter().any(|refused| refused == name);
-        !is_refused && self.rules.takes.is_none_or(|taken| taken.contains(&name))
+        self.rules.takes.is_none_or(|taken| taken.contains(&name))
     }
 
     /// The members of `message` that this target gave.
     fn own<'m>(&self, message: &'m AgentMessage) -> &'m [StateMember] {
         let state = message.state.as_deref();
-        let own = state.filter(|state| state.target == self.target);
+        let own = state.filter(|state| !self.refuses_state && state.target == self.target);
         own.map_or(&[], |state| &state.members)
     }
 

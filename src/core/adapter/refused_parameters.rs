@@ -57,6 +57,8 @@ const NAMING_WORDS: &[&str] = &[
     "field ",
     "property ",
 ];
+/// Words with which servers miss a member of a message.
+const MISSING_WORDS: &[&str] = &["is missing", "missing in", "must be passed", "passed back"];
 /// Objects of a request that hold parameters.
 const CONTAINERS: &[&str] = &["generationConfig", "options"];
 /// The new name of the limit of an answer.
@@ -71,8 +73,9 @@ pub(super) fn refused_parameters(param: Option<&str>, message: &str) -> Vec<Para
     let (message, instead) = without_advice(message);
     let words = message.to_ascii_lowercase();
     if found.is_empty() && REFUSAL_WORDS.iter().any(|phrase| words.contains(phrase)) {
+        let misses = MISSING_WORDS.iter().any(|phrase| words.contains(phrase));
         for parameter in named_in(&message) {
-            if !found.contains(&parameter) {
+            if !found.contains(&parameter) && !(misses && parameter == Parameter::ProviderState) {
                 found.push(parameter);
             }
         }

@@ -187,6 +187,7 @@ impl Sampling {
             Parameter::Include
             | Parameter::MaxTokensName
             | Parameter::ParallelToolCalls
+            | Parameter::ProviderState
             | Parameter::Store
             | Parameter::StreamOptions
             | Parameter::ToolChoice => return Some(ParameterOrigin::Default),

@@ -14,6 +14,8 @@ pub enum Parameter {
     MaxTokensName,
     /// A ban on several calls in one message.
     ParallelToolCalls,
+    /// Members of the model's messages that its provider gave and wants back (semantics §4).
+    ProviderState,
     /// Effort or tokens of reasoning.
     Reasoning,
     /// The penalty on repeated text.
@@ -36,11 +38,12 @@ pub enum Parameter {
 
 impl Parameter {
     /// Every parameter.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Include,
         Self::MaxOutputTokens,
         Self::MaxTokensName,
         Self::ParallelToolCalls,
+        Self::ProviderState,
         Self::Reasoning,
         Self::RepeatPenalty,
         Self::Seed,
@@ -60,6 +63,7 @@ impl Parameter {
             Self::MaxOutputTokens => "max_output_tokens",
             Self::MaxTokensName => "max_tokens_name",
             Self::ParallelToolCalls => "parallel_tool_calls",
+            Self::ProviderState => "provider_state",
             Self::Reasoning => "reasoning",
             Self::RepeatPenalty => "repeat_penalty",
             Self::Seed => "seed",
@@ -87,6 +91,15 @@ impl Parameter {
             // Told from a refused limit by the name that the provider asks for.
             Self::MaxTokensName => &[],
             Self::ParallelToolCalls => &["parallel_tool_calls"],
+            Self::ProviderState => &[
+                "encrypted_content",
+                "extra_content",
+                "phase",
+                "reasoning_content",
+                "reasoning_details",
+                "thoughtSignature",
+                "thought_signature",
+            ],
             Self::Reasoning => &[
                 "reasoning",
                 "reasoning_effort",

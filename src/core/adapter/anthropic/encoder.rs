@@ -107,7 +107,7 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
-        if self.to.refuse(shape.refused_members) {
+        if self.to.refuse_state(shape.without_state) {
             self.messages.forget();
         }
         let is_asked = shape.tools == ToolExposure::Forced && self.tools.is_some();

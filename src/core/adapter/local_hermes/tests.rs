@@ -53,7 +53,7 @@ fn request(
         &messages,
         &RequestShape {
             closing: false,
-            refused_members: &[],
+            without_state: false,
             xml: None,
             notices,
             tools,
@@ -175,7 +175,7 @@ fn a_final_report_neither_opens_the_gate_nor_leaves_the_closing_turn_to_chance()
     let mut encoder = RequestEncoder::new(&tags, 0).unwrap();
     let shape = RequestShape {
         closing: true,
-        refused_members: &[],
+        without_state: false,
         notices: &[],
         tools: ToolExposure::Withheld,
         xml: None,
@@ -190,7 +190,7 @@ fn closing_request(contract: &ExecutionContract, messages: &[AgentMessage]) -> L
     let messages: Vec<Arc<AgentMessage>> = messages.iter().cloned().map(Arc::new).collect();
     let shape = RequestShape {
         closing: true,
-        refused_members: &[],
+        without_state: false,
         notices: &[],
         tools: ToolExposure::Auto,
         xml: None,

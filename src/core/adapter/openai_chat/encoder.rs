@@ -59,7 +59,7 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
-        if self.to.refuse(shape.refused_members) {
+        if self.to.refuse_state(shape.without_state) {
             self.messages.forget();
         }
         let [tools, choice] = self.tools.sent(shape.tools);

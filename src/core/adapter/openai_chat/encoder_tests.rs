@@ -155,7 +155,7 @@ fn notices_follow_the_conversation_in_one_request_only() {
      -> Vec<String> {
         let shape = RequestShape {
             closing: false,
-            refused_members: &[],
+            without_state: false,
             xml: None,
             notices,
             tools: ToolExposure::Auto,
@@ -229,7 +229,7 @@ proptest! {
         for (keep, texts) in steps {
             talk.truncate(keep);
             talk.extend(texts.iter().map(|text| text_message(Role::User, text)));
-            let shape = RequestShape { closing: false, refused_members: &[], xml: None, notices: &[], tools: ToolExposure::Auto };
+            let shape = RequestShape { closing: false, without_state: false, xml: None, notices: &[], tools: ToolExposure::Auto };
             let got = String::from_utf8(kept.encode(&talk, &shape).to_vec()).unwrap();
             prop_assert_eq!(&got, &encode(&terms, &talk, ToolExposure::Auto));
             prop_assert!(serde_json::from_str::<Value>(&got).is_ok());

@@ -164,7 +164,7 @@ impl Encode for Encoder {
             .collect();
         let shape = RequestShape {
             closing: false,
-            refused_members: &[],
+            without_state: false,
             xml: None,
             notices: &notices,
             tools: ToolExposure::Withheld,

@@ -65,7 +65,7 @@ fn encode(terms: &Terms, conversation: &[Arc<AgentMessage>], tools: ToolExposure
     let notices = &notice[..usize::from(tools == ToolExposure::Forced)];
     let shape = RequestShape {
         closing: false,
-        refused_members: &[],
+        without_state: false,
         xml: None,
         notices,
         tools,
@@ -221,7 +221,7 @@ fn a_message_is_rendered_once_however_often_the_conversation_grows() {
     let mut encoder = Encoder::new(TextProfile::Qwen, &terms, Box::new(counting));
     let shape = RequestShape {
         closing: false,
-        refused_members: &[],
+        without_state: false,
         xml: None,
         notices: &[],
         tools: ToolExposure::Auto,
@@ -250,7 +250,7 @@ proptest! {
             for (length, kind) in &steps {
                 let conversation = &versions[kind % 2][..(*length).min(6)];
                 let tools = if *kind < 2 { ToolExposure::Auto } else { ToolExposure::Withheld };
-                let shape = RequestShape { closing: false, refused_members: &[], xml: None, notices: &[], tools };
+                let shape = RequestShape { closing: false, without_state: false, xml: None, notices: &[], tools };
                 let fresh = RequestEncoder::new(&terms, 0).unwrap().encode(conversation, &shape);
                 prop_assert_eq!(kept.encode(conversation, &shape), fresh);
             }
@@ -300,7 +300,7 @@ fn the_same_plain_messages_go_out_over_another_wire_protocol() {
         let mut encoder = RequestEncoder::new(&terms, 0).unwrap();
         let shape = RequestShape {
             closing: false,
-            refused_members: &[],
+            without_state: false,
             xml: None,
             notices: &[],
             tools: ToolExposure::Auto,
@@ -338,7 +338,7 @@ fn body(terms: &Terms, tools: ToolExposure) -> Value {
     let conversation = [text_message(Role::User, "Hi.")];
     let shape = RequestShape {
         closing: false,
-        refused_members: &[],
+        without_state: false,
         notices: &[],
         tools,
         xml: None,

@@ -84,6 +84,7 @@ fn a_state_is_recorded_with_its_target_and_sent_again_the_same_after_a_resume() 
         confinement: Vec::new(),
         tool_servers: Vec::new(),
         tools_changed: Vec::new(),
+        unix_ms: 0,
     });
     assert_eq!(last_body(&outputs), first);
 }

@@ -76,7 +76,7 @@ fn what_a_template_puts_around_a_tools_result_is_control_and_the_result_is_not()
     let conversation: Vec<_> = conversation.into_iter().map(Arc::new).collect();
     let shape = RequestShape {
         closing: false,
-        refused_members: &[],
+        without_state: false,
         notices: &[],
         tools: ToolExposure::Auto,
         xml: None,

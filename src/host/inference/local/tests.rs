@@ -394,7 +394,7 @@ pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> De
         &conversation,
         &RequestShape {
             closing: false,
-            refused_members: &[],
+            without_state: false,
             xml: None,
             notices: &[],
             tools,
