@@ -40,6 +40,7 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod openai_tools;
+mod overflow;
 mod parameter_types;
 mod protocol;
 mod rendered_messages;
@@ -73,6 +74,8 @@ mod corpus_tests;
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod overflow_tests;
 #[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]
