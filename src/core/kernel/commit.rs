@@ -1,7 +1,6 @@
 //! COMMIT: flushes counters, asks the predicates, and does what they decided.
 
 use super::edges::FromCommit;
-use super::lineup::Lineup;
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::stage::Awaited;
@@ -21,7 +20,10 @@ pub(super) enum Carried {
 impl Machine {
     pub(super) fn commit(&mut self, outbox: &mut Outbox) -> FromCommit {
         self.context.flush();
-        if let Verdict::Failed(failure) = &self.verdict {
+        // A target that does not hold the request took no attempt.
+        if let Verdict::Failed(failure) = &self.verdict
+            && !failure.is_overflow()
+        {
             let failure = failure.clone();
             self.turn.record(&failure);
         }
@@ -58,23 +60,32 @@ impl Machine {
         if matches!(self.verdict, Verdict::Failed(Failure::Rejected)) {
             self.counters.format_retries = self.counters.format_retries.saturating_add(1);
         }
+        outbox.blocked = match next {
+            Next::Closing(ClosingReason::Context) => self.context_blocks(self.next_in_turn()),
+            Next::Again | Next::Elsewhere | Next::Retry | Next::Turn | Next::Closing(_) => {
+                self.too_small(next)
+            }
+        };
+        let target = self.next_target(next);
         let wait = match next {
             Next::Again => None,
+            Next::Elsewhere => {
+                self.turn.ask_elsewhere(target);
+                None
+            }
             Next::Retry => {
-                let lineup = Lineup {
-                    dropped: &self.dropped,
-                    targets: self.contract.attempt_targets(),
-                };
+                let passed_over = self.passed_over(next);
+                let lineup = self.lineup_without(&passed_over);
                 let wait = self.turn.take_wait(lineup);
-                self.turn.next_attempt(lineup);
+                self.turn.next_attempt(target);
                 wait
             }
             Next::Turn => {
-                self.begin_turn();
+                self.begin_turn(target);
                 None
             }
             Next::Closing(reason) => {
-                self.begin_closing(reason, outbox);
+                self.begin_closing(reason, target);
                 None
             }
         };
@@ -96,20 +107,17 @@ impl Machine {
         }
     }
 
-    fn begin_turn(&mut self) {
+    fn begin_turn(&mut self, target: usize) {
         let number = self.turn.number.saturating_add(1);
-        self.turn = Turn::begin(number, self.run_ms(), self.invalid_turns, self.lineup());
+        self.turn = Turn::begin(number, self.run_ms(), self.invalid_turns, target);
         self.counters.turns = self.counters.turns.saturating_add(1);
     }
 
     /// The closing turn: no user tools, one fixed instruction that stays in the conversation.
-    fn begin_closing(&mut self, reason: ClosingReason, outbox: &mut Outbox) {
-        if reason == ClosingReason::Context {
-            outbox.blocked = self.context_block(self.next_in_turn());
-        }
+    fn begin_closing(&mut self, reason: ClosingReason, target: usize) {
         self.closing = Some(reason);
         self.context_tripped = None;
-        self.begin_turn();
+        self.begin_turn(target);
         self.append_pending(notice(self.final_instruction()));
         self.context.flush();
         // The instruction replaces the notices for the last attempt.
@@ -154,6 +162,8 @@ impl From<Ending> for Decision {
 pub(super) enum Next {
     /// The same attempt again: its inference was lost.
     Again,
+    /// The same attempt at another target: the one asked last does not hold the request.
+    Elsewhere,
     /// The next attempt of the turn.
     Retry,
     /// The next turn.

@@ -1,6 +1,6 @@
 //! The identity of the machine's state: the digest in every entry, and the key by which exploration merges states.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -69,6 +69,7 @@ pub struct DecisionKey {
     invalid_turns: u32,
     delegations: Vec<DelegationKey>,
     dropped: BTreeSet<usize>,
+    overflowed: BTreeMap<usize, u64>,
     overran: BTreeSet<usize>,
     interrupted: Option<InterrupterKey>,
     context: ContextLedger,
@@ -179,6 +180,9 @@ impl Machine {
             last_call: Option<&'a str>,
             notices: u64,
             outcome: Option<Outcome>,
+            /// Left out where no target reported an overflow.
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            overflowed: &'a BTreeMap<usize, u64>,
             /// Left out where no answer was longer than its limit.
             #[serde(skip_serializing_if = "BTreeSet::is_empty")]
             overran: &'a BTreeSet<usize>,
@@ -215,6 +219,7 @@ impl Machine {
             last_call: self.history.last.as_deref(),
             notices: self.notice_tokens(),
             outcome: at.outcome(),
+            overflowed: &self.overflowed,
             overran: &self.overran,
             parked: self.clock.key(),
             phase: at.phase_key(),
@@ -432,6 +437,7 @@ impl Run {
                 .map(|(call, tokens, cost, _)| (call, tokens, cost, 0))
                 .collect(),
             dropped: m.dropped.clone(),
+            overflowed: m.overflowed.clone(),
             overran: m.overran.clone(),
             interrupted: m.interrupted.map(|by| match by {
                 Interrupter::Abort => 0,

@@ -31,6 +31,7 @@ mod entry;
 mod event;
 mod execute;
 mod first_request;
+mod fit;
 mod flow;
 mod flow_record;
 mod gate;
@@ -55,6 +56,7 @@ mod stage;
 mod state;
 mod summary;
 mod suspend;
+pub(crate) mod tags;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -65,6 +67,8 @@ mod tests_delegation_tree;
 mod tests_explore;
 #[cfg(test)]
 mod tests_filter;
+#[cfg(test)]
+mod tests_fit;
 #[cfg(test)]
 mod tests_flow;
 #[cfg(test)]

@@ -55,6 +55,7 @@ impl Run {
             verdict: Verdict::None,
             invalid_turns: 0,
             dropped: BTreeSet::new(),
+            overflowed: BTreeMap::new(),
             overran: BTreeSet::new(),
             suspended: false,
             notices: Vec::new(),
@@ -77,6 +78,7 @@ impl Run {
         for message in &started.messages {
             machine.append_pending(message.clone());
         }
+        machine.reserve_system(&started.messages);
         machine.label_opening(&started);
         machine.context.flush();
         let fits = machine.judge_first_request(&started.messages);

@@ -4,6 +4,7 @@
 
 mod agents;
 mod commit;
+mod context;
 mod events;
 mod questions;
 mod responses;
@@ -26,7 +27,7 @@ use crate::contract::{
 };
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, EnvelopeStatus, ObjectText, ProviderFaultClass as Fault,
-    StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
 /// The effect of a step, as visible from outside.
@@ -223,6 +224,8 @@ struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Again,
+    /// The same attempt at another target.
+    Elsewhere,
     Retry,
     Turn,
     Closing(ClosingReason),
@@ -256,6 +259,8 @@ pub(super) struct Facts {
     invalid: u32,
     invalid_before: u32,
     dropped: BTreeSet<usize>,
+    /// What each target said that it does not hold.
+    overflowed: BTreeMap<usize, u64>,
     /// The target that was asked last.
     asked: usize,
     closing: Option<ClosingReason>,
@@ -331,10 +336,6 @@ fn failed(reason: &str) -> String {
     format!("(tool failed: {reason})")
 }
 
-fn outcome(class: Class, code: Code) -> Outcome {
-    Outcome { class, code }
-}
-
 impl Oracle {
     pub(super) fn new(
         terms: Arc<ExecutionContract>,
@@ -343,7 +344,7 @@ impl Oracle {
     ) -> Self {
         Self {
             contract_hash: terms.rehash(),
-            terms,
+            terms: Arc::clone(&terms),
             validators,
             facts: Facts {
                 place: Place::Precheck,
@@ -359,6 +360,7 @@ impl Oracle {
                 invalid: 0,
                 invalid_before: 0,
                 dropped: BTreeSet::new(),
+                overflowed: BTreeMap::new(),
                 asked: 0,
                 closing: None,
                 ending: None,
@@ -384,7 +386,7 @@ impl Oracle {
                 malformed: false,
                 tripped: false,
                 current: 0,
-                pending: started.messages.iter().map(|m| m.tokens).sum(),
+                pending: context::pending(&terms, started),
                 notices: 0,
                 changed: BTreeSet::new(),
                 seen: started.inherited.clone().unwrap_or_default().labels,
@@ -438,7 +440,7 @@ impl Oracle {
                 {
                     return self.end(Class::FailedPreflight, Code::BackendUnavailable);
                 }
-                self.go_on(Wish::Turn, false)
+                self.go_on(Wish::Turn)
             }
             EventKind::InferenceReturned(r) => {
                 self.count(r.inference.0, &r.usage);

@@ -113,21 +113,31 @@ impl Turn {
     }
 
     /// The next turn, at its first attempt, after so many invalid turns.
-    pub(super) fn begin(number: u32, now_ms: u64, shift: u32, lineup: Lineup<'_>) -> Self {
+    pub(super) fn begin(number: u32, now_ms: u64, shift: u32, target: usize) -> Self {
         Self {
             number,
             attempt: 1,
             started_ms: now_ms,
             shift,
-            target: lineup.at(position(shift, 1)),
+            target,
             ..Self::none()
         }
     }
 
     /// Moves to the next attempt.
-    pub(super) fn next_attempt(&mut self, lineup: Lineup<'_>) {
-        self.target = self.next_target(lineup);
+    pub(super) fn next_attempt(&mut self, target: usize) {
+        self.target = target;
         self.attempt = self.attempt.saturating_add(1);
+    }
+
+    /// Asks another target in the running attempt.
+    pub(super) const fn ask_elsewhere(&mut self, target: usize) {
+        self.target = target;
+    }
+
+    /// The target of the running attempt among these.
+    pub(super) fn same_target(&self, lineup: Lineup<'_>) -> usize {
+        lineup.at(position(self.shift, self.attempt))
     }
 
     /// The target of the next attempt.
@@ -252,7 +262,7 @@ mod tests {
             dropped: &dropped,
             targets,
         };
-        let mut turn = Turn::begin(1, 0, shift, first);
+        let mut turn = Turn::begin(1, 0, shift, first.at(position(shift, 1)));
         let mut wait = |failure: &Failure| {
             if *failure == UNKNOWN {
                 dropped.insert(turn.target());
@@ -263,7 +273,7 @@ mod tests {
             };
             turn.record(failure);
             let wait = turn.take_wait(lineup);
-            turn.next_attempt(lineup);
+            turn.next_attempt(turn.next_target(lineup));
             wait
         };
         failures.iter().map(&mut wait).collect()
